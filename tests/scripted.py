@@ -29,6 +29,9 @@ class ScriptedProcess(Process):
             raise TimeoutError("in the kernel")
         self.code = -15 if self.code is None else self.code
 
+    def kill(self) -> None:
+        self.code = -9 if self.code is None else self.code
+
     def output(self) -> str:
         return self.said
 

@@ -3,6 +3,7 @@
     name, description, clients, servers, repetitions, seed, order, settle, quiet, shrink    see `header`
     [testbed]                     one: the hosts
     [[filesystem]], [[workload]]  any number: what is compared
+    [[event]]                     what happens to servers in each trial, see `events`
     [[meter]]                     by default the system's counters and, where CPUs are capped, modelled watts
 
 Every table has a `kind` (the driver), an optional `label`, and the driver's options. A list for an option that takes one value
@@ -23,6 +24,7 @@ from perjoule.campaign.attachments import files_of
 from perjoule.campaign.defaults import COUNTERS, MODEL
 from perjoule.campaign.describe import about, describe, example, example_text, headline, options
 from perjoule.campaign.devices import check_named
+from perjoule.campaign.events import EVENT, OPTIONS_OF_EVENT, check_possible, events
 from perjoule.campaign.header import TOP_KEYS, Header, Until
 from perjoule.campaign.labels import specs
 from perjoule.campaign.layouts import impossible
@@ -94,13 +96,15 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
     found, place = document(text, source=source, overrides=overrides, folder=folder)
     drawn = [f"name={File(source).stem}"] if "name" not in found else []
     found.setdefault("name", File(source).stem)
-    header = _header({key: value for key, value in found.items() if key not in NAMES}, place)
+    header = _header({key: value for key, value in found.items() if key not in (*NAMES, EVENT)}, place)
     if header.servers_count:
         _serve(found["testbed"], header.servers_count, place)
     seed = secrets.randbelow(2**32) if header.seed is None else header.seed
     drawn += [f"seed={seed}"] if header.seed is None else []
     parts = {name: _specs(name, found, place, header) for name in NAMES}
     _check_access(parts["filesystem"], parts["workload"], place)
+    happening = events(found.get(EVENT, []), place)
+    check_possible(happening, parts, header.clients_count, place)
     check_named(parts["filesystem"], header.overwrite, place.name)
     trials_count = len(header.clients_count) * most_repetitions(header)
     for name in ("testbed", "filesystem", "workload"):
@@ -109,7 +113,7 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
         raise CampaignError(
             f"{trials_count} trials are too many", where=source, next=f"a campaign has at most {MOST_TRIALS}: shorten the lists"
         )
-    asked = groups(header, seed, *(parts[name] for name in NAMES))
+    asked = groups(header, seed, *(parts[name] for name in NAMES), events=happening)
     return Campaign(
         name=header.name,
         description=header.description,
@@ -165,18 +169,18 @@ def _meters(testbed: Table, place: Source) -> tuple[str, ...]:
 def _check_shape(document: Table, place: Source) -> None:
     """Check that keys are known and tables are tables, before anything else is read."""
     for key, value in document.items():
-        if key not in (*NAMES, *TOP_KEYS):
+        if key not in (*NAMES, EVENT, *TOP_KEYS):
             owners = [name for name in NAMES if any(key in fields_of(name, kind) for kind in drivers.kinds(f"{name}s"))]
             advice = (
                 f"write it below {' or '.join(BRACKETS[owner] for owner in owners)}"
                 if owners
-                else instead(key, (*TOP_KEYS, *NAMES))
+                else instead(key, (*TOP_KEYS, *NAMES, EVENT))
             )
             raise place.error((key,), f'a campaign has no key "{key}"', advice)
         if key == "testbed" and not is_table(value):
             raise place.error((key,), "a campaign has one testbed", "write it as [testbed], in single brackets")
-        if key in NAMES[1:] and not (is_list(value) and all(map(is_table, value))):
-            raise place.error((key,), f"a campaign can have several {key}s", f"write it as {BRACKETS[key]}, in double brackets")
+        if key in (*NAMES[1:], EVENT) and not (is_list(value) and all(map(is_table, value))):
+            raise place.error((key,), f"a campaign can have several {key}s", f"write it as [[{key}]], in double brackets")
     for name in NAMES[:3]:
         if not document.get(name):
             advice = "see examples/local.toml for what a campaign needs"
@@ -198,6 +202,7 @@ def _override(document: Table, overrides: Sequence[str], place: Source) -> Sourc
     options: dict[str, Sequence[Sequence[str]]] = {"": [tuple(TOP_KEYS)]}
     for name in NAMES:
         options[name] = [known_options(name, path, table, place) for path, table in _tables(name, document)]
+    options[EVENT] = [tuple(OPTIONS_OF_EVENT) for _ in document.get(EVENT, [])]
     named = {text.partition("=")[0].strip() for text in overrides}
     if "repetitions" in named and "until" not in named:  # a count on the command line is exact
         document.pop("until", None)

@@ -1,6 +1,7 @@
 """The order in which trials run: blocks of repetitions, shuffled inside.
 
-Trials that share testbed and file system are one group, on one deployment. In a group, each repetition is a block with every
+Trials that share testbed and file system are one group, on one deployment; each trial with events is a group of its own, so
+that nothing of what happened in it, nor the work to heal it, reaches another. In a group, each repetition is a block with every
 combination once, so a drift of the machine affects all of them alike (a randomised complete block design). With order =
 "interleaved" the file systems take turns, too: a repetition includes all of them, each freshly deployed.
 """
@@ -12,7 +13,7 @@ from itertools import product
 from typing import Any
 
 from perjoule.campaign.header import Header
-from perjoule.model import Spec, Trial
+from perjoule.model import Spec, Trial, TrialEvent
 
 
 def most_repetitions(header: Header) -> int:
@@ -27,6 +28,8 @@ def groups(
     filesystems: Sequence[Spec],
     workloads: Sequence[Spec],
     meters: Sequence[Spec],
+    *,
+    events: tuple[TrialEvent, ...] = (),
 ) -> tuple[tuple[Trial, ...], ...]:
     """Put all trials in order. The same seed gives the same order, on any machine and in any process."""
     shuffled = random.Random(seed)
@@ -41,7 +44,7 @@ def groups(
         filesystem = replace(filesystem, label=f"{filesystem.label}{_where(testbed, testbeds)}")
         for repetition in repetitions:
             block = [
-                Trial(testbed, filesystem, workload, tuple(meters), clients_count, repetition)
+                Trial(testbed, filesystem, workload, tuple(meters), clients_count, repetition, events)
                 for workload, clients_count in product(workloads, header.clients_count)
             ]
             shuffle(block)
@@ -49,10 +52,16 @@ def groups(
     if header.order == "interleaved":  # all file systems in each repetition, each on a deployment of its own
         for deployments in blocks.values():
             shuffle(deployments)
-        return tuple(tuple(block) for deployments in blocks.values() for block in deployments)
+        found = [tuple(block) for deployments in blocks.values() for block in deployments]
+        return _apart(found) if events else tuple(found)
     found = [tuple(trial for block in of_one for trial in block) for of_one in zip(*blocks.values(), strict=True)]
     shuffle(found)
-    return tuple(found)
+    return _apart(found) if events else tuple(found)
+
+
+def _apart(found: Sequence[Sequence[Trial]]) -> tuple[tuple[Trial, ...], ...]:
+    """Give each trial a group of its own."""
+    return tuple((trial,) for group in found for trial in group)
 
 
 def _where(testbed: Spec, testbeds: Sequence[Spec]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from perjoule import drivers
+from perjoule.campaign.events import EVENT, EventTable
 from perjoule.campaign.header import Header
 from perjoule.campaign.tables import NAMES, fields_of, table_class, takes_list
 from perjoule.model import Json, option_name
@@ -36,6 +37,9 @@ def schema() -> Mapping[str, Json]:
             tables[kind] = table
         one: Schema = {"type": "object", **_by_kind(name, tables)}
         header["properties"][name] = one if name == "testbed" else {"type": "array", "minItems": 1, "items": one}
+    event = _object(EventTable, "")
+    definitions[EVENT] = event
+    header["properties"][EVENT] = {"type": "array", "minItems": 1, "items": {"$ref": f"#/$defs/{EVENT}"}}
     title = "perjoule campaign"
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **header, "title": title, "$defs": definitions}
 

@@ -9,7 +9,7 @@ from perjoule.campaign.defaults import CLUSTER, COUNTERS, FAKE, MODEL
 from perjoule.campaign.source import is_list
 from perjoule.campaign.tables import lists_users
 from perjoule.drivers.protocols import ListsUsers
-from perjoule.model import Json, Spec, Trial
+from perjoule.model import Json, Spec, Trial, TrialEvent
 
 METERS = tuple(Spec(kind, {"rate": "50 Hz"}, kind) for kind in (COUNTERS, MODEL))
 
@@ -24,13 +24,23 @@ def _simulated(trial: Trial) -> Trial:
     testbed |= {"servers": trial.testbed.options["servers"]} if "servers" in trial.testbed.options else {}
     speed = 30 + zlib.crc32(trial.filesystem.label.encode()) % 60  # below the NIC of the cluster, so that nothing is doubted
     filesystem: dict[str, Json] = {"throughput": f"{speed} MiB/s", "noise": "3 %", "seed": trial.filesystem.label}
+    workload = _workload(trial.workload)
+    if trial.events and workload.kind == FAKE:
+        workload = replace(workload, options={**workload.options, "size": "1 GiB", "duration": "0.4 s"})
     return replace(
         trial,
+        events=_events(trial, workload),
         testbed=Spec(FAKE, testbed, trial.testbed.label),
         filesystem=Spec(FAKE, filesystem, trial.filesystem.label),
-        workload=_workload(trial.workload),
+        workload=workload,
         meters=METERS,
     )
+
+
+def _events(trial: Trial, workload: Spec) -> tuple[TrialEvent, ...]:
+    """Return the events at the same shares of the simulated load's duration."""
+    shrunk = [drivers.workload(spec).duration_limit_s for spec in (workload, trial.workload)] if trial.events else []
+    return tuple(replace(event, at_s=event.at_s * shrunk[0] / shrunk[1]) for event in trial.events)
 
 
 def _workload(asked: Spec) -> Spec:

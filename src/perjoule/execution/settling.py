@@ -4,6 +4,7 @@ Without this, background work of the file system (copies, scrub, rebalance, tras
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from perjoule.drivers.protocols import Counters, Hosts, Mounted
@@ -31,7 +32,15 @@ def rate_bytes_per_s(hosts: Hosts, duration_s: float) -> float:
     return (_moved_bytes(hosts) - before_bytes) / (time.monotonic() - began_s)
 
 
-def tail(hosts: Hosts, mounted: Mounted, *, settle_s: float, quiet_s: float, idle_bytes_per_s: float) -> Tail:
+def tail(
+    hosts: Hosts,
+    mounted: Mounted,
+    *,
+    settle_s: float,
+    quiet_s: float,
+    idle_bytes_per_s: float,
+    unhealthy: Callable[[], str] | None = None,
+) -> Tail:
     """Wait until the servers and the file system are idle.
 
     Args:
@@ -40,6 +49,7 @@ def tail(hosts: Hosts, mounted: Mounted, *, settle_s: float, quiet_s: float, idl
         settle_s: the least length.
         quiet_s: the longest; 0 waits only for `settle_s`.
         idle_bytes_per_s: the servers' rate in the trial's baseline.
+        unhealthy: after events, what is due until the file system is healthy, in place of its word on background work.
 
     Raises:
         TransientError: a daemon has died.
@@ -61,7 +71,9 @@ def tail(hosts: Hosts, mounted: Mounted, *, settle_s: float, quiet_s: float, idl
             continue
         else:
             try:
-                what = mounted.busy()  # asked after the end, so that a quiet file system's answer costs this trial nothing
+                what = (
+                    unhealthy or mounted.busy
+                )()  # asked after the end, so that a quiet file system's answer costs this trial nothing
             except WorkloadError as error:
                 doubts.append(f"can't tell whether the file system is quiet: {error}")
             if what:

@@ -9,7 +9,8 @@ from pathlib import Path
 from perjoule import drivers
 from perjoule.drivers.protocols import Hosts, Mounted, require_time
 from perjoule.execution import settling, write_back
-from perjoule.model import Campaign, Clock, HostFact, Json, Outcome, Phase, Record
+from perjoule.execution.happening import Course
+from perjoule.model import Campaign, Clock, Happened, Health, HostFact, Json, Outcome, Phase, Record
 from perjoule.model.errors import PerjouleError, TransientError, WorkloadError
 from perjoule.store import Attempt
 
@@ -32,6 +33,8 @@ class Ended:
     outcome: Outcome | None = None
     phases: tuple[Phase, ...] = ()
     doubts: tuple[str, ...] = ()
+    events: tuple[Happened, ...] = ()
+    health: tuple[Health, ...] = ()
 
 
 def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None], doubts: list[Sequence[str]]) -> Ended:
@@ -44,6 +47,7 @@ def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None
     clients = (*hosts.clients[: trial.clients_count], *hosts.by_role(*workload.using))
     phases: list[Phase] = []
     outcome, failure = None, None
+    course = Course(trial.events, hosts, mounted)
 
     @contextmanager
     def phase(name: str) -> Generator[None]:
@@ -63,7 +67,10 @@ def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None
             with phase("baseline"):
                 idle_bytes_per_s = settling.rate_bytes_per_s(hosts, campaign.settle_s)
             with phase("measure"):
-                loaded = workload.run(clients, mounted, attempt.raw)
+                meters.enter_context(course.running())
+                with course.explained():
+                    loaded = workload.run(clients, mounted, attempt.raw)
+            course.end_load()
             require_time(loaded.results)
             written = write_back.write_back(syncs)
             phases += [written.phase] if written.phase else []
@@ -71,7 +78,12 @@ def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None
             loaded = workload.read_back(clients, mounted, attempt.raw) or loaded
             say("tail")
             tail = settling.tail(
-                hosts, mounted, settle_s=campaign.settle_s, quiet_s=campaign.quiet_s, idle_bytes_per_s=idle_bytes_per_s
+                hosts,
+                mounted,
+                settle_s=campaign.settle_s,
+                quiet_s=campaign.quiet_s,
+                idle_bytes_per_s=idle_bytes_per_s,
+                unhealthy=course.unhealthy if trial.events else None,
             )
             phases.append(tail.phase)
             doubts.append(tail.doubts)
@@ -83,7 +95,7 @@ def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None
         failure = error
     failure = starved(hosts, failure) or failure
     said = [*(outcome.doubts if outcome else ()), *(doubt for one in doubts for doubt in one)]
-    return Ended(failure, outcome, tuple(phases), tuple(said))
+    return Ended(failure, outcome, tuple(phases), (*said, *(course.doubts() if outcome else ())), course.happened, course.health)
 
 
 def starved(hosts: Hosts, failure: PerjouleError | None) -> TransientError | None:
@@ -122,6 +134,8 @@ def record(attempt: Attempt, ended: Ended, environment: Mapping[str, Json], up: 
         amplification=amplification and amplification.on_mirrors(beneath_count),
         redundancy=redundancy and replace(redundancy, beneath_count=beneath_count),
         data_hosts=up.mounted.data_hosts if up else (),
+        events=ended.events,
+        health=ended.health,
         traits=drivers.traits(drivers.testbed(trial.testbed), filesystem, drivers.workload(trial.workload)),
     )
 

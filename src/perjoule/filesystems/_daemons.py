@@ -1,7 +1,7 @@
 """Daemons of a file system on its hosts: started, watched and ended together. Shared by drivers, not a driver."""
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ class Daemon:
     host: Host
     process: Process
     log: Path
+    argv: tuple[str | Path, ...] = ()
 
 
 class Daemons:
@@ -35,10 +36,11 @@ class Daemons:
     def __init__(self, patience_s: float) -> None:
         self.patience_s = patience_s
         self._started: list[Daemon] = []
+        self._killed: list[Daemon] = []
 
     def start(self, host: Host, name: str, argv: Sequence[str | Path], *, log: Path) -> Daemon:
         """Start one that stays in the foreground. Raises WorkloadError if it can't be started at all."""
-        daemon = Daemon(name, host, host.spawn(argv, log=log), log)
+        daemon = Daemon(name, host, host.spawn(argv, log=log), log, tuple(argv))
         self._started.append(daemon)
         return daemon
 
@@ -107,6 +109,23 @@ class Daemons:
         for daemon in [d for d in self._started if d.host is host and d.name == name]:
             daemon.process.stop()
             self._started.remove(daemon)
+
+    def kill(self, host: Host, spared: Collection[Daemon | None] = ()) -> None:
+        """End those of a host by SIGKILL, and do not miss them until `revive`. Raises WorkloadError: there are none."""
+        ended = [daemon for daemon in self._started if daemon.host is host and daemon not in spared]
+        if not ended:
+            raise WorkloadError("no daemon of the file system runs here, so none can be killed", where=host.name)
+        self._started = [daemon for daemon in self._started if daemon not in ended]
+        self._killed += ended
+        for daemon in ended:
+            daemon.process.kill()
+
+    def revive(self, host: Host) -> None:
+        """Start those again that `kill` ended on a host, in their order. Raises WorkloadError."""
+        back = [daemon for daemon in self._killed if daemon.host is host]
+        self._killed = [daemon for daemon in self._killed if daemon not in back]
+        for daemon in back:
+            self.start(host, daemon.name, daemon.argv, log=daemon.log)
 
     def stop(self, *, timeout_s: float) -> None:
         """End them all at once; those that still run after the time limit are killed."""

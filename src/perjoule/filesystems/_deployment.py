@@ -83,14 +83,22 @@ class Deployment(Mounted, Generic[Options]):
         """Return what redundancy has lost although all daemons run, as the file system itself reports it; "" is nothing."""
         return ""
 
+    def kill(self, host: Host) -> None:
+        """End its daemons on a server by SIGKILL, but not what mounts it there."""
+        self.daemons.kill(host, [self._attached.get(host.name)])
+
+    def revive(self, host: Host) -> None:
+        """Start them again, on their data."""
+        self.daemons.revive(host)
+
     def alive(self) -> None:
-        """Check that every daemon runs, every mount exists and redundancy is complete. Raises TransientError with the reason."""
+        """Check that every daemon runs, every mount exists and redundancy is complete, but for events. Raises TransientError."""
         self.daemons.alive()
         for client in self._mounting():
             place = self.directories[client.name]
             if client.name in self._attached and self._attached[client.name] is None and not is_mounted(client, place):
                 raise TransientError(f"{place} is no longer mounted", where=client.name)
-        if lost := self.lost():
+        if not self.hit and (lost := self.lost()):
             self.daemons.alive()  # the better reason, if one has just died
             raise TransientError(f"redundancy was lost: {lost}", where=self.kind)
 

@@ -1,6 +1,7 @@
 """A file system that moves nothing, at a known speed: folders on the clients' own disks, for the simulated workload."""
 
-from collections.abc import Generator
+import time
+from collections.abc import Generator, Set
 from contextlib import contextmanager
 from math import log2
 from pathlib import Path
@@ -9,11 +10,11 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, FileSystem, Hosts, Mounted, Tunable
+from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted, Tunable
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import CampaignError, TransientError
-from perjoule.model.units import MIB, Bytes, BytesPerSecond, Ratio
+from perjoule.model.units import MIB, Bytes, BytesPerSecond, Ratio, SecondsOrZero
 
 EXAMPLE = """
 [[filesystem]]
@@ -29,6 +30,7 @@ class Simulated(FileSystem):
     """A file system of known speed, the same in both directions and for any number of clients."""
 
     needs_root: ClassVar = False
+    heals: ClassVar[bool] = True
 
     throughput_bytes_per_s: BytesPerSecond = 100 * MIB
     """Throughput of each client."""
@@ -60,6 +62,9 @@ class Simulated(FileSystem):
 
     gain_ratio: Annotated[Ratio, Field(le=0.3)] = 0.0
     """Throughput gained with 8 threads instead of 4, and lost with each further halving or doubling."""
+
+    rebuild_s: SecondsOrZero = 0.0
+    """For how long it claims to rebuild after a server is back."""
 
     failure: Literal["none", "layout", "daemon", "death"] = "none"
     """What fails on purpose: nothing, an impossible layout, a daemon at the start, a daemon during the first trial."""
@@ -103,6 +108,7 @@ class Simulated(FileSystem):
         }
         lost = 'a simulated daemon died, as configured; it last said: "goodbye"' if self.failure == "death" else ""
         mounted = _OnServers(hosts, directories, facts, lambda client: lost)
+        mounted.rebuild_s = self.rebuild_s
         mounted.data_hosts = tuple(host.name for host in hosts.by_role("storage") or hosts.clients)
         yield mounted
 
@@ -121,6 +127,23 @@ class Simulated(FileSystem):
 
 
 class _OnServers(OnClients):
+    rebuild_s = 0.0
+    _rebuilt_s = 0.0  # when
+    _gone: Set[str] = frozenset()
+
+    def kill(self, host: Host) -> None:
+        self._gone = {*self._gone, host.name}
+
+    def revive(self, host: Host) -> None:
+        if host.name in self._gone:
+            self._gone, self._rebuilt_s = self._gone - {host.name}, time.monotonic() + self.rebuild_s
+
+    def absent(self) -> str:
+        return f"no server on {', '.join(sorted(self._gone))}" if self._gone else ""
+
+    def busy(self) -> str:
+        return "rebuilding, as configured" if time.monotonic() < self._rebuilt_s else ""
+
     @contextmanager
     def unmounted(self) -> Generator[None]:
         yield

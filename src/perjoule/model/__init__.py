@@ -5,6 +5,7 @@ Nothing here is scaled: on an emulated testbed these are wall seconds, and only 
 """
 
 from perjoule.model.campaign import LEAST_COUNT, Campaign, Spec, StopRule, Trial, trial_text
+from perjoule.model.events import EventKind, Happened, Health, TrialEvent, healthy_since
 from perjoule.model.options import (
     OPTIONS,
     UNIT_SUFFIXES,
@@ -51,8 +52,11 @@ __all__ = [
     "Clock",
     "Direction",
     "Disk",
+    "EventKind",
     "Flow",
     "Grade",
+    "Happened",
+    "Health",
     "HostFact",
     "Interval",
     "Json",
@@ -77,7 +81,9 @@ __all__ = [
     "TextFile",
     "Traits",
     "Trial",
+    "TrialEvent",
     "covered_s",
+    "healthy_since",
     "option_name",
     "trial_text",
 ]

@@ -3,8 +3,9 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
+from perjoule.model.events import TrialEvent
 from perjoule.model.options import Json, Overwrite, Permit
 from perjoule.model.units import clients_text
 
@@ -32,12 +33,15 @@ class Trial:
     meters: tuple[Spec, ...]
     clients_count: int
     repetition: int
+    events: tuple[TrialEvent, ...] = ()  # in the order of time
 
     @property
     def id(self) -> str:
         """A readable name, always the same for the same request."""
         parts = [self.testbed, self.filesystem, self.workload, *self.meters]
-        text = json.dumps([[s.identity() for s in parts], self.clients_count, self.repetition], sort_keys=True)
+        asked: list[object] = [[s.identity() for s in parts], self.clients_count, self.repetition]
+        asked += [[asdict(event) for event in self.events]] if self.events else []
+        text = json.dumps(asked, sort_keys=True)
         words = f"{self.filesystem.label} {self.workload.label}".lower()
         slug = "-".join("".join(c if c.isalnum() else " " for c in words).split())
         digest = hashlib.sha256(text.encode()).hexdigest()[:8]

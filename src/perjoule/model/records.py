@@ -6,6 +6,7 @@ from math import isfinite
 from typing import Literal
 
 from perjoule.model.campaign import Trial
+from perjoule.model.events import Happened, Health
 from perjoule.model.hardware import Cluster
 from perjoule.model.options import Json
 from perjoule.model.redundancy import Amplification, Redundancy
@@ -154,4 +155,6 @@ class Record:
     redundancy: Redundancy | None = None  # of user data; None where the layout is not known
     data_hosts: tuple[str, ...] = ()  # names of the hosts that held users' data, as the file system declares; (): not known
     traits: Traits = Traits()
+    events: tuple[Happened, ...] = ()  # that came about, in the order of time
+    health: tuple[Health, ...] = ()  # the file system's answers from the first event on
     version: int = 1  # of this format

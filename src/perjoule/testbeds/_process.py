@@ -255,6 +255,10 @@ class Program(Process):
         if not self._child.ended(deadline_s - time.monotonic()):
             self._child.kill()
 
+    def kill(self) -> None:
+        """Send SIGKILL to it and its descendants."""
+        self._child.kill()
+
     def output(self) -> str:
         """Return its output so far."""
         with self._log.open("rb") as log:

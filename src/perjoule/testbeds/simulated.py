@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass as plain
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -18,7 +18,7 @@ from perjoule import catalogue
 from perjoule.catalogue import Node
 from perjoule.drivers.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed, planned
 from perjoule.machine import removal
-from perjoule.model import OPTIONS, Disk, Reality
+from perjoule.model import OPTIONS, Disk, EventKind, Reality
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import MIB, BytesPerSecond, Hertz, Ratio, Seconds
 
@@ -62,6 +62,11 @@ class Simulated(Testbed):
 
     failure: Literal["none", "hold", "sync"] = "none"
     """What fails on purpose: nothing, holding the hosts, or writing back."""
+
+    @property
+    def events(self) -> frozenset[EventKind]:
+        """All, without any effect on its hosts."""
+        return frozenset(get_args(EventKind))
 
     def planned(self, clients_count: int) -> Hosts:
         """The catalogue's, but for clients and storage hosts."""
@@ -194,6 +199,12 @@ class _SimulatedHost(Host):
     def drop_caches(self) -> None:
         pass
 
+    def connect(self, *, up: bool) -> None:
+        pass
+
+    def slow_disks(self, factor: float) -> None:
+        pass
+
 
 class _Ended(Process):
     """A program that has ended successfully without doing anything."""
@@ -206,6 +217,9 @@ class _Ended(Process):
         return 0
 
     def stop(self, *, timeout_s: float = 2.0) -> None:
+        pass
+
+    def kill(self) -> None:
         pass
 
     def output(self) -> str:

@@ -164,6 +164,11 @@ class Duty(Workload):
         return ("write" if "write" in self.operation else "read",)
 
     @property
+    def duration_limit_s(self) -> float:
+        """That of all steps."""
+        return sum(step.duration_s for step in self.steps)
+
+    @property
     def pattern(self) -> Pattern:
         """As configured."""
         return Pattern(self.transfer_bytes, "random" if self.operation.startswith("rand") else "sequential", self.direct)

@@ -72,6 +72,11 @@ class Idle(Workload):
         """Return 0."""
         return 0
 
+    @property
+    def duration_limit_s(self) -> float:
+        """`duration`, after the rest."""
+        return self.rest_s + self.duration_s
+
     def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
         """Its duration, whatever the speed."""
         return self.duration_s + self.rest_s

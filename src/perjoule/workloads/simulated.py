@@ -1,6 +1,7 @@
 """A load that moves nothing and takes exactly as long as a simulated file system defines, to the last bit of its times."""
 
 import json
+import math
 import random
 import time
 from collections.abc import Sequence
@@ -67,6 +68,11 @@ class Simulated(Workload):
     def directions(self) -> tuple[Direction, ...]:
         """The one direction measured."""
         return (self.operation,)
+
+    @property
+    def duration_limit_s(self) -> float:
+        """`duration`."""
+        return self.duration_s or math.inf
 
     @property
     def pattern(self) -> Pattern:

@@ -99,6 +99,21 @@ def test_what_waits_for_a_daemon_that_has_died_is_not_waited_for(clock: Clock) -
     assert clock.now_s < 2
 
 
+def test_after_events_the_wait_is_for_health(clock: Clock) -> None:
+    """A rebuild that outlasts its load belongs to its trial: the tail ends after it."""
+    server = Server(clock, rate=50 * MIB, until_s=5.0)
+    hosts = cast("Hosts", SimpleNamespace(servers=(server,), all=(server,)))
+    mounted = cast("Mounted", SimpleNamespace(busy=lambda: pytest.fail("asked"), alive=nothing, directories={}))
+
+    def unhealthy() -> str:
+        return "rebuilding" if clock.now_s < 8 else ""
+
+    found = tail(hosts, mounted, settle_s=1.0, quiet_s=30.0, idle_bytes_per_s=0.0, unhealthy=unhealthy)
+    assert found.phase.ended_s == pytest.approx(8, abs=0.3)
+    assert found.phase.note == "250 MiB written to the servers' disks; rebuilding"
+    assert found.doubts == ()
+
+
 def test_with_no_wait_asked_for_the_file_system_is_not_asked(clock: Clock) -> None:
     found = after(Server(clock, rate=50 * MIB, until_s=1e9), busy=lambda: pytest.fail("asked"), quiet_s=0.0)
     assert (found.phase.ended_s, found.doubts) == (1.0, ())

@@ -15,7 +15,7 @@ from perjoule.filesystems._ceph import commands
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._ceph.conf import configuration
-from perjoule.filesystems._ceph.control import ask, degraded, missing
+from perjoule.filesystems._ceph.control import absent, ask, degraded, missing
 from perjoule.filesystems.cephfs import CephFs
 from perjoule.filesystems.rados import Rados
 from perjoule.model import Flow
@@ -224,6 +224,16 @@ def test_redundancy_is_lost_with_an_osd_or_a_copy_and_not_by_work_in_the_backgro
 
     assert degraded(having("active+clean+scrubbing+deep"), 4) == ""
     assert degraded(having("active+undersized+degraded"), 4) == "1 PGs active+undersized+degraded"
+
+
+def test_a_server_is_absent_whatever_the_placement_groups_do() -> None:
+    status = BRING_UP[-1]["status"]
+    assert absent(status, 4, 1) == ""
+    assert absent(status, 5, 1) == "4 of 5 OSDs up"
+    alone = status | {"fsmap": {**status["fsmap"], "by_rank": []}}
+    assert (absent(alone, 4, 1), absent(alone, 4, 0)) == ("no MDS is active", "")
+    groups = [{"state_name": "active+undersized+degraded", "count": 16}]
+    assert absent(status | {"pgmap": {**status["pgmap"], "pgs_by_state": groups}}, 4, 1) == ""
 
 
 def test_before_there_are_pools_osds_that_are_up_are_all_that_is_waited_for() -> None:

@@ -97,3 +97,28 @@ def test_results_come_in_order_and_the_first_error_is_raised() -> None:
 
 def test_silence_is_nothing() -> None:
     assert last_words("\n \n") == "nothing"
+
+
+def test_what_was_killed_on_purpose_is_not_missed_and_can_be_started_again() -> None:
+    began: list[tuple[str, ...]] = []
+
+    class Storage(ScriptedHost):
+        def starts(self, words: Sequence[str], log: Path) -> Process:
+            began.append((self.name, *words, str(log)))
+            return ScriptedProcess(None)
+
+    daemons, hosts = Daemons(1.0), [Storage("storage-1"), Storage("storage-2")]
+    mounts = daemons.start(hosts[1], "mount", ["mount"], log=Path("/srv/mount.log"))
+    for host in hosts:
+        daemons.start(host, "chunks", ["chunks", "-f"], log=Path("/srv/log"))
+    chunks = list(daemons)
+    daemons.kill(hosts[1], [mounts])
+    daemons.alive()
+    assert [daemon.process.returncode for daemon in chunks] == [None, None, -9]
+    with pytest.raises(WorkloadError, match="storage-2: no daemon of the file system runs here"):
+        daemons.kill(hosts[1], [mounts])
+    daemons.revive(hosts[1])
+    assert began[-1] == ("storage-2", "chunks", "-f", "/srv/log")
+    assert [(daemon.name, daemon.host.name) for daemon in daemons][-1] == ("chunks", "storage-2")
+    daemons.revive(hosts[1])  # nothing is left to start
+    assert len(began) == 4

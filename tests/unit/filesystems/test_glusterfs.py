@@ -159,6 +159,15 @@ def test_a_brick_that_a_client_lost_is_found_in_its_log() -> None:
     assert words.lost_brick(said("client-lost.log")) == "perjoule-client-1 was lost by the client"
 
 
+def test_a_client_has_the_bricks_with_which_its_log_ends() -> None:
+    lost = said("client-lost.log")
+    assert words.absent_bricks(said("client-mounted.log")) == ""
+    assert words.absent_bricks(lost) == "perjoule-client-1"
+    again = "I [client-handshake.c:1106:client_setvolume_cbk] 0-perjoule-client-1: Connected, attached to remote volume [{}]\n"
+    assert words.absent_bricks(lost + again) == ""
+    assert words.absent_bricks(lost + again + lost) == "perjoule-client-1"
+
+
 def test_the_log_of_a_brick_bears_its_path() -> None:
     assert words.brick_log(Path("/srv/storage-1/glusterfs/brick")) == "srv-storage-1-glusterfs-brick.log"
 

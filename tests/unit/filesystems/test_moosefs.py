@@ -146,6 +146,11 @@ def test_more_copies_than_chunk_servers_are_refused_before_anything_is_started()
 def test_chunks_with_too_few_copies_are_background_work() -> None:
     assert words.chunk_work(said("sic-undergoal.txt")) == "chunks with too few copies: 3"
     assert words.chunk_work(said("sic.txt")) == ""
+    surplus = said("sic-undergoal.txt").replace("endangered:\t3", "endangered:\t0").replace("overgoal:\t0", "overgoal:\t3")
+    assert words.chunk_work(surplus) == "chunks with too many: 3"
+    assert words.chunk_work(surplus, ("missing", "undergoal", "endangered")) == ""  # harms nobody
+    lost = said("sic.txt").replace("missing:\t0", "missing:\t2")
+    assert words.chunk_work(lost, ("missing", "undergoal", "endangered")) == "chunks with no copy: 2"
 
 
 def test_a_chain_of_chunk_servers_passes_on_all_copies_but_the_first() -> None:

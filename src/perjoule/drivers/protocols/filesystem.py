@@ -37,6 +37,7 @@ class Mounted(ABC):
     facts: Mapping[str, Json]  # version, layout, settings, as the daemons report them
     data_hosts: tuple[str, ...]  # names of the hosts that hold users' data, clients with their own too; (): not known
     logs: tuple[Path, ...]  # log files of daemons and clients on this machine, kept with the trial
+    hit: bool = False  # events have happened to its servers: what it lacks since then is no failure
     logs_there: Sequence[tuple[Host, Path]] = ()  # the same for those that daemons write on their hosts
 
     @abstractmethod
@@ -62,6 +63,22 @@ class Mounted(ABC):
         """
         return ""
 
+    def absent(self) -> str:
+        """Return the servers that the file system has lost, by its own status; "" if it has them all. Raises WorkloadError."""
+        return ""
+
+    def degraded(self) -> str:
+        """Return what is due until redundancy is complete, on the servers that it has; "" if it is. Raises WorkloadError."""
+        return self.busy()
+
+    def kill(self, host: Host) -> None:
+        """End its daemons on a server by SIGKILL; they count as ended on purpose. Raises WorkloadError: there are none."""
+        raise WorkloadError("this file system has no daemons that perjoule started", where=host.name)
+
+    def revive(self, host: Host) -> None:
+        """Start what `kill` ended on a server, on its data. Raises WorkloadError."""
+        raise WorkloadError("this file system has no daemons that perjoule started", where=host.name)
+
 
 class FileSystem(ABC):
     """A file system that can be brought up on hosts."""
@@ -74,6 +91,7 @@ class FileSystem(ABC):
     devices_at: ClassVar[str] = "storage"  # the hosts whose `devices` it overwrites, by `Hosts.at`
     # Of a file, that lie on one group of hosts as a whole: a chunk, WHOLE_FILE; inf: every file is spread over all.
     unit_bytes: ClassVar[float] = inf
+    heals: ClassVar[bool] = False  # after the loss of a server, and says when it has: events can happen to its servers
     beneath: Disk | None = None  # made for the data of each host; None: they lie on the host's own disk
 
     def folder(self, hosts: Path | None) -> Path | None:

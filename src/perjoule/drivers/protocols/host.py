@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perjoule.model import Disk, Json, Permit
-from perjoule.model.errors import CampaignError
+from perjoule.model.errors import CampaignError, WorkloadError
 from perjoule.model.hardware import Node
 
 
@@ -62,6 +62,10 @@ class Process(ABC):
     @abstractmethod
     def stop(self, *, timeout_s: float = 2.0) -> None:
         """End it: SIGTERM, then SIGKILL after the time limit. Does nothing if it has ended."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """End it and its descendants by SIGKILL. Does nothing if it has ended."""
 
     @abstractmethod
     def output(self) -> str:
@@ -206,6 +210,14 @@ class Host(ABC):
             MachineError: a tool or kernel support is missing, or the disk is full.
         """
         raise CampaignError("this host lends no block devices", where=self.name, next="use testbed virtual or local")
+
+    def connect(self, *, up: bool) -> None:
+        """Take its link to the network down, or up again. Raises WorkloadError if it can't."""
+        raise WorkloadError("the link of this host can't be taken down", where=self.name)
+
+    def slow_disks(self, factor: float) -> None:
+        """Make its disks slower by this factor than they were at first; 1 ends it. Raises WorkloadError if it can't."""
+        raise WorkloadError("the disks of this host can't be slowed down", where=self.name)
 
     @property
     def copies_count(self) -> int:

@@ -10,7 +10,7 @@ from typing import ClassVar
 from perjoule import catalogue
 from perjoule.drivers.protocols.checks import Check
 from perjoule.drivers.protocols.hosts import Hosts
-from perjoule.model import Overwrite, Permit, Reality
+from perjoule.model import EventKind, Overwrite, Permit, Reality
 from perjoule.model.hardware import Cluster
 
 
@@ -23,6 +23,11 @@ class Testbed(ABC):
     deployment_s: ClassVar[float] = 0.0  # of hosts and a file system, up and down again, roughly
     cluster: str = ""  # of the catalogue, whose hardware its hosts stand for; "": they are what they are
     scale_ratio: float = 1.0  # their speed over that hardware's
+
+    @property
+    def events(self) -> frozenset[EventKind]:
+        """The events that can happen to its hosts."""
+        return frozenset()
 
     @property
     def folder(self) -> Path | None:

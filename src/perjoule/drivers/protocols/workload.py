@@ -1,5 +1,6 @@
 """A load, and how its engine's report is read."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -93,6 +94,11 @@ class Workload(ABC):
     def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
         """How long the measured window takes, if all clients together move this much."""
         return self.moved_bytes(clients_count) / bytes_per_s
+
+    @property
+    def duration_limit_s(self) -> float:
+        """The time after which it ends by itself, wall time; inf if its options state none."""
+        return math.inf
 
     @property
     def directions(self) -> tuple[Direction, ...]:

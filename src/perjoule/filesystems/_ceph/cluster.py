@@ -12,7 +12,7 @@ from perjoule.filesystems._ceph import commands
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._ceph.conf import configuration
-from perjoule.filesystems._ceph.control import degraded
+from perjoule.filesystems._ceph.control import absent, degraded
 from perjoule.filesystems._deployment import Deployment
 from perjoule.machine.each import each
 from perjoule.machine.untrusted import json_from
@@ -71,6 +71,10 @@ class Cluster(Deployment[ceph.Ceph]):
         """Return what the monitor reports as missing."""
         status = self.ask([[{"prefix": "status"}]], patience_s=HEALTH_S / self.hosts.scale)[0][0]
         return degraded(status, len(self.layout.osds))
+
+    def absent(self) -> str:
+        status = self.ask([[{"prefix": "status"}]], patience_s=HEALTH_S / self.hosts.scale)[0][0]
+        return absent(status, len(self.layout.osds), int(bool(self.layout.mds)))
 
     def busy(self) -> str:
         """Return the background work of placement groups: scrub, recovery, backfill, snapshot trimming."""

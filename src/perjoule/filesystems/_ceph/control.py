@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any
 
 POLL_S = 0.05
+NO_MDS = "no MDS is active"
 
 
 def missing(status: dict[str, Any], osds_count: int, placement_groups_count: int, mds_count: int = 1) -> str:
@@ -35,12 +36,21 @@ def missing(status: dict[str, Any], osds_count: int, placement_groups_count: int
     if not placement_groups_count:
         return ""
     if mds_count and "up:active" not in [rank["status"] for rank in status["fsmap"]["by_rank"]]:
-        return "no MDS is active"
+        return NO_MDS
     groups = {group["state_name"]: group["count"] for group in status["pgmap"].get("pgs_by_state", [])}
     if groups != {"active+clean": placement_groups_count}:
         return f"of {placement_groups_count} PGs: " + (", ".join(f"{n} {state}" for state, n in groups.items()) or "none yet")
     checks = {code: check for code, check in status["health"]["checks"].items() if not check.get("muted")}
     return "; ".join(f"{code}: {check['summary']['message']}" for code, check in checks.items())
+
+
+def absent(status: dict[str, Any], osds_count: int, mds_count: int) -> str:
+    """Return which servers a `status` answer lacks."""
+    if lacks := missing(status, osds_count, 0):
+        return lacks
+    if mds_count and "up:active" not in [rank["status"] for rank in status["fsmap"]["by_rank"]]:
+        return NO_MDS
+    return ""
 
 
 def degraded(status: dict[str, Any], osds_count: int) -> str:

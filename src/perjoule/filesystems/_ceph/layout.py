@@ -75,6 +75,7 @@ class Ceph(Deployed):
         "management": {"ceph-mon": "ceph-mon", "monmaptool": "ceph-base", "ceph-mgr": "ceph-mgr"},
         "storage": {"ceph-osd": "ceph-osd"},
     }
+    heals: ClassVar[bool] = True
     in_user_space: ClassVar = False
     copied_by_client: ClassVar = False  # a client speaks to one OSD, which copies or codes, and gathers the parts that are read
     host_bytes: ClassVar[int] = 384 * 1024**2  # an OSD at 120 MB and 56 threads, two on a host, were measured

@@ -47,6 +47,7 @@ class GlusterFS(Deployed):
         "client": {"glusterfs": "glusterfs-client", "getfattr": "attr"},
     }
     unit_bytes: ClassVar[float] = WHOLE_FILE  # its name's hash says on which replicas, or bricks of a code
+    heals: ClassVar[bool] = True
     copied_by_client: ClassVar = True  # it does it all: codes, or sends every copy; an arbiter gets names and attributes alone
     host_bytes: ClassVar[int] = 128 * 1024**2  # a brick, glusterd and a self-heal daemon of 25 MB each were measured
     host_tasks_count: ClassVar[int] = 96
@@ -169,6 +170,20 @@ class _GlusterFS(Deployment[GlusterFS]):
         clients = [daemon for daemon in self.daemons if daemon.name == "glusterfs"]
         lost = [f"{client.host.name}: {brick}" for client in clients if (brick := words.lost_brick(client.process.output()))]
         return "; ".join(lost)
+
+    def absent(self) -> str:
+        """Return the peers and bricks that do not serve, and those to which a client has no connection."""
+        up = [daemon.host for daemon in self.daemons if daemon.name == "glusterd"]
+        if not up:
+            return "no glusterd runs"
+        connected_count = words.connected_count(self._gluster("pool", "list", host=up[0], timeout_s=SHORT_S))
+        if connected_count < len(self.bearers):
+            return f"{connected_count} of {len(self.bearers)} peers connected"
+        if offline := self._offline():
+            return ", ".join(f"{one.name} on {self._uuids.get(one.uuid, 'a host')} offline" for one in offline)
+        clients = [daemon for daemon in self.daemons if daemon.name == "glusterfs"]
+        without = [f"{one.host.name}: {bricks}" for one in clients if (bricks := words.absent_bricks(one.process.output()))]
+        return "; ".join(without)
 
     def busy(self) -> str:
         """Return the background work of bricks: healing, or pending marks of the last writes; or a task of the volume."""

@@ -108,6 +108,14 @@ def lost_brick(log: str) -> str:
     return f"{lost[1]} was lost by the client" if lost else ""
 
 
+def absent_bricks(log: str) -> str:
+    """Return the bricks to which a client has no connection at the end of its log."""
+    events = re.findall(
+        r"\d-(\S+-client-\d+): (?:(disconnected from|server \S+ has not responded)|Connected)", log, re.IGNORECASE
+    )
+    return ", ".join(name for name, lost in dict(events).items() if lost)
+
+
 def brick_log(brick: Path) -> str:
     """Return GlusterFS's file name for the log of a brick."""
     return f"{str(brick).strip('/').replace('/', '-')}.log"

@@ -43,6 +43,7 @@ class MooseFS(Deployed):
         "management": {"mfsmetalogger": "moosefs-metalogger"},
         "client": {"mfsmount": "moosefs-client", "mfscli": "moosefs-cli"},
     }
+    heals: ClassVar[bool] = True
     unit_bytes: ClassVar[float] = 64 * 1024**2  # a chunk: https://moosefs.com/support
     copied_by_client: ClassVar = False  # it writes to the first of a chain of chunk servers, each of which passes the data on
     largest_host_bytes: ClassVar[int] = 480 * 1024**2  # its master at 458 MiB and a client at 413 were measured
@@ -105,7 +106,8 @@ class _MooseFS(Deployment[MooseFS]):
         exports = self.folder(host) / "mfsexports.cfg"
         text = words.exports_text([user.address for user in self.hosts.users], self._password)
         host.put(text, exports, mode=0o600, owner=self.user)
-        settings = {"EXPORTS_FILENAME": exports, "AUTH_CODE": self._code}
+        # All chunk servers are there before the first write, so the master need not wait for them before it makes missing copies.
+        settings = {"EXPORTS_FILENAME": exports, "AUTH_CODE": self._code, "REPLICATIONS_DELAY_INIT": 0}
         settings |= {} if self.options.rebalance else words.no_rebalance(self._release)
         settings |= {f"{port}_LISTEN_HOST": host.address for port in ("MATOML", "MATOCS", "MATOCL")}
         master = self._daemon(host, "mfsmaster", settings)
@@ -154,9 +156,16 @@ class _MooseFS(Deployment[MooseFS]):
         missing = self._missing()
         return f"no chunk server on {', '.join(missing)}" if missing else ""
 
+    def absent(self) -> str:
+        return self.lost()
+
     def busy(self) -> str:
         """Return copies to be made or removed. Chunks of deleted files are not reported: the master frees them within minutes."""
         return words.chunk_work(self._ask("-SIC"))
+
+    def degraded(self) -> str:
+        """Return copies to be made: one too many is removed some minutes later, and harms nobody."""
+        return words.chunk_work(self._ask("-SIC"), ("missing", "undergoal", "endangered"))
 
     def _missing(self) -> list[str]:
         """Return the storage hosts whose space the master doesn't know (yet, or any more), and which so get no copies."""

@@ -1,7 +1,7 @@
 """The input and output of MooseFS 3 and 4, as pure functions."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from perjoule.filesystems._said import found, unexpected
 from perjoule.model import Json
@@ -95,10 +95,13 @@ def _chunkserver(line: str) -> dict[str, Json]:
     return {"address": row[0], "version": row[4], "used_bytes": used, "total_bytes": total}
 
 
-def chunk_work(said: str) -> str:
-    """Parse the pending chunk repairs, from `mfscli -p -SIC`; "" if every chunk has its copies."""
-    few, fewer, many = (
-        int(found(rf"chunkclass {name}:\t(\d+)", said, "mfscli -p -SIC")) for name in ("undergoal", "endangered", "overgoal")
-    )
-    due = {"too few copies": few + fewer, "too many": many}
+CHUNK_CLASSES = {"missing": "no copy", "undergoal": "too few copies", "endangered": "too few copies", "overgoal": "too many"}
+
+
+def chunk_work(said: str, classes: Collection[str] = ("undergoal", "endangered", "overgoal")) -> str:
+    """Parse the pending repairs of chunks of these classes, from `mfscli -p -SIC`; "" if there are none."""
+    due: dict[str, int] = {}
+    for name, what in CHUNK_CLASSES.items():
+        if name in classes:
+            due[what] = due.get(what, 0) + int(found(rf"chunkclass {name}:\t(\d+)", said, "mfscli -p -SIC"))
     return "; ".join(f"chunks with {what}: {count}" for what, count in due.items() if count)

@@ -7,14 +7,14 @@ import contextlib
 import os
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule import catalogue
 from perjoule.drivers.protocols import Check, Host, Hosts, Testbed, planned
-from perjoule.model import OPTIONS, Disk, Json, Reality
+from perjoule.model import OPTIONS, Disk, EventKind, Json, Reality
 from perjoule.model.errors import MachineError
 from perjoule.model.hardware import Cluster
 from perjoule.model.units import BYTES, Bytes, Ratio, Seconds, exact_text
@@ -84,6 +84,12 @@ class Virtual(Testbed):
             network_ratio=self.server_network_ratio,
             disk_ratio=self.server_disk_ratio,
         )
+
+    @property
+    def events(self) -> frozenset[EventKind]:
+        """A disk is slowed down by its cap, so it needs one."""
+        capped = self.disk_cap and self.disk != "directory"
+        return frozenset(kind for kind in get_args(EventKind) if capped or kind != "slow")
 
     @property
     def models_power(self) -> bool:

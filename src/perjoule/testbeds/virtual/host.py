@@ -19,7 +19,7 @@ from perjoule.testbeds.virtual.holder import joining
 from perjoule.testbeds.virtual.switches import Switches
 from perjoule.testbeds.virtual.topology import Place
 
-_UNMOUNT_S = 20.0
+_UNMOUNT_S, _LINK_S = 20.0, 20.0
 
 
 class VirtualHost(Host):
@@ -172,16 +172,27 @@ class VirtualHost(Host):
         self._disk_scale = scale
         return next(iter([self._cap(disks) for disks in self._disks.values()]), "")
 
+    def connect(self, *, up: bool) -> None:
+        """Take the link down at its own end, as its switch would see a cable that is pulled."""
+        argv = ["nsenter", "-t", str(self.pid), "-n", "ip", "link", "set", "dev", "eth0", "up" if up else "down"]
+        _process.run([], argv, where=self.name, timeout_s=_LINK_S, check=True, text=None, env=None)
+
+    def slow_disks(self, factor: float) -> None:
+        """Divide the caps of its disks."""
+        capped = [self._cap(disks, factor) for disks in self._disks.values()]
+        if not any(capped):
+            raise WorkloadError("its disks have no caps, so they can't be slowed down", where=self.name)
+
     def limit_dirty_pages(self, disks: tuple[_disk.Loop, ...] | None = None) -> None:
         """Limit those of its disks to a share of its memory, where that is capped and the kernel can."""
         for disk in (one for pair in self._disks.values() for one in pair) if disks is None else disks:
             if self.memory_bytes is not None:
                 memory.limit(disk.device, self.memory_bytes)
 
-    def _cap(self, disks: tuple[_disk.Loop, ...]) -> str:
+    def _cap(self, disks: tuple[_disk.Loop, ...], slower: float = 1.0) -> str:
         if self._disk_scale is None or self.node is None or not self.node.disks:
             return ""
-        share = self._disk_scale / len(disks)
+        share = self._disk_scale / len(disks) / slower
         read = sum(disk.read_bytes_per_s.value for disk in self.node.disks) * share
         written = sum(disk.write_bytes_per_s.value for disk in self.node.disks) * share
         said = [self._groups.cap_disk(self.name, disk.device, read, written) for disk in disks]

@@ -1,5 +1,6 @@
 """The options of a load by fio: which go together, and what follows from them."""
 
+import math
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -92,6 +93,11 @@ class FioOptions(Workload):
 
     time_limit_s: Seconds = 600.0
     """Time limit of a run, and of the layout before it; exceeding it fails the trial."""
+
+    @property
+    def duration_limit_s(self) -> float:
+        """`duration`, without rounds."""
+        return self.duration_s if self.duration_s and not self.round_s else math.inf
 
     @model_validator(mode="after")
     def _possible_job(self) -> Self:

@@ -1,0 +1,129 @@
+"""[[event]] tables: what happens to servers while a load runs, and whether it can happen in this campaign."""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, ValidationError, model_validator
+from pydantic.dataclasses import dataclass
+
+from perjoule import drivers
+from perjoule.campaign.messages import clauses, fault, instead
+from perjoule.campaign.source import Source, Table
+from perjoule.model import OPTIONS, Spec, TrialEvent, option_name
+from perjoule.model.errors import CampaignError
+from perjoule.model.units import Seconds, seconds_text
+
+EVENT = "event"
+MOST_COUNT = 64
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class EventTable:
+    """Something that happens to a server in each trial."""
+
+    at_s: Seconds
+    """When it happens: wall time after the load's programs begin to start (the phase "measure")."""
+
+    kind: Literal["kill", "cut", "slow", "back"]
+    """"kill" ends the file system's daemons on the host by SIGKILL, "cut" takes its link down, "slow" lowers the caps of its
+    disks, and "back" ends all of that."""
+
+    host: str
+    """The server, as in "storage-2"."""
+
+    factor: Annotated[float, Field(gt=1, le=1000)] | None = None
+    """By how much slower the disks are; needed for "slow", and of no use for others."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if (self.kind == "slow") != (self.factor is not None):
+            raise ValueError("slow needs a factor (factor = 10)" if self.kind == "slow" else "only slow has a factor")
+        return self
+
+
+OPTIONS_OF_EVENT: Mapping[str, str] = {option_name(field): field for field in ("at_s", "kind", "host", "factor")}
+
+
+def events(tables: Sequence[Table], place: Source) -> tuple[TrialEvent, ...]:
+    """Read the tables, in the order of time. Raises CampaignError with the line of what is wrong."""
+    found: list[tuple[TrialEvent, int]] = []
+    if len(tables) > MOST_COUNT:
+        raise place.error((EVENT, MOST_COUNT), f"{len(tables)} events are too many", f"a trial has at most {MOST_COUNT}")
+    for number, table in enumerate(tables):
+        try:
+            one = EventTable(**table)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = str(first["loc"][0]) if first["loc"] else ""
+            path = (EVENT, number, key) if key in table else (EVENT, number)
+            if not key:
+                raise place.error(path, *clauses(str(first.get("ctx", {}).get("error")))) from None
+            if first["type"] == "missing":
+                raise place.error(
+                    path, f'an event needs "{key}"', 'write at = "20 s", kind = "kill", host = "storage-2"'
+                ) from None
+            if first["type"] == "unexpected_keyword_argument":
+                raise place.error(path, f'an event has no option "{key}"', instead(key, OPTIONS_OF_EVENT)) from None
+            raise place.error(path, *fault(first, key, OPTIONS_OF_EVENT.get(key, key))) from None
+        found.append((TrialEvent(one.at_s, one.kind, one.host, one.factor or 1.0), number))
+    found.sort(key=lambda one: one[0].at_s)
+    for what, number in _out_of_order(found):
+        raise place.error((EVENT, number), what, "let a host be back before it is hurt in the same way again")
+    return tuple(event for event, _ in found)
+
+
+def _out_of_order(found: Sequence[tuple[TrialEvent, int]]) -> Iterator[tuple[str, int]]:
+    """Return what can't happen to a host after what happened to it before."""
+    hurt: dict[str, set[str]] = {}
+    for event, number in found:
+        before = hurt.setdefault(event.host, set())
+        if event.kind == "back":
+            if not before:
+                yield f"nothing has happened to {event.host} from which it could be back", number
+            before.clear()
+        elif event.kind in before:
+            yield f"{event.text}: that has already happened to it", number
+        else:
+            before.add(event.kind)
+
+
+def check_possible(
+    asked: Sequence[TrialEvent], parts: Mapping[str, Sequence[Spec]], clients_counts: Sequence[int], place: Source
+) -> None:
+    """Check that these events can happen to every testbed, file system and load. Raises CampaignError."""
+    if not asked:
+        return
+    for filesystem in parts["filesystem"]:
+        if not drivers.filesystem(filesystem).heals:
+            what = f"filesystem {filesystem.kind} does not say when it is healthy again, so no event can happen to its servers"
+            raise place.error((EVENT,), what, "use filesystem moosefs, glusterfs or cephfs")
+    for testbed, clients_count in itertools.product(parts["testbed"], clients_counts):
+        _check_hosts(asked, testbed, clients_count, place)
+    for workload in parts["workload"]:
+        limit_s = drivers.workload(workload).duration_limit_s
+        if math.isinf(limit_s):
+            what = f'events need a load that ends at a known time, and "{workload.label}" has no duration'
+            raise place.error((EVENT,), what, "add duration to the workload, with a size that lasts longer")
+        if late := next((event for event in asked if event.at_s >= limit_s), None):
+            what = f'{late.text} would happen after the end of "{workload.label}", which lasts {seconds_text(limit_s)}'
+            raise place.error((EVENT,), what, "make it happen earlier, or the load longer")
+
+
+def _check_hosts(asked: Sequence[TrialEvent], testbed: Spec, clients_count: int, place: Source) -> None:
+    there = drivers.testbed(testbed)
+    if not there.events:
+        what = f"no event can happen to the hosts of testbed {testbed.kind}"
+        raise place.error((EVENT,), what, "use testbed virtual")
+    hosts = there.planned(clients_count)
+    servers = [host.name for host in hosts.servers]
+    for event in asked:
+        if event.host in [host.name for host in hosts.clients]:
+            what = f"{event.host} is a client, and events happen to servers"
+            raise place.error((EVENT,), what, f"servers are {', '.join(servers)}")
+        if event.host not in servers:
+            raise place.error((EVENT,), f'no server is called "{event.host}"', instead(event.host, servers))
+        if event.kind not in there.events:
+            what = f"{event.text} can't happen on this testbed {testbed.kind}, which caps no disks"
+            raise CampaignError(what, where=place.name, next='set disk_cap = true and disk = "ext4" (or "xfs", "btrfs")')

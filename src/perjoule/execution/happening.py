@@ -1,0 +1,137 @@
+"""Events in a trial: each is done to its host at its time, and the file system is polled until it is healthy."""
+
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from threading import Event, Thread
+
+from perjoule.drivers.protocols import Host, Hosts, Mounted
+from perjoule.model import Happened, Health, TrialEvent, healthy_since
+from perjoule.model.errors import PerjouleError, WorkloadError
+
+LOOK_S = 1.0  # between the beginnings of two questions to the file system
+END_S = 20.0  # for a question under way
+LATE_S = 0.05
+UNKNOWN = "it has not yet said that it is healthy"
+
+
+class Course:
+    """What happened so far in a trial, and what the file system said of it. Two threads write, any may read."""
+
+    def __init__(self, planned: Sequence[TrialEvent], hosts: Hosts, mounted: Mounted) -> None:
+        self.planned = planned
+        self.happened: tuple[Happened, ...] = ()
+        self.health: tuple[Health, ...] = ()
+        self.failure: WorkloadError | None = None  # why an event could not be done
+        self._hosts = {host.name: host for host in hosts.all}
+        self._mounted = mounted
+        self._gone: frozenset[str] = frozenset()  # hosts that were killed or cut off, and are not back
+        self._over = Event()  # of the load: what has not happened by then does not
+        self._asked_enough = Event()
+
+    @contextmanager
+    def running(self) -> Generator[None]:
+        """Do the events while the block runs, their times counted from now; without any, nothing is done or asked."""
+        threads = [Thread(target=self._act, args=(time.monotonic(),), daemon=True), Thread(target=self._ask, daemon=True)]
+        for thread in threads if self.planned else ():
+            thread.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            self._asked_enough.set()
+            for thread in threads if self.planned else ():
+                thread.join(END_S)
+
+    @contextmanager
+    def explained(self) -> Generator[None]:
+        """Say of a failure in the block what happened before it; raises WorkloadError, too, if an event could not be done."""
+        try:
+            yield
+        except WorkloadError as error:
+            if self.failure is None and self.happened:
+                last = self.happened[-1]
+                what = f"{error.what}, {time.monotonic() - last.ended_s:.1f} s after {last.event.text}"
+                found = type(error)(what, where=error.where, next=error.next)
+                found.logs = error.logs
+                raise found from error
+            raise self.failure or error from error
+        if self.failure:
+            raise self.failure
+
+    def end_load(self) -> None:
+        """Let nothing more happen."""
+        self._over.set()
+
+    def _act(self, began_s: float) -> None:
+        """Do each event at its time; ends with the load, or with the first event that can't be done."""
+        for event in self.planned:
+            planned_s = began_s + event.at_s
+            if self._over.wait(max(0.0, planned_s - time.monotonic())):
+                return
+            try:
+                self._do(event, planned_s)
+            except PerjouleError as error:
+                self.failure = WorkloadError(f"{event.text} could not be done: {error}")
+                return
+
+    def _do(self, event: TrialEvent, planned_s: float) -> None:
+        self._mounted.hit = True
+        host, began_s = self._hosts[event.host], time.monotonic()
+        match event.kind:
+            case "kill":
+                self._mounted.kill(host)
+            case "cut":
+                host.connect(up=False)
+            case "slow":
+                host.slow_disks(event.factor)
+            case "back":
+                self._restore(host)
+        ended_s = time.monotonic()
+        if event.kind != "slow":
+            self._gone = self._gone - {event.host} if event.kind == "back" else self._gone | {event.host}
+        self.happened += (Happened(event, planned_s, began_s, ended_s),)
+
+    def _restore(self, host: Host) -> None:
+        undone = [one.event.kind for one in self.happened if one.event.host == host.name]
+        since_back = undone[len(undone) - undone[::-1].index("back") :] if "back" in undone else undone
+        if "cut" in since_back:
+            host.connect(up=True)
+        if "slow" in since_back:
+            host.slow_disks(1.0)
+        if "kill" in since_back:
+            self._mounted.revive(host)
+
+    def _ask(self) -> None:
+        """Ask the file system from the first event on."""
+        while not self._asked_enough.wait(LOOK_S / 4 if not self.happened else 0.0):
+            if not self.happened:
+                continue
+            asked_s = time.monotonic()
+            words = self._asked()
+            self.health += (Health(asked_s, time.monotonic(), words),)
+            self._asked_enough.wait(max(0.0, asked_s + LOOK_S - time.monotonic()))
+
+    def _asked(self) -> str:
+        gone = self._gone
+        try:
+            absent = self._mounted.absent()
+            if absent and not gone:
+                return absent
+            if gone and not absent:
+                return f"it has not noticed the loss of {', '.join(sorted(gone))}"
+            return self._mounted.degraded()
+        except PerjouleError as error:
+            return f"no answer: {error}"
+
+    def unhealthy(self) -> str:
+        """Return what the file system lacks by its last answers; "" once it is healthy, or nothing has happened."""
+        if not self.happened or healthy_since(self.happened, self.health) is not None:
+            return ""
+        return next((one.words for one in reversed(self.health) if one.words), UNKNOWN)
+
+    def doubts(self) -> list[str]:
+        """Return which events were late, or did not happen."""
+        done = [one.event for one in self.happened]
+        late = [f"{one.event.text} was done {one.late_s * 1e3:.0f} ms late" for one in self.happened if one.late_s > LATE_S]
+        return late + [f"{one.text} did not happen: the load ended before" for one in self.planned if one not in done]

@@ -1,0 +1,104 @@
+"""[[event]] tables: what they ask for, and what is refused before anything runs."""
+
+import tomllib
+
+import jsonschema
+import pytest
+
+from perjoule import campaign
+from perjoule.model.errors import CampaignError
+
+TEXT = """
+name = "hit"
+repetitions = 2
+seed = 1
+{top}
+[testbed]
+{testbed}
+[[filesystem]]
+{filesystem}
+[[workload]]
+{workload}
+{events}
+"""
+VIRTUAL = 'kind = "virtual"\nservers = 3\ndisk = "xfs"'
+MOOSEFS = 'kind = "moosefs"'
+FIO = 'kind = "fio"\nsize = "1 GiB"\nduration = "30 s"'
+KILL = '[[event]]\nat = "10 s"\nkind = "kill"\nhost = "storage-2"\n'
+BACK = '[[event]]\nat = "20 s"\nkind = "back"\nhost = "storage-2"\n'
+SLOW = '[[event]]\nat = "5 s"\nkind = "slow"\nhost = "storage-1"\nfactor = 10\n'
+
+
+def text(events=KILL, *, top="", testbed=VIRTUAL, filesystem=MOOSEFS, workload=FIO):
+    return TEXT.format(top=top, testbed=testbed, filesystem=filesystem, workload=workload, events=events)
+
+
+def test_events_are_part_of_each_trial_in_the_order_of_time():
+    asked = campaign.parse(text(BACK + KILL + SLOW))
+    for trial in asked.trials:
+        assert [(event.text, event.at_s) for event in trial.events] == [
+            ("slow storage-1 10 times", 5.0),
+            ("kill storage-2", 10.0),
+            ("back storage-2", 20.0),
+        ]
+
+
+def test_each_trial_with_events_has_a_deployment_of_its_own():
+    for order in ("shuffled", "interleaved", "written"):
+        top = f'order = "{order}"\nclients = [1, 2]'
+        assert [len(group) for group in campaign.parse(text(top=top)).groups] == [1, 1, 1, 1]
+        assert max(len(group) for group in campaign.parse(text("", top=top)).groups) > 1
+
+
+def test_a_trial_with_events_is_another_trial():
+    plain, hit, later = (
+        {trial.id for trial in campaign.parse(text(events)).trials} for events in ("", KILL, KILL.replace("10 s", "11 s"))
+    )
+    assert not plain & hit
+    assert not hit & later
+
+
+def test_the_command_line_changes_events():
+    asked = campaign.parse(text(), overrides=["event.at=12 s"])
+    assert {event.at_s for trial in asked.trials for event in trial.events} == {12.0}
+
+
+def test_a_simulated_campaign_has_its_events_at_the_same_shares_of_the_load():
+    asked = campaign.parse(text(KILL + BACK, top="simulate = true"))
+    assert [event.at_s for event in asked.trials[0].events] == pytest.approx([0.4 * 10 / 30, 0.4 * 20 / 30])
+
+
+def test_editors_know_events():
+    valid = jsonschema.Draft202012Validator(campaign.schema())
+    assert not list(valid.iter_errors(tomllib.loads(text(KILL + SLOW))))
+    assert list(valid.iter_errors(tomllib.loads(text(KILL.replace("kill", "crash")))))
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (text(KILL.replace("storage-2", "storage-4")), r'no server is called "storage-4"; did you mean "storage-'),
+        (
+            text(KILL.replace("storage-2", "client-1")),
+            "client-1 is a client, and events happen to servers; servers are storage-1",
+        ),
+        (text(KILL.replace("10 s", "30 s")), r'kill storage-2 would happen after the end of "fio", which lasts 30 s'),
+        (text(workload='kind = "fio"'), 'events need a load that ends at a known time, and "fio" has no duration'),
+        (text(filesystem='kind = "nfs"'), "filesystem nfs does not say when it is healthy again"),
+        (text(SLOW, testbed=VIRTUAL.replace("xfs", "directory")), "slow storage-1 10 times can't happen on this testbed virtual"),
+        (text(testbed='kind = "local"'), "no event can happen to the hosts of testbed local; use testbed virtual"),
+        (text(BACK), "nothing has happened to storage-2 from which it could be back"),
+        (text(KILL + KILL), "kill storage-2: that has already happened to it"),
+        (text(KILL.replace("kill", "crash")), 'kind = "crash" is not a valid value'),
+        (text(KILL.replace("at =", "when =")), 'an event needs "at"|an event has no option "when"'),
+        (text(KILL.replace('"10 s"', "10")), "10 has no unit"),
+        (text(KILL + "factor = 2"), "line .*: only slow has a factor"),
+        (text(SLOW.replace("factor = 10", "")), "slow needs a factor; factor = 10"),
+        (text(SLOW.replace("= 10", "= 0.5")), "factor = 0.5 is out of range"),
+        (text("[event]\nat = 1"), r"a campaign can have several events; write it as \[\[event\]\], in double brackets"),
+    ],
+)
+def test_what_can_not_happen_is_refused_with_a_sentence(asked, said):
+    with pytest.raises(CampaignError, match=said) as caught:
+        campaign.parse(asked)
+    assert "campaign" in caught.value.where

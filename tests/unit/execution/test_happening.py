@@ -1,0 +1,205 @@
+"""Events of a trial and the questions after them, on a file system whose answers are scripted."""
+
+import time
+
+import pytest
+
+from perjoule.drivers.protocols import Host, Hosts
+from perjoule.execution import happening
+from perjoule.execution.happening import UNKNOWN, Course
+from perjoule.model import EventKind, Happened, Health, TrialEvent, healthy_since
+from perjoule.model.errors import TransientError, WorkloadError
+from scripted import ScriptedHost, ScriptedMount
+
+
+class Server(ScriptedHost):
+    def __init__(self) -> None:
+        super().__init__("storage-1")
+        self.done: list[str] = []
+
+    def connect(self, *, up: bool) -> None:
+        self.done.append("up" if up else "down")
+
+    def slow_disks(self, factor: float) -> None:
+        self.done.append(f"slow {factor:g}")
+
+
+class Healing(ScriptedMount):
+    """It misses a server from the moment at which that is killed until it is back, and then heals for `heals_s`."""
+
+    def __init__(self, host: Server, *, heals_s: float = 0.0, notices: bool = True) -> None:
+        super().__init__(host)
+        self.server, self.heals_s, self.notices, self.gone, self.healed_s = host, heals_s, notices, False, 0.0
+
+    def kill(self, host: Host) -> None:
+        self.gone = True
+        self.server.done.append("kill")
+
+    def revive(self, host: Host) -> None:
+        self.gone, self.healed_s = False, time.monotonic() + self.heals_s
+        self.server.done.append("revive")
+
+    def absent(self) -> str:
+        return "no server on storage-1" if self.gone and self.notices else ""
+
+    def degraded(self) -> str:
+        return "healing" if time.monotonic() < self.healed_s else ""
+
+
+@pytest.fixture(autouse=True)
+def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(happening, "LOOK_S", 0.01)
+
+
+def events(*asked: tuple[float, EventKind]) -> tuple[TrialEvent, ...]:
+    return tuple(TrialEvent(at_s, kind, "storage-1", 10.0 if kind == "slow" else 1.0) for at_s, kind in asked)
+
+
+def wait_until_healthy(course: Course) -> None:
+    until_s = time.monotonic() + 20
+    while course.unhealthy():
+        assert time.monotonic() < until_s, course.health
+        time.sleep(0.005)
+
+
+def test_events_are_done_in_order_and_the_file_system_is_asked_until_it_is_healthy() -> None:
+    host = Server()
+    mounted = Healing(host, heals_s=0.1)
+    course = Course(events((0.02, "kill"), (0.05, "back")), Hosts((host,)), mounted)
+    with course.running(), course.explained():
+        began_s = time.monotonic()
+        while len(course.happened) < 2:
+            time.sleep(0.005)
+        course.end_load()
+        wait_until_healthy(course)
+    assert host.done == ["kill", "revive"]
+    assert [one.event.kind for one in course.happened] == ["kill", "back"]
+    assert all(one.planned_s <= one.began_s <= one.ended_s for one in course.happened)
+    assert course.happened[0].planned_s == pytest.approx(began_s + 0.02, abs=0.02)
+    healthy_s = healthy_since(course.happened, course.health)
+    assert healthy_s is not None
+    assert healthy_s >= mounted.healed_s
+    assert all(one.asked_s >= course.happened[0].began_s for one in course.health)
+
+
+def test_back_undoes_all_that_was_done_to_a_host_since_it_was_back_and_no_more() -> None:
+    host = Server()
+    asked = events((0.0, "cut"), (0.0, "back"), (0.0, "slow"), (0.0, "kill"), (0.0, "back"))
+    course = Course(asked, Hosts((host,)), Healing(host))
+    with course.running():
+        while len(course.happened) < 5:
+            time.sleep(0.005)
+    assert host.done == ["down", "up", "slow 10", "kill", "slow 1", "revive"]
+
+
+def test_a_loss_that_the_file_system_has_not_noticed_is_not_health() -> None:
+    host = Server()
+    course = Course(events((0.0, "cut")), Hosts((host,)), Healing(host, notices=False))
+    with course.running():
+        while len(course.health) < 3:
+            time.sleep(0.005)
+    assert {one.words for one in course.health} == {"it has not noticed the loss of storage-1"}
+    assert course.unhealthy()
+
+
+def test_a_server_that_stays_away_and_is_not_needed_is_health() -> None:
+    host = Server()
+    course = Course(events((0.0, "kill")), Hosts((host,)), Healing(host))
+    with course.running():
+        while not course.happened:
+            time.sleep(0.005)
+        wait_until_healthy(course)
+
+
+def test_no_answer_is_not_health() -> None:
+    class Silent(Healing):
+        def absent(self) -> str:
+            raise TransientError("did not answer", where="mfsmaster")
+
+    host = Server()
+    course = Course(events((0.0, "slow")), Hosts((host,)), Silent(host))
+    with course.running():
+        while not course.health:
+            time.sleep(0.005)
+    assert course.health[0].words == "no answer: mfsmaster: did not answer"
+
+
+def test_what_has_not_happened_when_the_load_ends_does_not_happen_and_is_a_doubt() -> None:
+    host = Server()
+    course = Course(events((60.0, "kill")), Hosts((host,)), Healing(host))
+    with course.running():
+        course.end_load()
+    assert (host.done, course.happened, course.health) == ([], (), ())
+    assert course.doubts() == ["kill storage-1 did not happen: the load ended before"]
+    assert course.unhealthy() == ""
+
+
+def test_a_late_event_is_a_doubt() -> None:
+    host = Server()
+    (one,) = events((1.0, "cut"))
+    course = Course((one,), Hosts((host,)), Healing(host))
+    course.happened = (Happened(one, 10.0, 10.01, 10.049),)
+    assert course.doubts() == []
+    course.happened = (Happened(one, 10.0, 10.01, 10.12),)
+    assert course.doubts() == ["cut storage-1 was done 120 ms late"]
+
+
+def test_a_load_that_fails_after_an_event_says_so_and_keeps_its_kind() -> None:
+    host = Server()
+    course = Course(events((0.0, "kill")), Hosts((host,)), Healing(host))
+
+    def load() -> None:
+        while not course.happened:
+            time.sleep(0.005)
+        raise TransientError("fio failed (error 5)", where="client-1", next="look")
+
+    with (
+        pytest.raises(TransientError, match=r"client-1: fio failed \(error 5\), 0.\d s after kill storage-1; look"),
+        course.running(),
+        course.explained(),
+    ):
+        load()
+
+
+def test_an_event_that_can_not_be_done_fails_the_trial_with_its_reason() -> None:
+    host = ScriptedHost("storage-1")  # one that has no link to cut
+    course = Course(events((0.0, "cut")), Hosts((host,)), ScriptedMount(host))
+
+    def load() -> None:
+        while course.failure is None:
+            time.sleep(0.005)
+
+    reason = "cut storage-1 could not be done: storage-1: the link of this host can't be taken down"
+    with pytest.raises(WorkloadError, match=reason), course.running(), course.explained():
+        load()
+
+
+def test_without_events_nothing_is_asked() -> None:
+    host = Server()
+    course = Course((), Hosts((host,)), Healing(host))
+    with course.running(), course.explained():
+        time.sleep(0.05)
+    assert (course.health, course.unhealthy(), course.doubts()) == ((), "", [])
+
+
+def test_health_counts_from_the_first_of_the_answers_with_which_the_row_ends() -> None:
+    (one,) = events((1.0, "kill"))
+    happened = (Happened(one, 10.0, 10.0, 10.1),)
+
+    def answers(*words: str) -> tuple[Health, ...]:
+        return tuple(Health(10.2 + n, 10.5 + n, said) for n, said in enumerate(words))
+
+    assert healthy_since(happened, answers("", "", "few", *[""] * 5)) == pytest.approx(13.5)
+    assert healthy_since(happened, answers("few", *[""] * 4)) is None  # not sure
+    assert healthy_since(happened, answers(*[""] * 5, "few")) is None
+    before = (Health(10.05, 10.2), *answers(*[""] * 4))  # asked before it was done
+    assert healthy_since(happened, before) is None
+    assert healthy_since((), answers(*[""] * 5)) is None
+    course = Course((one,), Hosts(()), ScriptedMount(ScriptedHost()))
+    course.happened, course.health = happened, answers("")
+    assert course.unhealthy() == UNKNOWN
+
+
+def test_a_mount_without_daemons_of_ours_has_none_to_kill() -> None:
+    with pytest.raises(WorkloadError, match="no daemons that perjoule started"):
+        ScriptedMount(ScriptedHost()).kill(ScriptedHost("storage-1"))
