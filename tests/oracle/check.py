@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from . import idle
+from .events import events
 from .folder import Attempt, attempts
 from .modelled import modelled
 from .numbers import directions, edp_weight, grade, numbers, timed, widening
@@ -100,7 +101,8 @@ def _rows(attempt: Attempt, weight: int) -> list[dict[str, Any]]:
 
 
 def _numbers(attempt: Attempt, direction: str, results: list[dict[str, Any]], weight: int) -> dict[str, float]:
-    return idle.numbers(attempt, results) if direction == "idle" else numbers(attempt, direction, results, weight)
+    usual = idle.numbers(attempt, results) if direction == "idle" else numbers(attempt, direction, results, weight)
+    return usual | {key: value for key, value in events(attempt, results).items() if not np.isnan(value)}
 
 
 def summaries(rows: pd.DataFrame, wider: float = 1.0) -> pd.DataFrame:

@@ -119,10 +119,28 @@ def goodput(results: Sequence[Mapping[str, Any]], draw: np.random.Generator) -> 
     for one in results:
         edges_s = np.concatenate([[one["began_s"]], np.sort(draw.uniform(one["began_s"], one["ended_s"], 9)), [one["ended_s"]]])
         share = draw.random(10)
+        share[3:5] = 0  # nothing moved for two samples
         rate = one["moved_bytes"] * share / share.sum() / np.diff(edges_s)
         words = dict(zip(CHANNEL, ("fio", one["host"], "all", "goodput", "B", "window mean", "counter", ""), strict=True))
         tables.append(pd.DataFrame({"t_s": edges_s[1:], "duration_s": np.diff(edges_s), "value": rate}).assign(**words))
     return pd.concat(tables)
+
+
+def hit(began_s: float, draw: np.random.Generator) -> dict[str, Any]:
+    """What happened to a server, and what the file system said of it: it is well again before the load ends, or after."""
+    moments = np.sort(began_s + draw.uniform(1.6, 3.4, 2))
+    events = [
+        {"event": {"at_s": float(at_s - began_s), "kind": kind, "host": "storage-2", "factor": 1.0}}
+        | {"planned_s": float(at_s), "began_s": float(at_s + 0.001), "ended_s": float(at_s + draw.uniform(0.002, 0.2))}
+        for kind, at_s in zip(("kill", "back"), moments, strict=True)
+    ]
+    asked_s = moments[0] + np.arange(0.1, 6.0, 0.25)
+    well_s = moments[1] + draw.uniform(0.3, 4.0)
+    health = [
+        {"asked_s": float(t), "answered_s": float(t + 0.1), "words": "" if t > well_s or n == 1 else "healing"}
+        for n, t in enumerate(asked_s)
+    ]
+    return {"events": events, "health": health}
 
 
 def hardware() -> dict[str, Any]:
@@ -225,6 +243,8 @@ def attempt(
         "environment": {"cores_count": 2},
     }
     still = direction == "idle"
+    if direction != "write":
+        record |= hit(began_s, draw)
     if still:
         record["outcome"] |= {"measured": {"least_gap_s": LEAST_GAP_S, "clients_mounted_count": 2.0}}
         record |= {"hardware": hardware(), "redundancy": REDUNDANCY}

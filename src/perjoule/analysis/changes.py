@@ -103,6 +103,8 @@ def _options(record: Record) -> Iterator[tuple[str, str]]:
     yield from _of_spec("testbed", trial.testbed)
     for meter in trial.meters:
         yield from _of_spec(f"meter.{meter.label}", meter)
+    for number, event in enumerate(trial.events, start=1):
+        yield f"event.{number}", f"{event.text} at {event.at_s:g} s"
 
 
 def _of_spec(name: str, spec: Spec) -> Iterator[tuple[str, str]]:

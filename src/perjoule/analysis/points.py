@@ -17,6 +17,7 @@ from perjoule.analysis.amplification import compare
 from perjoule.analysis.devices import device_j
 from perjoule.analysis.efficiency import peak_bytes_per_s
 from perjoule.analysis.energies import Energies, Work, energies, energy_metrics
+from perjoule.analysis.events import events
 from perjoule.analysis.fairness import user_metrics
 from perjoule.analysis.hosts import roles
 from perjoule.analysis.latency import latency_s
@@ -80,6 +81,8 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
         metrics |= record.outcome.measured
         metrics |= _event_metrics(record.outcome.measured.get("events_count", 0.0), metrics)
     metrics |= user_metrics(results, record.scale)
+    hit = events(record, series, results)
+    metrics |= hit.metrics
     quiet = idle.idle(record, series, began_s, ended_s) if still else idle.Idle()
     metrics |= quiet.metrics
     against = (
@@ -89,6 +92,7 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
         *cost.doubts,
         *explained.doubts,
         *quiet.doubts,
+        *hit.doubts,
         *doubts(record, series),
     )
     told = told_rates(metrics, results)

@@ -36,6 +36,7 @@ class Metric:
     boundary: str = ""  # whose energy: the name of one of BOUNDARIES
     budgeted: bool = False  # has an uncertainty
     idle: bool = False  # of a file system without a load
+    event: bool = False  # of a load during which something happens to servers
 
     @property
     def uncertainty(self) -> str:
@@ -91,6 +92,12 @@ PIECES: Mapping[str, str] = {  # of the joules of both sides
     "server_rest": "server rest",
     "disks": "disks",
     "unsplit": "not split",
+}
+STAGES: Mapping[str, str] = {  # of a load during which something happens to servers
+    "before": "before the first event",
+    "during": "between the first and the last event",
+    "healing": "between the last event and healthy",
+    "after": "after the file system was healthy again",
 }
 RATES = ("throughput_bytes_per_s", "operations_per_s")  # work by the second: in bytes, or else in operations
 PER_JOULE = ("efficiency_bytes_per_j", "operations_per_j")  # the same by the joule
@@ -208,6 +215,28 @@ ENTRIES = (
            energy=True),
     Metric("energy_per_byte_j", "kJ/TiB", Unit("kJ/TiB", "J", 1e3 / 1024**4),
            "energy of the servers without the switch / bytes moved; of rows, not of trials", "lower", energy=True),
+    # of a load during which something happens to servers
+    *(
+        Metric(f"event_{stage}_bytes_per_s", f"MiB/s {stage}", _MIB_PER_S, f"bytes that clients moved {words} / that time",
+               "higher", together=True, event=True)
+        for stage, words in STAGES.items()
+    ),
+    *(
+        Metric(f"event_{stage}_w", f"W {stage}", _W,
+               f"energy of the servers without the switch while clients loaded, {words} / that time", "lower", energy=True,
+               event=True)
+        for stage, words in STAGES.items()
+    ),
+    Metric("event_healing_s", "s until healthy", _S, "time from the last event until the file system was healthy", "lower",
+           event=True),
+    Metric("event_healing_j", "J until healthy", _J,
+           "energy of the servers without the switch from the last event until the file system was healthy", "lower",
+           energy=True, event=True),
+    Metric("event_stalled_s", "s stalled", _S,
+           "time after the first event in which no call of a client returned, the mean of clients", "lower", event=True),
+    Metric("event_longest_stall_s", "s of longest stall", _S,
+           "longest time after the first event in which no call of a client returned", "lower", event=True),
+    Metric("event_late_s", "s late", _S, "most by which an event was done later than planned, wall time", "lower", event=True),
     # of several users
     Metric("together_ratio", "% together", _PERCENT, "time in which several users loaded / time in which any did"),
     Metric("fairness_ratio", "fair", _ONE, "Jain's index of throughput by fair share", "higher"),

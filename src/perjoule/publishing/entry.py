@@ -219,6 +219,8 @@ def _hosts(records: Sequence[Record]) -> str:
 def _objections(cell: Cell, grade: str, interval: Interval, implausible: set[str]) -> Iterator[str]:
     if grade in REFUSED_GRADES or not grade:
         yield "its power is simulated" if grade else "the grade of its power is unknown"
+    if any(metric_of(key).event for key in cell.metrics):
+        yield "its servers were hit on purpose"
     if len(interval.values) < 2:
         yield "one repetition has no interval"
     yield from (doubt for doubt in cell.doubts if doubt in implausible)

@@ -17,6 +17,8 @@ from perjoule.report.limitations import limitations
 from perjoule.report.metered import budget_table, parts_table, unexplained_table
 from perjoule.report.methods import methods
 from perjoule.report.proportionality import loads_table, proportionality_table
+from perjoule.results.events import WORDS as EVENT_WORDS
+from perjoule.results.events import events_table
 from perjoule.results.idle import WORDS as IDLE_WORDS
 from perjoule.results.idle import idle_table
 from perjoule.results.joules import WORDS, sides_table, split_table
@@ -63,6 +65,8 @@ def page(found: Content, root: str) -> str:
         winners=winners_table(found.winners),
         duty=loads_table(loaded),
         proportionality=proportionality_table(loaded),
+        events=events_table(found.cells),
+        event_words=list(EVENT_WORDS),
         idle=idle_table(found.cells),
         idle_words=list(IDLE_WORDS),
         users=mixed_users.users_table(mixes(found.points)),

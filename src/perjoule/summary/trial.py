@@ -1,6 +1,6 @@
 """One trial's record and series to everything that is shown of it: its points, metered data, and data of figures."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
@@ -15,7 +15,7 @@ from perjoule.analysis.timeline import components_w, means, net_power_w, summed
 from perjoule.analysis.windows import windows
 from perjoule.figures.overhead import Overhead
 from perjoule.figures.timeline import Timeline
-from perjoule.model import WRITE_BACK, Channel, Point, Quantity, Record, Series
+from perjoule.model import WRITE_BACK, Channel, Point, Quantity, Record, Series, healthy_since
 from perjoule.model.metrics import metric_of
 from perjoule.summary.metered import Metered, metered
 
@@ -118,7 +118,8 @@ def _timeline(record: Record, series: Sequence[Series]) -> Timeline:
         duration_s=since(last_s),
         phases={p.name: [since(p.began_s), since(p.ended_s)] for p in phases},
         marks={"burst ends" if span.durable else "load ends": since(span.burst_s)}
-        | ({"disks hold the data": since(span.ended_s)} if span.durable else {}),
+        | ({"disks hold the data": since(span.ended_s)} if span.durable else {})
+        | {name: since(moment_s) for name, moment_s in _moments(record)},
         rows={
             "rate": row("goodput", per),
             "watts": {name: _rounded(w) for name, w in components_w(record, series, span.began_s, span.ended_s, edges_s).items()},
@@ -126,6 +127,15 @@ def _timeline(record: Record, series: Sequence[Series]) -> Timeline:
             "network": row("network_sent", per),
         },
     )
+
+
+def _moments(record: Record) -> Iterator[tuple[str, float]]:
+    """Return what happened to servers, and when the file system was healthy again."""
+    for number, one in enumerate(record.events):
+        before = sum(other.event.text == one.event.text for other in record.events[:number])
+        yield f"{one.event.text}{f' ({before + 1})' if before else ''}", one.began_s
+    if (healthy_s := healthy_since(record.events, record.health)) is not None:
+        yield "healthy", healthy_s
 
 
 def _whose(channel: Channel) -> str:

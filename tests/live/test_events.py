@@ -1,0 +1,84 @@
+"""Servers of real file systems are killed, cut off and slowed down on virtual hosts, and come back."""
+
+from pathlib import Path
+
+import pytest
+
+from oracle.check import apart, checked
+from perjoule import campaign
+from perjoule.execution import runner
+from perjoule.model import Record, healthy_since
+from perjoule.results.verification import verify
+from perjoule.store import Results, create, open_results
+
+pytestmark = pytest.mark.live
+
+TEXT = """
+name = "hit"
+repetitions = 1
+clients = 1
+seed = 1
+settle = "500 ms"
+quiet = "{quiet}"
+[testbed]
+kind = "virtual"
+cluster = "odroid-hc4"
+scale = 0.5
+servers = 3
+disk = "xfs"
+disk_size = "4 GiB"
+[[filesystem]]
+{filesystem}
+[[workload]]
+kind = "duty"
+operation = "write"
+load = "50 %"
+full = "4 MiB/s"
+transfer = "64 KiB"
+duration = "8 s"
+{events}
+"""
+EVENT = '[[event]]\nat = "{at}"\nkind = "{kind}"\nhost = "storage-2"\n'
+KILLED = EVENT.format(at="2 s", kind="kill") + EVENT.format(at="5 s", kind="back")
+SLOWED = EVENT.format(at="3 s", kind="slow") + "factor = 10\n"
+CUT = EVENT.format(at="2 s", kind="cut") + SLOWED + EVENT.format(at="4 s", kind="back")
+MOOSEFS = 'kind = "moosefs"\ngoal = 2'
+FILESYSTEMS = {
+    "moosefs": MOOSEFS,
+    "glusterfs": 'kind = "glusterfs"',
+    "cephfs": 'kind = "cephfs"\nplacement_groups = 16\nosd_size = "1 GiB"',
+}
+
+
+def hit(folder: Path, filesystem: str, events: str, quiet: str = "60 s") -> tuple[Results, Record]:
+    wanted = campaign.parse(TEXT.format(filesystem=filesystem, events=events, quiet=quiet))
+    results = create(folder / "results", wanted.text, wanted.name, wanted.overrides)
+    runner.run(wanted, results, lambda event: None)
+    found = open_results(folder / "results")
+    (record,) = found.latest()
+    return found, record
+
+
+@pytest.mark.parametrize("name", FILESYSTEMS)
+def test_a_killed_server_is_missed_comes_back_and_the_file_system_is_healthy_again(name: str, tmp_path: Path) -> None:
+    results, record = hit(tmp_path, FILESYSTEMS[name], KILLED, "5 s" if name == "glusterfs" else "60 s")
+    assert record.reason == ""
+    assert [one.event.text for one in record.events] == ["kill storage-2", "back storage-2"]
+    killed, back = record.events
+    assert killed.planned_s <= killed.began_s <= killed.ended_s <= back.began_s
+    if name == "cephfs":  # the others may have no data on it
+        assert any(one.words for one in record.health)
+    if name != "glusterfs":  # it may wait for minutes before it heals
+        assert healthy_since(record.events, record.health) is not None, record.health
+    assert verify(results).differences == ()
+    found = checked(results.folder)
+    costs = found[found["metric"].str.startswith("event_", na=False)]  # of duty, the second calculation knows no more
+    assert len(costs)
+    assert apart(costs).values.tolist() == []
+
+
+def test_a_server_that_was_cut_off_and_slow_is_back(tmp_path: Path) -> None:
+    _, record = hit(tmp_path, MOOSEFS, CUT)
+    assert record.reason == ""
+    assert [one.event.kind for one in record.events] == ["cut", "slow", "back"]
+    assert healthy_since(record.events, record.health) is not None, record.health

@@ -1,0 +1,71 @@
+"""What an event costs: docs/explanations/how-numbers-are-made.md, "Events"."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .boundary import boundaries
+from .folder import Attempt
+from .numbers import total
+
+SHORTEST_S = 1.0
+
+
+def events(attempt: Attempt, results: list[dict[str, Any]]) -> dict[str, float]:
+    """Recompute the numbers of a trial whose servers were hit; none of another."""
+    hit, scale = attempt.record.get("events") or [], attempt.record["scale"]
+    if not hit:
+        return {}
+    first_s, last_s, healthy_s = hit[0]["began_s"], hit[-1]["ended_s"], healthy(attempt, hit[-1]["ended_s"])
+    began_s, logs = min(r["began_s"] for r in results), [_log(attempt, r["host"]) for r in results]
+    logged = all(len(log) for log in logs)
+    ends = [log["t_s"].iloc[-1] - log["duration_s"].iloc[-1] for log in logs if len(log) > 1]
+    ended_s = max(ends) if logged and len(ends) == len(logs) else max(r["ended_s"] for r in results)
+    stages = {"before": (began_s, first_s), "healing": (last_s, ended_s if np.isnan(healthy_s) else healthy_s)}
+    stages["during"] = (first_s, last_s if len(hit) > 1 else first_s)
+    stages["after"] = (healthy_s, ended_s)
+    servers = boundaries(attempt)[""]
+    found = {"event_late_s": max(one["ended_s"] - one["planned_s"] for one in hit)}
+    for name, (low_s, high_s) in stages.items():
+        low_s, high_s = max(low_s, began_s), min(high_s, ended_s)
+        if not high_s - low_s >= SHORTEST_S:
+            continue
+        moved = sum((log["value"] * _inside(log, low_s, high_s)).sum() for log in logs)
+        found[f"event_{name}_bytes_per_s"] = moved / (high_s - low_s) / scale if logged else np.nan
+        found[f"event_{name}_w"] = total(attempt, servers, low_s, high_s) / (high_s - low_s)
+    found["event_healing_s"] = (healthy_s - last_s) * scale
+    found["event_healing_j"] = np.nan if np.isnan(healthy_s) else total(attempt, servers, last_s, healthy_s) * scale
+    if logged and first_s < ended_s:
+        still = [_stalls(log, max(first_s, began_s), ended_s) for log in logs]
+        found["event_stalled_s"] = float(np.mean([sum(own) for own in still])) * scale
+        found["event_longest_stall_s"] = max([0.0, *(one for own in still for one in own)]) * scale
+    return found
+
+
+def healthy(attempt: Attempt, last_s: float) -> float:
+    """The first of the answers at the end that say nothing is wrong, five at least, asked after the last event."""
+    good = [one["words"] == "" and one["asked_s"] >= last_s for one in attempt.record["health"]]
+    count = next((n for n, fine in enumerate(reversed(good)) if not fine), len(good))
+    return attempt.record["health"][-count]["answered_s"] if count >= 5 else np.nan
+
+
+def _log(attempt: Attempt, host: str) -> pd.DataFrame:
+    return attempt.samples[(attempt.samples["quantity"] == "goodput") & (attempt.samples["host"] == host)]
+
+
+def _inside(log: pd.DataFrame, low_s: float, high_s: float) -> pd.Series:
+    begin_s = log["t_s"] - log["duration_s"]
+    return (log["t_s"].clip(upper=high_s) - begin_s.clip(lower=low_s)).clip(lower=0)
+
+
+def _stalls(log: pd.DataFrame, low_s: float, high_s: float) -> list[float]:
+    """The lengths of the runs of samples without bytes, cut to a window."""
+    lengths_s = _inside(log, low_s, high_s).to_numpy()
+    found = [0.0]
+    for length_s, rate in zip(lengths_s, log["value"], strict=True):
+        if rate:
+            found.append(0.0)
+        else:
+            found[-1] += length_s
+    return found

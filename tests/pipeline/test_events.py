@@ -1,0 +1,136 @@
+"""Campaigns with events on simulated hosts, from the file to tables, report and a second calculation."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from oracle.check import apart, checked, recomputed
+from perjoule import campaign, report, store
+from perjoule.execution import happening, runner
+from perjoule.execution.events import Event
+from perjoule.model import healthy_since
+from perjoule.results.events import events_table
+from perjoule.results.verification import verify
+from perjoule.store import Results
+from perjoule.summary import summary
+from places import EXAMPLES
+
+TEXT = """
+name = "hit"
+clients = [2]
+repetitions = {repetitions}
+seed = 1
+settle = "50 ms"
+quiet = "{quiet}"
+[testbed]
+kind = "simulated"
+[[filesystem]]
+kind = "simulated"
+throughput = "40 MiB/s"
+rebuild = "{rebuild}"
+[[workload]]
+kind = "simulated"
+size = "1 GiB"
+duration = "{duration}"
+{failure}
+[[event]]
+at = "{kill}"
+kind = "kill"
+host = "storage-2"
+[[event]]
+at = "{back}"
+kind = "back"
+host = "storage-2"
+[[meter]]
+kind = "system"
+rate = "50 Hz"
+[[meter]]
+kind = "modelled"
+rate = "50 Hz"
+"""
+LONG = {
+    "repetitions": 1,
+    "duration": "3.6 s",
+    "kill": "1.1 s",
+    "back": "2.3 s",
+    "rebuild": "200 ms",
+    "quiet": "20 s",
+    "failure": "",
+}
+SHORT = {**LONG, "repetitions": 2, "duration": "400 ms", "kill": "100 ms", "back": "300 ms"}
+
+
+@pytest.fixture(autouse=True)
+def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(happening, "LOOK_S", 0.05)
+
+
+def run(folder: Path, text: str) -> tuple[Results, Sequence[Event]]:
+    asked = campaign.parse(text)
+    results = store.create(folder, asked.text, asked.name, asked.overrides)
+    said: list[Event] = []
+    runner.run(asked, results, said.append)
+    return results, said
+
+
+def test_a_hit_trial_has_its_stages_in_table_report_and_second_calculation(tmp_path: Path) -> None:
+    results, _ = run(tmp_path / "results", TEXT.format(**LONG))
+    (record,) = results.latest()
+    assert record.reason == ""
+    (cell,) = summary(results).cells
+    means = {key: found.mean for key, found in cell.metrics.items() if key.startswith("event_")}
+    for stage in ("before", "during"):
+        assert means[f"event_{stage}_bytes_per_s"] == pytest.approx(2 * 40 * 1024**2)
+        assert means[f"event_{stage}_w"] > 0
+    assert means["event_healing_s"] >= 0.2
+    assert means["event_stalled_s"] == 0
+    table = events_table([cell])
+    assert dict(zip(table.headers, table.rows[0], strict=True))["MiB/s during"] == "80.00 ± ?"
+    assert verify(results).differences == ()
+    assert apart(recomputed(checked(results.folder))).values.tolist() == []
+    page = report.write(results, tmp_path / "report.html").read_text()
+    assert "<h3>Events</h3>" in page
+    assert "servers were hit: kill storage-2 after 1.1 s and back storage-2 after 2.3 s" in page
+
+
+def test_a_rebuild_that_outlasts_its_trial_is_not_in_the_next_one(tmp_path: Path) -> None:
+    results, said = run(tmp_path / "results", TEXT.format(**{**SHORT, "rebuild": "60 s", "quiet": "500 ms"}))
+    assert sum(event.kind == "deployed" for event in said) == 2
+    first, second = sorted(results.latest(), key=lambda record: record.clock.monotonic_s)
+    for record in (first, second):
+        assert record.reason == ""
+        assert healthy_since(record.events, record.health) is None
+        assert any(doubt.startswith("still busy 0.5 s after the load, gave up waiting") for doubt in record.doubts)
+    assert "event_healing_j" not in summary(results).cells[0].metrics
+    assert not any(one.words for one in second.health if one.asked_s < second.events[0].began_s)
+    assert [one.event.kind for one in second.events] == ["kill", "back"]
+    baseline = next(phase for phase in second.phases if phase.name == "baseline")
+    assert max(one.answered_s for one in first.health) < baseline.began_s
+
+
+def test_a_tail_ends_when_the_file_system_is_healthy(tmp_path: Path) -> None:
+    results, _ = run(tmp_path / "results", TEXT.format(**{**SHORT, "repetitions": 1, "rebuild": "1500 ms"}))
+    (record,) = results.latest()
+    healthy_s = healthy_since(record.events, record.health)
+    tail = next(phase for phase in record.phases if phase.name == "tail")
+    assert healthy_s is not None
+    assert record.events[-1].ended_s + 1.5 <= healthy_s <= tail.ended_s
+    assert "event_healing_j" in summary(results).cells[0].metrics
+
+
+def test_a_load_that_fails_after_an_event_is_a_failed_trial_and_the_campaign_goes_on(tmp_path: Path) -> None:
+    text = TEXT.format(**{**SHORT, "duration": "300 ms", "kill": "1 ms", "back": "290 ms", "failure": "fail_at = 1"})
+    results, _ = run(tmp_path / "results", text)
+    assert {record.status for record in results.latest()} == {"failed"}  # each is the first of its deployment
+    assert len(results.latest()) == 2
+
+
+def test_the_example_runs_in_simulation(tmp_path: Path) -> None:
+    asked = campaign.read(EXAMPLES / "events.toml", ["simulate=true", "settle=5 ms", "repetitions=1"])
+    results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides)
+    runner.run(asked, results, lambda event: None)
+    for record in results.latest():
+        assert record.reason == ""
+        assert [one.event.text for one in record.events] == ["kill storage-2", "back storage-2"]
+    assert len(events_table(summary(results).cells).rows) == 3

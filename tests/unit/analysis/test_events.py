@@ -1,0 +1,162 @@
+"""Trials whose servers were hit, with a truth that is known."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from perjoule.analysis.events import loading, stages, stalls_s
+from perjoule.analysis.points import points
+from perjoule.model import EventKind, Happened, Health, Outcome, TrialEvent
+from perjoule.summary.trial import trial_summary
+
+SERVERS = ("storage-1", "storage-2", "metadata-1")
+HEALTHY_S = 17.5
+
+
+def happened(kind: EventKind = "kill", began_s=12.0, ended_s=12.02, planned_s=11.99):
+    return Happened(TrialEvent(planned_s - 10.0, kind, "storage-2"), planned_s, began_s, ended_s)
+
+
+KILL, BACK = happened(), happened("back", 14.0, 14.03, 13.99)
+SAID = ["gone", "gone", "healing", "healing", "healing", "", "", "", "", ""]
+ANSWERS = tuple(Health(12.1 + n, 12.5 + n, said) for n, said in enumerate(SAID))
+
+
+def log(made, host, rates, *, began_s=10.0, step_s=0.5, fsync_s=0.5):
+    """A client's log: these rates by half second, and then its closing fsync, in which the last bytes arrive."""
+    ends_s = began_s + step_s * np.arange(1, len(rates) + 1)
+    t_s, value = np.append(ends_s, ends_s[-1] + fsync_s), np.append(rates, 10.0)
+    return made.series(
+        made.channel(host, "all", "goodput", "window mean", "counter", "fio"), t_s, value, np.diff(t_s, prepend=began_s)
+    )
+
+
+def trial(made, *, events=(KILL, BACK), health=ANSWERS, scale=1.0, direction="write"):
+    moved = made.results((10.0, 20.0), (10.0, 20.0), direction=direction)
+    return replace(made.record(moved=moved, scale=scale), events=events, health=health)
+
+
+def rates(before=100.0, during=0.0, after=50.0):
+    """19 half seconds from 10 s to 19.5 s: fast, nothing from 12 s to 14 s, then slower."""
+    return np.array([before] * 4 + [during] * 4 + [after] * 11)
+
+
+def watts(made, power_w=10.0):
+    return [made.steady(host, power_w, grade="simulated") for host in SERVERS]
+
+
+def test_each_stage_has_its_rate_and_its_watts(made):
+    logs = [log(made, f"client-{n}", rates()) for n in (1, 2)]
+    (point,) = points(trial(made), [*logs, *watts(made)])
+    found = point.metrics
+    assert found["event_before_bytes_per_s"] == pytest.approx(200)
+    assert found["event_during_bytes_per_s"] == pytest.approx(2 * 0.03 * 50 / 2.03)  # 30 ms of the half second after
+    assert found["event_healing_bytes_per_s"] == pytest.approx(100)
+    assert found["event_after_bytes_per_s"] == pytest.approx(100)
+    assert [found[f"event_{stage}_w"] for stage in ("before", "during", "healing", "after")] == pytest.approx([30] * 4)
+    assert found["event_healing_s"] == pytest.approx(HEALTHY_S - 14.03)
+    assert found["event_healing_j"] == pytest.approx(30 * (HEALTHY_S - 14.03))
+    assert found["event_stalled_s"] == pytest.approx(2.0)
+    assert found["event_longest_stall_s"] == pytest.approx(2.0)
+    assert found["event_late_s"] == pytest.approx(0.04)
+
+
+def test_seconds_and_joules_are_emulated_and_watts_and_lateness_are_not(made):
+    logs = [log(made, f"client-{n}", rates()) for n in (1, 2)]
+    plain, dilated = (points(trial(made, scale=scale), [*logs, *watts(made)])[0] for scale in (1.0, 0.5))
+    for metric, factor in {
+        "event_before_bytes_per_s": 2,
+        "event_before_w": 1,
+        "event_healing_s": 0.5,
+        "event_healing_j": 0.5,
+        "event_stalled_s": 0.5,
+        "event_longest_stall_s": 0.5,
+        "event_late_s": 1,
+    }.items():
+        assert dilated.metrics[metric] == pytest.approx(factor * plain.metrics[metric]), metric
+    said = "timeouts of daemons keep their own time"
+    assert any(said in doubt for doubt in dilated.doubts)
+    assert not any(said in doubt for doubt in plain.doubts)
+
+
+def test_joules_until_healthy_go_on_after_the_load_and_the_stages_do_not(made):
+    longer = (Health(17.2 + n, 17.3 + n, "healing") for n in range(8))
+    longer = (Health(17.2 + n, 17.3 + n, "healing") for n in range(8))
+    late = (*ANSWERS[:5], *longer, *(Health(25.2 + n, 25.4 + n) for n in range(5)))
+    logs = [log(made, f"client-{n}", rates()) for n in (1, 2)]
+    (point,) = points(trial(made, health=late), [*logs, *watts(made)])
+    assert point.metrics["event_healing_s"] == pytest.approx(25.4 - 14.03)
+    assert point.metrics["event_healing_j"] == pytest.approx(30 * (25.4 - 14.03))
+    assert point.metrics["event_healing_bytes_per_s"] == pytest.approx(100)
+    assert "event_after_bytes_per_s" not in point.metrics
+    assert stages(trial(made, health=late), 10.0, 19.5)["healing"] == (14.03, 19.5)
+
+
+def test_one_event_has_nothing_between_the_first_and_the_last(made):
+    found = stages(trial(made, events=(KILL,)), 10.0, 19.5)
+    assert found == {"before": (10.0, 12.0), "healing": (12.02, HEALTHY_S), "after": (HEALTHY_S, 19.5)}
+
+
+def test_a_stage_shorter_than_two_samples_has_no_rate(made):
+    assert stages(trial(made, events=(happened(began_s=10.5, ended_s=17.0),)), 10.0, 19.5) == {"after": (HEALTHY_S, 19.5)}
+
+
+def test_health_that_is_not_reached_gives_no_joules_and_a_doubt(made):
+    logs = [log(made, f"client-{n}", rates()) for n in (1, 2)]
+    (point,) = points(trial(made, health=ANSWERS[:-1]), [*logs, *watts(made)])
+    assert not {"event_healing_s", "event_healing_j", "event_after_w"} & point.metrics.keys()
+    assert any("not healthy by the end of the trial" in doubt and doubt.endswith("healing") for doubt in point.doubts)
+    assert point.metrics["event_healing_bytes_per_s"] == pytest.approx(100)  # until the load's end
+
+
+def test_the_closing_fsync_is_no_stall_and_in_no_stage(made):
+    slow = [log(made, "client-1", rates(), fsync_s=20.0)]
+    found = made.results((10.0, 39.5))
+    assert loading(found, slow) == (10.0, 19.5)
+    assert loading(found, []) == (10.0, 39.5)
+    record = replace(trial(made), outcome=Outcome("fio-3.33", found))
+    (point,) = points(record, [*slow, *watts(made)])
+    assert point.metrics["event_stalled_s"] == pytest.approx(2.0)
+    assert point.metrics["event_after_bytes_per_s"] == pytest.approx(50)
+
+
+def test_stalls_of_clients_are_averaged_and_the_longest_is_of_one(made):
+    logs = [log(made, "client-1", rates()), log(made, "client-2", rates(during=5.0))]
+    (point,) = points(trial(made), [*logs, *watts(made)])
+    assert point.metrics["event_stalled_s"] == pytest.approx(1.0)
+    assert point.metrics["event_longest_stall_s"] == pytest.approx(2.0)
+
+
+def test_neighbouring_samples_without_bytes_are_one_stall(made):
+    own = log(made, "client-1", np.array([0, 0, 10, 0, 10, 0, 0, 0.0]))
+    assert stalls_s(own, 10.0, 14.0) == pytest.approx([1.0, 0.5, 1.5])
+    assert stalls_s(own, 10.25, 13.0) == pytest.approx([0.75, 0.5, 0.5])
+
+
+def test_a_load_that_pauses_by_itself_is_a_doubt(made):
+    pausing = np.array([100.0, 0.0] * 9 + [100.0])
+    (point,) = points(trial(made), [log(made, f"client-{n}", pausing) for n in (1, 2)] + watts(made))
+    assert any("pauses by itself" in doubt for doubt in point.doubts)
+    (point,) = points(trial(made), [log(made, f"client-{n}", rates()) for n in (1, 2)] + watts(made))
+    assert not any("pauses by itself" in doubt for doubt in point.doubts)
+
+
+def test_without_logs_there_are_watts_and_no_rates(made):
+    (point,) = points(trial(made), watts(made))
+    assert point.metrics["event_before_w"] == pytest.approx(30)
+    assert not {name for name in point.metrics if name.startswith("event_") and name.endswith(("bytes_per_s", "stalled_s"))}
+
+
+def test_a_trial_without_events_has_none_of_their_numbers(made):
+    (point,) = points(trial(made, events=(), health=()), watts(made))
+    assert not any(name.startswith("event_") for name in point.metrics)
+
+
+def test_the_timeline_marks_what_happened(made):
+    twice = (KILL, BACK, happened("kill", 15.0, 15.02, 15.0))
+    logs = [log(made, f"client-{n}", rates()) for n in (1, 2)]
+    line = trial_summary(trial(made, events=twice), [*logs, *watts(made)]).timeline
+    assert line is not None
+    marks = {name: t_s for name, t_s in line.marks.items() if "storage" in name or name == "healthy"}
+    assert marks == {"kill storage-2": 2.0, "back storage-2": 4.0, "kill storage-2 (2)": 5.0, "healthy": 7.5}
