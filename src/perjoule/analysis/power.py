@@ -145,7 +145,8 @@ def candidates(
     Within a grade each meter alone comes before all of them together, unless these give more boundaries. If a meter has both a
     counter and power of one boundary, the more certain one there comes first.
     """
-    powers = [s for s in series if s.channel.quantity in ("power", "energy")]
+    # A state is a bound, and no energy of any boundary.
+    powers = [s for s in series if s.channel.quantity in ("power", "energy") and s.channel.semantics != "state"]
     wanted = server_names(record) if hosts is None else hosts
     if powers and not any(s.channel.grade in GRADES for s in powers):
         yield Parts("", "", doubts=("no meter covers a whole server",))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from perjoule.analysis.parts import parts
+from perjoule.analysis.points import points
 from perjoule.figures import parts as figure
 from perjoule.figures import rendering
 from perjoule.model import PartEnergy
@@ -54,6 +55,13 @@ def test_a_state_has_a_bound_which_is_the_higher_of_both_neighbours_and_no_joule
     assert part.most_j == pytest.approx(25 * high_s + 5 * (10 - high_s))
     (unseen,) = parts(made.record(), [states(made, values[:18])], *WINDOW)
     assert unseen.most_j is None
+
+
+def test_meters_of_drives_alone_cover_no_server_and_a_state_is_no_reason(made):
+    (point,) = points(made.record(), [drive(made, 6.0), states(made, [25.0] * 31)])
+    assert "energy_j" not in point.metrics
+    assert any("no meter covers a whole server" in doubt for doubt in point.doubts)
+    assert not any("no power of" in doubt for doubt in point.doubts)
 
 
 def test_modelled_parts_and_parts_of_a_machine_that_emulates_are_left_out(made):
