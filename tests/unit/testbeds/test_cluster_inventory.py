@@ -117,3 +117,15 @@ def test_a_group_without_an_inventory_is_refused(tmp_path: Path) -> None:
 def test_an_inventory_with_a_mistake_names_it(text: str, what: str, tmp_path: Path) -> None:
     with pytest.raises(CampaignError, match=what):
         parsed(tmp_path, '{name = "@a", role = "client"}', text=text)
+
+
+def test_groups_that_name_each_other_twice_take_no_time_and_a_deep_or_huge_inventory_is_refused():
+    twice = "".join(f"[g{n}:children]\ng{n + 1}\ng{n + 1}\nh{n + 1}\n[h{n}:children]\ng{n + 1}\n" for n in range(40))
+    assert inventory(twice + "[g40]\nn1\n[h40]\n").groups["g0"] == ("n1",)  # 2 ** 40 ways lead there
+    deep = "".join(f"[g{n}:children]\ng{n + 1}\n" for n in range(3000)) + "[g3000]\nn1\n"
+    with pytest.raises(ValueError, match="nested deeper than 100"):
+        inventory(deep)
+    with pytest.raises(ValueError, match="line 3 of the inventory: its group has more than 10000 hosts"):
+        inventory("[a]\nn[1-9000]\nm[1-9000]\n")
+    with pytest.raises(ValueError, match="more than 1000000 names together"):
+        inventory("[a]\nn[1-9000]\n" + "".join(f"[b{n}:children]\na\n" for n in range(200)))

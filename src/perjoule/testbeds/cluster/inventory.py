@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from perjoule.testbeds.cluster.names import unfold
+from perjoule.testbeds.cluster.names import MOST_COUNT, unfold
 
 OPTIONS = {"ansible_host": "address", "ansible_port": "port", "ansible_user": "user"}  # of a host's table; others are ignored
+MOST_DEPTH = 100  # groups inside groups
+MOST_NAMES = 1_000_000  # of all groups together: a host counts in each of its groups
 _HEADER = re.compile(r"\[([^\[\]:]+)(?::(children|vars))?\]\s*(?:[#;].*)?")
 _RANGE = re.compile(r"\[(\d+):(\d+)\]")
 
@@ -31,6 +33,36 @@ class _Group:
     variables: dict[str, str | int] = field(default_factory=dict[str, str | int])
 
 
+@dataclass
+class _Tree:
+    groups: Mapping[str, _Group]
+    known: dict[str, dict[str, None]] = field(default_factory=dict[str, dict[str, None]])
+    names_count: int = 0
+
+    def hosts(self, name: str, above: tuple[str, ...] = ()) -> Mapping[str, None]:
+        """Return the hosts of a group and of its children, in order.
+
+        Raises:
+            ValueError: a group is missing or inside itself, or there are too many of them.
+        """
+        if name in self.known:
+            return self.known[name]
+        if name in above:
+            raise ValueError(f'group "{name}" of the inventory contains itself')
+        if name not in self.groups:
+            raise ValueError(f'the inventory has no group "{name}", a child of "{above[-1]}"')
+        if len(above) == MOST_DEPTH:
+            raise ValueError(f"groups of the inventory are nested deeper than {MOST_DEPTH}")
+        found = dict.fromkeys(self.groups[name].hosts)
+        for child in dict.fromkeys(self.groups[name].children):
+            found |= self.hosts(child, (*above, name))
+        self.known[name] = found
+        self.names_count += len(found)
+        if self.names_count > MOST_NAMES:
+            raise ValueError(f"the groups of the inventory have more than {MOST_NAMES} names together")
+        return found
+
+
 def inventory(text: str) -> Inventory:
     """Parse an inventory. Raises ValueError with the number of the line."""
     groups: dict[str, _Group] = {"all": _Group()}
@@ -43,7 +75,8 @@ def inventory(text: str) -> Inventory:
                 _read(line, group, part)
         except ValueError as error:
             raise ValueError(f"line {number} of the inventory: {error}") from None
-    names = {name: tuple(_below(name, groups, ())) for name in groups}
+    tree = _Tree(groups)
+    names = {name: tuple(tree.hosts(name)) for name in groups}
     inside = [host for name in groups for host in names[name]]  # what has no group is first
     names["all"] = tuple(dict.fromkeys(inside))
     options: dict[str, dict[str, str | int]] = {host: {} for host in names["all"]}
@@ -68,7 +101,10 @@ def _read(line: str, group: _Group, part: str) -> None:
     if wrong := next((word for word in rest if "=" not in word), ""):
         raise ValueError(f'"{wrong}" is not a variable (write key=value)')
     own = _known(dict(word.split("=", 1) for word in rest))
-    for host in unfold(_RANGE.sub(r"[\1-\2]", first)):
+    hosts = unfold(_RANGE.sub(r"[\1-\2]", first))
+    if len(group.hosts) + len(hosts) > MOST_COUNT:
+        raise ValueError(f"its group has more than {MOST_COUNT} hosts")
+    for host in hosts:
         group.hosts[host] = {**group.hosts.get(host, {}), **own}
 
 
@@ -76,18 +112,6 @@ def _known(variables: Mapping[str, str]) -> dict[str, str | int]:
     found: dict[str, str | int] = {OPTIONS[key]: value for key, value in variables.items() if key in OPTIONS}
     if (port := str(found.get("port", ""))).isdigit():
         found["port"] = int(port)
-    return found
-
-
-def _below(name: str, groups: Mapping[str, _Group], above: tuple[str, ...]) -> dict[str, None]:
-    """Return the hosts of a group and of its children, in order. Raises ValueError: a group is missing or inside itself."""
-    if name in above:
-        raise ValueError(f'group "{name}" of the inventory contains itself')
-    if name not in groups:
-        raise ValueError(f'the inventory has no group "{name}", a child of "{above[-1]}"')
-    found = dict.fromkeys(groups[name].hosts)
-    for child in groups[name].children:
-        found |= _below(child, groups, (*above, name))
     return found
 
 
