@@ -20,6 +20,7 @@ from perjoule.cli import cli
 from perjoule.exporting.bundle import unpacked
 from perjoule.exporting.crate import CHECKSUMS, METADATA
 from perjoule.importing.sources import sources
+from perjoule.machine import removal
 from perjoule.model import Interval
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.publishing import entry as entries
@@ -257,6 +258,15 @@ def test_a_bundle_that_fails_in_the_list_is_left_out_and_named(bundle: Path, tmp
     assert done.exit_code == 1
     assert "bad.zip" in done.output
     assert "1 publication, 3 numbers" in done.output
+
+
+def test_what_a_killed_build_left_beside_the_site_goes_with_the_next_one(bundle: Path, tmp_path: Path) -> None:
+    publishing.add(bundle, tmp_path / "list")
+    left = tmp_path / "perjoule-site-abcdefgh"
+    (left / "site").mkdir(parents=True)
+    removal.mark(left)
+    publishing.build(tmp_path / "list", tmp_path / "site")
+    assert {path.name for path in tmp_path.iterdir()} == {"list", "site"}
 
 
 def test_a_site_is_replaced_and_nothing_else_is(bundle: Path, tmp_path: Path) -> None:

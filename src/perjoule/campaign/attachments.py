@@ -37,8 +37,11 @@ def attached(path: Path, option: str, value: object, source: Source) -> Mapping[
     if name is None or name.is_absolute() or ".." in name.parts or not name.parts or name.parts[0] in OWN_NAMES:
         advice = f'write a path relative to the campaign\'s folder, such as {option} = "my.fio"'
         raise source.error((*path, option), f"{option} = {written(value)} is not a file in the campaign's folder", advice)
+    file = (source.folder or File()) / name
+    if file.exists() and not file.is_file():  # a pipe would never end
+        raise source.error((*path, option), f"{option} = {written(value)} is not a file", "name a text file")
     try:
-        return {"name": str(name), "text": text_of((source.folder or File()) / name)}
+        return {"name": str(name), "text": text_of(file)}
     except CampaignError as error:
         raise source.error((*path, option), f"{option} = {written(value)}: {error.what}", error.next) from None
 

@@ -95,7 +95,7 @@ def override(document: Table, overrides: Sequence[str], source: Source, options:
     """
     changed = dict(source.changed)
     for text in overrides:
-        key, equals, value = (part.strip() for part in text.partition("="))
+        key, equals, said = (part.strip() for part in text.partition("="))
         name, dot, option = (part.strip() for part in key.rpartition("."))
         example = CampaignError(
             f'"{text}" changes nothing', where="--set", next="write it like filesystem.goal=2 or repetitions=1"
@@ -114,7 +114,7 @@ def override(document: Table, overrides: Sequence[str], source: Source, options:
         for n in taking:
             path: Path = (name, n) if is_list(document.get(name)) else (name,) if name else ()
             table: Table = document[name][n] if len(path) == 2 else document[name] if name else document
-            table[option] = _value(value)
+            table[option] = value(said)
             changed[*path, option] = text
     return replace(source, changed=changed)
 
@@ -126,10 +126,10 @@ def _advice(option: str, known: Sequence[str], options: Mapping[str, Sequence[Se
     return instead(option, known)
 
 
-def _value(text: str) -> object:
-    """Read a value as TOML, or as text: the shell has removed the quotes from "1 GiB"."""
+def value(text: str) -> object:
+    """Read a value of the command line as TOML, or as text: the shell has removed the quotes from "1 GiB"."""
     try:
         document = tomllib.loads(f"value = {text}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return document["value"] if len(document) == 1 else text

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from perjoule import published
-from perjoule.cli import exits, json_output, parameters
+from perjoule.cli import json_output, parameters
 from perjoule.cli.display import counted, out, show, show_line
-from perjoule.cli.outputs import OutputFile
+from perjoule.cli.outputs import OutputFile, write
 from perjoule.cli.papers import paper_named
 from perjoule.cli.parameters import examples
 from perjoule.cli.results import measured
@@ -92,8 +92,7 @@ def compare_command(
         for line in (*(f"doubt: {one}" for one in found.doubts), *(f"outlier, kept: {one}" for one in found.outliers)):
             show_line(line)
     if target is not None:
-        with exits.place(target):
-            target.write_text(comparison.page(found), encoding="utf-8")
+        write(target, comparison.page(found))
     if _broken(found.rows, asked, show=not as_json):
         sys.exit(1)
 
@@ -114,8 +113,7 @@ def _with_paper(folder: Path, name: str, metrics: Sequence[str], target: Path | 
         for line in paper_comparison.lines(found):
             show_line(line)
     if target is not None:
-        with exits.place(target):
-            target.write_text(paper_comparison.page(folder.name, paper, found), encoding="utf-8")
+        write(target, paper_comparison.page(folder.name, paper, found))
 
 
 def _sides(folder: Path, other: Path | None, labels: tuple[str, str] | None) -> "tuple[Side, Side]":

@@ -9,7 +9,7 @@ import click
 from perjoule import campaign
 from perjoule.cli import exits, parameters
 from perjoule.cli.display import counted, err, out
-from perjoule.cli.outputs import OutputFile, OutputFolder, require_file
+from perjoule.cli.outputs import OutputFile, OutputFolder, require_file, write
 from perjoule.cli.parameters import examples
 from perjoule.cli.results import measured
 from perjoule.model import Record
@@ -163,8 +163,7 @@ def export_command(
     rows = list(exporting.rows(results, summary(results).cells))
     table = exporting.csv_text(rows)
     if csv_file:
-        with exits.place(csv_file):
-            csv_file.write_text(table, encoding="utf-8", newline="")
+        write(csv_file, table)
         out.print(f"{csv_file}: {counted(len(rows), 'row')}", soft_wrap=True)
     if parquet:
         with exits.place(parquet):

@@ -31,7 +31,7 @@ def exit_code(call: Callable[[], object]) -> int:
 
 
 def _code(error: Exception | KeyboardInterrupt) -> int:
-    from perjoule.model.errors import CampaignError, Interrupted, PerjouleError
+    from perjoule.model.errors import CampaignError, Interrupted, MachineError, PerjouleError
 
     match error:
         case PerjouleError():
@@ -45,6 +45,8 @@ def _code(error: Exception | KeyboardInterrupt) -> int:
             return _said(Interrupted("interrupted"))
         case OSError():
             return _said(_of_system(error))
+        case MemoryError():
+            return _said(MachineError("not enough memory", next="end other programs, or raise the limit (ulimit -v)"))
         case _:
             raise error
 

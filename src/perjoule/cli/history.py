@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 
 from perjoule import store
-from perjoule.cli import exits, json_output
+from perjoule.cli import json_output
 from perjoule.cli.display import counted, out, show, show_line
-from perjoule.cli.outputs import OutputFile
+from perjoule.cli.outputs import OutputFile, write
 from perjoule.cli.parameters import examples
 
 
@@ -50,7 +50,6 @@ def history_command(
             one = found.moments[at]
             show_line(f"{one.name} ({one.day}), a step: {'; '.join(changes) or 'no difference in options or environment'}")
     if target is not None:
-        with exits.place(target):
-            target.write_text(report.page(found), encoding="utf-8")
+        write(target, report.page(found))
     if fail_on_worse and found.worse:
         sys.exit(1)

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import click
 
-from perjoule.cli import exits, json_output
+from perjoule.cli import json_output
 from perjoule.cli.display import out, show, show_line
+from perjoule.cli.inputs import json_text
 from perjoule.cli.parameters import examples
 from perjoule.model.errors import CampaignError
 
@@ -41,10 +42,7 @@ def _joined(pledges: tuple[Path, ...], folders: tuple[Path, ...], *, as_json: bo
     from perjoule import store
     from perjoule.results import ledger as book
 
-    read: list[book.Pledge] = []
-    for path in pledges:
-        with exits.place(path):
-            read.append(book.read(path.read_text("utf-8"), str(path)))
+    read = [book.read(json_text(path), str(path)) for path in pledges]
     found = book.joined(read, [store.open_results(folder) for folder in folders])
     if as_json:
         json_output.print_json("ledger", {"joined": [{**vars(one), "error": one.error, "held": one.held} for one in found]})

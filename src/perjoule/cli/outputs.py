@@ -1,4 +1,4 @@
-"""Paths that a command writes when its work is done: checked before the work begins, so that none is lost."""
+"""Paths that a command writes when its work is done: checked before the work begins, so that none is lost, and written whole."""
 
 import os
 from pathlib import Path
@@ -60,6 +60,28 @@ def require_folder(path: Path) -> None:
         raise _refused(path, f"{there} is not a folder" if there != path else "it is not a folder", "choose another path")
     if not os.access(there, os.W_OK | os.X_OK):
         raise _refused(path, "it can't be written", "choose another path, or change its permissions")
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Write a file whole or not at all; what is no plain file, such as /dev/stdout, is written as it is. Raises MachineError."""
+    from perjoule.cli import exits
+    from perjoule.machine import removal
+
+    raw = content.encode() if isinstance(content, str) else content
+    with exits.place(path):
+        target = path.resolve()  # a link stays one
+        if (path.exists() and not path.is_file()) or not os.access(target.parent, os.W_OK):
+            path.write_bytes(raw)
+            return
+        partial = target.with_name(f".{target.name}.partial")
+        removal.remove_file(partial)  # a killed writer's, or a link
+        try:
+            partial.write_bytes(raw)
+            if target.exists():
+                partial.chmod(target.stat().st_mode)
+            partial.replace(target)
+        finally:
+            removal.remove_file(partial)
 
 
 def _refused(path: Path, what: str, advice: str) -> "MachineError":

@@ -9,10 +9,11 @@ import click
 from perjoule import campaign, published
 from perjoule.campaign import replication
 from perjoule.campaign.defaults import TESTBED
-from perjoule.cli import exits, json_output, parameters
+from perjoule.campaign.source import text_of
+from perjoule.cli import json_output, parameters
 from perjoule.cli.display import counted, err, out, show_line
 from perjoule.cli.measuring import start
-from perjoule.cli.outputs import OutputFile
+from perjoule.cli.outputs import OutputFile, write
 from perjoule.cli.parameters import examples
 from perjoule.model.errors import CampaignError
 from perjoule.published import Number, Paper
@@ -64,8 +65,7 @@ def paper_named(name: str) -> Paper:
     path = Path(name)
     if name in published.names() or path.suffix != ".toml":
         return published.paper(name)
-    with exits.place(path):
-        return published.read(path.read_text("utf-8"), name.removesuffix(".toml"))
+    return published.read(text_of(path), name.removesuffix(".toml"))
 
 
 def _chosen(paper: Paper, quantity: str | None, place: str | None) -> list[Number]:
@@ -143,6 +143,5 @@ def reproduce_command(
     if target is None:
         start(asked, into)
     else:
-        with exits.place(target):
-            target.write_text(text, encoding="utf-8")
+        write(target, text)
         show_line(f"{target}: {counted(len(asked.trials), 'trial')}; perjoule check {target} says how long they take")

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perjoule.cli import exits, json_output
+from perjoule.cli import json_output
 from perjoule.cli.display import err, out, show, show_line
-from perjoule.cli.outputs import OutputFile
+from perjoule.cli.outputs import OutputFile, write
 from perjoule.cli.parameters import examples
 
 if TYPE_CHECKING:
@@ -70,14 +70,12 @@ def plan_command(
         from perjoule.planning.measuring import written
 
         text = written(found, found.rows[number - 1], scale)
-        with exits.place(campaign):
-            campaign.write_text(text, encoding="utf-8")
+        write(campaign, text)
         err.print(f"{campaign}: perjoule check {campaign} says how long it takes", soft_wrap=True)
     if target is not None:
         from perjoule.planning.exploring import page
 
-        with exits.place(target):
-            target.write_text(page(found), encoding="utf-8")
+        write(target, page(found))
     if not found.rows:
         sys.exit(1)
 

@@ -4,13 +4,14 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from perjoule.cli import exits, json_output, parameters
 from perjoule.cli.display import counted, out, show, show_line
-from perjoule.cli.outputs import OutputFile, OutputFolder
+from perjoule.cli.inputs import json_text
+from perjoule.cli.outputs import OutputFile, OutputFolder, write
 from perjoule.cli.parameters import examples
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import BYTES, quantity
@@ -71,8 +72,7 @@ def calibrate(
     text = calibration.written(kinds, repetitions=repetitions or calibration.REPETITIONS_COUNT, scale=scale or calibration.SCALE)
     asked = campaign.parse(text, source=target.name if target else "calibration.toml")
     if target is not None:
-        with exits.place(target):
-            target.write_text(text, encoding="utf-8")
+        write(target, text)
         show_line(f"{target}: {counted(len(asked.trials), 'trial')}; perjoule check {target} says how long they take")
         return
     from perjoule.cli.measuring import measured
@@ -90,11 +90,11 @@ def _fit(sources: tuple[Path, ...], place: Path) -> None:
 
     for kind, found in profiles(sources).items():
         path = place / f"{kind}.json"
-        place.mkdir(parents=True, exist_ok=True)
-        with exits.place(path):
-            data = to_json(found)
-            assert isinstance(data, dict)
-            path.write_text(json.dumps({**data, "digest": found.digest}) + "\n", encoding="utf-8")
+        with exits.place(place):
+            place.mkdir(parents=True, exist_ok=True)
+        data = to_json(found)
+        assert isinstance(data, dict)
+        write(path, json.dumps({**data, "digest": found.digest}) + "\n")
         out.print(f"{kind} {found.release}: {counted(len(found.points), 'point')}, {found.digest}", style="bold")
         show(parameters_table(found), (), ())
         unknown = [f"{way} {one.name}" for way in found.known for one in numbers(found, way) if not one.identified]
@@ -156,8 +156,7 @@ def predict(
     if pledge is not None:
         from perjoule.results import ledger
 
-        with exits.place(pledge):
-            pledge.write_text(ledger.pledged(target, found), encoding="utf-8")
+        write(pledge, ledger.pledged(target, found))
     if figure is not None:
         _draw(figure, tables.figure(target, found))
     if as_json:
@@ -175,8 +174,7 @@ def predict(
 def _draw(path: Path, spec: "Spec") -> None:
     from perjoule.figures.rendering import pdf, svg
 
-    with exits.place(path):
-        path.write_bytes(pdf(spec) if path.suffix == ".pdf" else svg(spec).encode())
+    write(path, pdf(spec) if path.suffix == ".pdf" else svg(spec))
 
 
 def _counts(text: str) -> list[int]:
@@ -197,31 +195,26 @@ def _profile(name: str) -> "Profile":
 
     if not name.endswith(".json"):
         return prediction.shipped(name)
-    with exits.place(Path(name)):
-        return prediction.read(Path(name).read_text("utf-8"), name)
+    return prediction.read(json_text(Path(name)), name)
 
 
 def _cluster(name: str) -> "Cluster":
     from perjoule import catalogue
+    from perjoule.campaign.source import text_of
 
     if not name.endswith(".toml"):
         return catalogue.cluster(name)
-    path = Path(name)
-    with exits.place(path):
-        return catalogue.read(path.read_text("utf-8"), path.stem)
+    return catalogue.read(text_of(Path(name)), Path(name).stem)
 
 
 def _settings(written: tuple[str, ...]) -> "Mapping[str, Json]":
     """Read OPTION=VALUE, the value as TOML or else as text. Raises CampaignError."""
-    import tomllib
+    from perjoule.campaign.source import value
 
-    found: dict[str, Json] = {}
+    found: dict[str, object] = {}
     for text in written:
-        option, equals, value = text.partition("=")
-        if not equals or not option.strip():
+        option, equals, said = (part.strip() for part in text.partition("="))
+        if not equals or not option:
             raise CampaignError(f"--set {text} is not OPTION=VALUE", next="write --set goal=2")
-        try:
-            found[option.strip()] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            found[option.strip()] = value.strip()
-    return found
+        found[option] = value(said)
+    return cast("Mapping[str, Json]", found)  # what the driver does not take, it refuses

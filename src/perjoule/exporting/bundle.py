@@ -43,6 +43,7 @@ def write_bundle(results: Results, target: Path, table: str, said: Said) -> int:
         said: the description.
 
     Raises:
+        MachineError: the target is no file.
         OSError: it can't be written.
     """
     records = results.records()
@@ -54,6 +55,8 @@ def write_bundle(results: Results, target: Path, table: str, said: Said) -> int:
     size_bytes = len(checksums({**files, METADATA: File(0, "0" * 64)}).encode())
     texts[METADATA] = metadata(said, records, {**files, CHECKSUMS: File(size_bytes, "")})
     texts[CHECKSUMS] = checksums({**files, METADATA: _described(texts[METADATA])})
+    if target.exists() and not target.is_file():
+        raise MachineError("a bundle is a file, but this is a pipe or a device", where=str(target), next="name a file")
     partial = target.with_name(f".{target.name}.partial")
     removal.remove_file(partial)  # a killed writer's, or a link
     try:

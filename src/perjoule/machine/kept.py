@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from perjoule.machine import removal
+from perjoule.machine.untrusted import bytes_of
 
 MOST_BYTES = 256 * 2**20
 
@@ -20,11 +21,10 @@ def in_home(name: str) -> Path:
 
 def read(path: Path, origin: str) -> bytes | None:
     """Read a kept result; None if it is missing, or it or its inputs (`origin`) have changed since."""
-    with suppress(OSError):
-        if path.stat().st_size <= MOST_BYTES:
-            seal, _, text = path.read_bytes().partition(b"\n")
-            if seal == _seal(origin, text):
-                return text
+    with suppress(OSError, ValueError):
+        seal, _, text = bytes_of(path, MOST_BYTES).partition(b"\n")
+        if seal == _seal(origin, text):
+            return text
     return None
 
 

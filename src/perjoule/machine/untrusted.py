@@ -5,10 +5,15 @@ can hold is invalid: all three are refused. A record writes them as `{"$float": 
 """
 
 import csv
+import errno
 import json
 import math
-from collections.abc import Callable, Iterable
+import os
+import stat
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from functools import cache
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeVar
 
@@ -20,6 +25,7 @@ from perjoule.model.units import bytes_text
 
 MOST_BYTES = 256 * 1024**2  # of a file: fio's logs of a day have a tenth
 MOST_JSON_BYTES = 64 * 1024**2  # sysstat's counters of a day, every ten seconds
+MOST_NAMED_BYTES = 16 * 1024**2  # of JSON that a command line names: profiles have a hundredth
 MOST_TABLES = 1_000_000  # tables and lists in one text: "[[],[]," becomes twenty times as large in memory
 MOST_VALUES = 200_000  # in a dataclass: each that does not fit costs a kilobyte before the first is reported
 MOST_DEPTH = 100  # what walks through it does so by recursion
@@ -43,9 +49,19 @@ def words(error: BaseException) -> str:
     return f"{what} ({error or type(error).__name__})"
 
 
+@contextmanager
+def opened(path: Path) -> Generator[BufferedReader]:
+    """Open a file to read it. A pipe would wait for its other end, and a device may never end: raises OSError for both."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a file, but a pipe or a device", str(path))
+        yield file
+
+
 def bytes_of(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     """Read a file. Raises OSError; ValueError if it is longer than `most_bytes`."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         content = file.read(most_bytes + 1)
     if len(content) > most_bytes:
         raise ValueError(f"{path.name} is longer than {bytes_text(most_bytes)}, the limit for such a file")

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+from perjoule.machine.untrusted import text_of
 from perjoule.model.errors import MachineError
+
+MOST_BYTES = 64 * 1024
 
 
 def secret(file: Path | None) -> str:
@@ -14,7 +17,9 @@ def secret(file: Path | None) -> str:
     if file is None:
         return ""
     try:
-        return file.expanduser().read_text().rstrip("\r\n")
+        return text_of(file.expanduser(), MOST_BYTES).rstrip("\n")
+    except ValueError as error:
+        raise MachineError(f"this is no password: {error}", where=str(file), next="write the password into it") from None
     except OSError as error:
         fix = "write the password into it, mode 600"
         raise MachineError(f"the password can't be read ({error.strerror})", where=str(file), next=fix) from None

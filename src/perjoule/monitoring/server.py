@@ -112,7 +112,7 @@ def is_loopback(address: str) -> bool:
 
 def remembered(folder: Path) -> tuple[int, str]:
     """Return port and token with which this user watched a folder before: 0 and a new token the first time."""
-    with suppress(OSError):
+    with suppress(OSError, ValueError):
         if found := _REMEMBERED.fullmatch(_memory(folder).read_text()):
             return int(found[1]), found[2]
     return 0, secrets.token_urlsafe(TOKEN_BYTES)

@@ -92,7 +92,7 @@ def read(text: str, name: str) -> Paper:
             for table in file.table
             for raw in _raw(table)
         )
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise CampaignError(f"not TOML: {error}", where=where) from error
     except ValidationError as error:
         fault = error.errors()[0]

@@ -66,6 +66,7 @@ def build(of: Path, to: Path) -> Built:
         except PerjouleError as error:
             refused.append(str(error))
     to.parent.mkdir(parents=True, exist_ok=True)
+    removal.sweep(to.parent)  # what a killed build left
     with removal.scratch("perjoule-site-", to.parent.resolve()) as room:
         site = room / "site"
         _write(site, tuple(entries.values()))

@@ -104,8 +104,12 @@ def replace_file(path: Path, text: str) -> None:
     """Write a file atomically: after a crash it is the old one or the new one. Raises OSError."""
     partial = path.with_name(f"{path.name}.partial")
     removal.remove_file(partial)  # a killed writer's, or a link
-    write(partial, text)
-    partial.replace(path)
+    try:
+        write(partial, text)
+        partial.replace(path)
+    except OSError:
+        removal.remove_file(partial)
+        raise
     sync(path.parent)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
-from perjoule.machine.untrusted import bytes_of, from_json, json_from
+from perjoule.machine.untrusted import bytes_of, from_json, json_from, opened
 
 MOST_NAME_BYTES = 255  # of a file on Linux
 
@@ -77,7 +77,8 @@ def append_entry(path: Path, entry: Entry) -> None:
 
 def cut_torn_line(path: Path) -> None:
     """Cut off what follows the last newline. Raises OSError."""
-    content = path.read_bytes()
+    with opened(path) as file:
+        content = file.read()
     whole = content.rfind(b"\n") + 1
     if whole < len(content):
         with path.open("r+b") as file:
@@ -87,5 +88,5 @@ def cut_torn_line(path: Path) -> None:
 
 def sha256(path: Path) -> str:
     """Return a file's SHA-256. Raises OSError."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -20,7 +20,7 @@ import numpy as np
 
 from perjoule.drivers.protocols import Sink
 from perjoule.machine import removal
-from perjoule.machine.untrusted import UNEXPECTED, read_as, words
+from perjoule.machine.untrusted import UNEXPECTED, opened, read_as, words
 from perjoule.model import SAMPLE, Channel, Record, Series
 from perjoule.model.errors import MachineError
 from perjoule.store.disk import FULL, Patient
@@ -118,7 +118,7 @@ def read_recording(path: Path) -> tuple[Series, ...]:
     """
     samples: dict[tuple[str, ...], array[float]] = {}
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with opened(path) as binary, io.TextIOWrapper(binary, "utf-8", newline="") as file:
             rows = csv.reader(line for line in file if line.endswith("\n"))
             headings, last = next(rows, None), len(_BEFORE)
             if headings not in (HEADINGS, _BEFORE):

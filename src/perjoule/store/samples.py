@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from perjoule.drivers.protocols import Sink
-from perjoule.machine.untrusted import UNEXPECTED, from_json, json_from, words
+from perjoule.machine.untrusted import UNEXPECTED, from_json, json_from, opened, words
 from perjoule.model import SAMPLE, Channel, Json, Series
 from perjoule.store.disk import Patient
 from perjoule.store.records import to_json
@@ -122,7 +122,7 @@ def read_series(path: Path) -> tuple[Series, ...]:
         OSError: it can't be read.
         ValueError: it is damaged.
     """
-    with path.open("rb") as file:
+    with opened(path) as file:
         try:
             return _series_of(_pq.ParquetFile(file))
         except (_pa.ArrowException, *UNEXPECTED) as error:

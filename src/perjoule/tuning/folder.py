@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from perjoule.campaign.source import text_of
-from perjoule.machine.untrusted import from_json, json_of
+from perjoule.machine.untrusted import from_json, json_of, text_of
 from perjoule.model.errors import CampaignError
 from perjoule.store.disk import replace_file, spoken, sync
 from perjoule.tuning.study import Request
@@ -53,7 +52,8 @@ def opened(folder: Path) -> Begun:
     if head.version != VERSION:
         what = f"a tuning of format version {head.version}, but this perjoule reads version {VERSION}"
         raise CampaignError(what, where=str(folder), next="use the perjoule that wrote it")
-    return Begun(head.request, text_of(folder / CAMPAIGN), head.overrides)
+    with spoken(folder / CAMPAIGN):
+        return Begun(head.request, text_of(folder / CAMPAIGN), head.overrides)
 
 
 def begin(folder: Path, asked: Begun, files: Mapping[str, str]) -> None:

@@ -10,7 +10,7 @@ from perjoule.cli.exchange import export_command, import_command
 from perjoule.cli.measuring import demo, run_command
 from perjoule.cli.meters.quality import align
 from perjoule.cli.meters.recording import record
-from perjoule.cli.outputs import require_file, require_folder
+from perjoule.cli.outputs import require_file, require_folder, write
 from perjoule.cli.papers import reproduce_command
 from perjoule.cli.results import report_command
 from perjoule.model.errors import CampaignError, MachineError
@@ -81,3 +81,21 @@ def test_permissions_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     for require in (require_file, require_folder):
         with pytest.raises(MachineError, match="it can't be written; choose another path, or change its permissions"):
             require(tmp_path / "new")
+
+
+def test_a_file_is_written_whole_with_the_mode_that_it_had_and_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "page").write_text("before")
+    (tmp_path / "page").chmod(0o640)
+    (tmp_path / "link").symlink_to("page")
+    write(tmp_path / "link", "after")
+    write(tmp_path / "new", b"bytes")
+    assert (tmp_path / "page").read_text() == "after"
+    assert (tmp_path / "page").stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "link").is_symlink()
+    assert {path.name for path in tmp_path.iterdir()} == {"page", "link", "new"}
+
+
+def test_a_device_is_written_to_and_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "replace", lambda *words: pytest.fail("a device would be replaced"))
+    write(Path("/dev/null"), "nothing")
+    assert not Path("/dev/null").is_file()

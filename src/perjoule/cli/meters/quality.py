@@ -11,11 +11,10 @@ import click
 from perjoule import campaign
 from perjoule.analysis import alignment
 from perjoule.analysis.behaviour import Agreement, agreement, behaviour
-from perjoule.cli import exits
 from perjoule.cli.display import err, out
 from perjoule.cli.meters._common import chosen, half_a_minute, overrides, tell
 from perjoule.cli.meters._plot import covered, named
-from perjoule.cli.outputs import OutputFile
+from perjoule.cli.outputs import OutputFile, write
 from perjoule.cli.parameters import examples
 from perjoule.cli.serving import ticks
 from perjoule.execution import clock_sync
@@ -151,6 +150,5 @@ def _draw(target: Path, series: Sequence[Series], edges_s: tuple[float, ...]) ->
     if not found:
         raise MachineError("nothing to draw: no meter shows the load", next="look at their readings: perjoule meters watch")
     svg = rendering.svg(drawn(found))
-    with exits.place(target):
-        target.write_text(svg, encoding="utf-8")
+    write(target, svg)
     out.print(f"{target}")

@@ -1,0 +1,156 @@
+"""What strangers hand on and what machines run out of: one sentence, in time, and nothing lost."""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from measured import measured
+from perjoule import report
+from perjoule.machine import removal
+from places import EXAMPLES
+
+PERJOULE = Path(sys.executable).with_name("perjoule")
+LIMIT_S = 60.0
+DEEP = "[" * 20_000
+
+
+def told(*words: object, code: int, before: Callable[[], None] | None = None, **environment: str) -> str:
+    """Run the installed command, which must end in time, with this code and one sentence; give the sentence."""
+    argv, env = [PERJOULE, *map(str, words)], {**os.environ, **environment}
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=False, preexec_fn=before, env=env)
+    assert done.returncode == code, (done.stdout[-500:], done.stderr[-2000:])
+    assert "Traceback" not in done.stderr
+    sentence = done.stderr.rstrip("\n").rpartition("\n")[2]
+    assert sentence.startswith("perjoule: "), done.stderr
+    return sentence
+
+
+def limited(kind: int, most: int) -> Callable[[], None]:
+    return lambda: resource.setrlimit(kind, (most, most))
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = measured(tmp_path_factory.mktemp("attacked") / "results", 'repetitions = 2\nsettle = "20 ms"')
+    report.write(found, found.folder / "report.html")
+    return found.folder
+
+
+HOSTILE = {"bytes": b"\xff\xfe\0bad", "deep": f"a = {DEEP}".encode(), "long": b" " * (17 * 1024**2)}
+
+
+@pytest.mark.parametrize("content", HOSTILE)
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("x.json", ["predict", "x.json", "--on", "odroid-hc4"]),
+        ("x.toml", ["predict", "moosefs", "--on", "x.toml"]),
+        ("x.json", ["ledger", "x.json", "--with", "."]),
+        ("x.toml", ["papers", "x.toml"]),
+        ("x.toml", ["plan", "x.toml"]),
+        ("x.toml", ["tune", "x.toml", "--for", "MiB/J"]),
+    ],
+    ids=lambda words: words[0] if isinstance(words, list) else "",
+)
+def test_a_file_that_is_something_else_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: list[str], content: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_bytes(HOSTILE[content])
+    assert "x." in told(*words, code=2)
+
+
+@pytest.mark.parametrize("value", [DEEP, "1" * 6000, "1\nx = 2"], ids=["deep", "long", "two"])
+def test_a_value_of_the_command_line_that_is_no_toml_is_text(value: str) -> None:
+    assert "goal: " in told("predict", "moosefs", "--on", "odroid-hc4", "--set", f"goal={value}", code=2)
+    assert "repetitions" in told("check", EXAMPLES / "simulated.toml", "--set", f"repetitions={value}", code=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("campaign.toml", 3), ("journal.jsonl", 3), ("record.json", 1), ("series.parquet", 1), ("table.json", 1)],
+)
+def test_a_pipe_or_a_device_in_a_results_folder_is_refused_and_not_waited_for(
+    results: Path, tmp_path: Path, name: str, code: int
+) -> None:
+    for kind in ("pipe", "device"):
+        shutil.copytree(results, copy := tmp_path / kind)
+        removal.remove_folder(copy / "summary", mark="")
+        path = next(iter(copy.rglob(name)), copy / name)
+        path.unlink(missing_ok=True)
+        if kind == "pipe":
+            os.mkfifo(path)
+        else:
+            path.symlink_to("/dev/zero")
+        done = subprocess.run([PERJOULE, "verify", copy], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        assert done.returncode == code
+        assert "not a file, but a pipe or a device" in done.stdout + done.stderr
+
+
+def test_without_memory_it_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_bytes(b"[" + b"1.5," * (4 * 1024**2 - 1) + b"1]")
+    words = ["predict", tmp_path / "x.json", "--on", "odroid-hc4"]
+    assert "not enough memory" in told(*words, code=3, before=limited(resource.RLIMIT_AS, 500 * 1024**2))
+
+
+def test_a_file_that_was_there_stays_when_the_disk_is_full(results: Path, tmp_path: Path) -> None:
+    for name, words in {
+        "plan.html": ["plan", EXAMPLES / "needs" / "archive.toml", "--page"],
+        "page.html": ["compare", results, results, "--report"],
+        "all.csv": ["export", results, "--csv"],
+    }.items():
+        (tmp_path / name).write_text("what was there")
+        told(*words, tmp_path / name, code=3, before=limited(resource.RLIMIT_FSIZE, 2048), XDG_CACHE_HOME=str(tmp_path / "cache"))
+        assert (tmp_path / name).read_text() == "what was there"
+    assert {path.name for path in tmp_path.iterdir()} <= {"plan.html", "page.html", "all.csv", "cache"}
+
+
+def test_a_pledge_that_could_not_be_written_can_be_written_later(tmp_path: Path) -> None:
+    words = ["predict", "moosefs", "--on", "odroid-hc4", "--pledge", tmp_path / "p.json"]
+    told(*words, code=3, before=limited(resource.RLIMIT_FSIZE, 2048))
+    assert list(tmp_path.iterdir()) == []
+    assert subprocess.run([PERJOULE, *words], capture_output=True, timeout=LIMIT_S, check=False).returncode == 0
+    assert json.loads((tmp_path / "p.json").read_text())["format"] == "perjoule pledge"
+
+
+def test_no_device_is_replaced_by_a_bundle(results: Path) -> None:
+    assert "a pipe or a device" in told("export", results, "--bundle", "/proc/self/fd/0", code=3)
+
+
+@pytest.mark.parametrize("numbers", [[signal.SIGHUP], [signal.SIGINT] * 3, [signal.SIGSTOP, signal.SIGCONT]], ids=str)
+def test_a_tuning_that_is_stopped_loses_and_doubles_nothing(tmp_path: Path, numbers: list[signal.Signals]) -> None:
+    folder = tmp_path / "tuned"
+    argv = [PERJOULE, "tune", EXAMPLES / "tune.toml", "--for", "MiB/J", "--trials", "12", "--into", folder]
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        until_s = time.monotonic() + LIMIT_S
+        while not kept(folder) and time.monotonic() < until_s:
+            time.sleep(0.01)
+        before = kept(folder)
+        for number in numbers:
+            process.send_signal(number)
+            time.sleep(0.1)
+        _, said = process.communicate(timeout=LIMIT_S)
+    assert before
+    if signal.SIGCONT not in numbers:
+        assert (process.returncode, said.rstrip().rpartition("; ")[2]) == (5, f"continue with: perjoule resume {folder}")
+        assert len(kept(folder)) < 12
+        subprocess.run([PERJOULE, "resume", folder], capture_output=True, check=True, timeout=LIMIT_S)
+    now = kept(folder)
+    assert before <= now
+    assert max(now.values()) == 1
+
+
+def kept(folder: Path) -> Counter[tuple[str, str]]:
+    """How often each trial of each round is in its journal."""
+    journals = sorted(folder.glob("*/journal.jsonl"))
+    return Counter((path.parent.name, json.loads(line)["trial"]) for path in journals for line in path.read_text().splitlines())
