@@ -9,18 +9,17 @@ from places import ROOT
 
 
 def drawn(*words: str) -> None:
-    root = ROOT
-    argv = [sys.executable, "-m", "tests.fuzzing", *words]
-    done = subprocess.run(argv, cwd=root, capture_output=True, text=True, timeout=200, check=False)
+    argv = [sys.executable, str(ROOT / "benchmarks" / "fuzzing.py"), *words]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
     print(done.stdout)
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-5_000:]
 
 
 def test_some_inputs_of_each_kind() -> None:
-    drawn("--inputs", "150", "--seconds", "60", "--seed", "1")
+    drawn("150", "--seconds", "60", "--seed", "1")
 
 
 @pytest.mark.slow
 def test_inputs_of_two_minutes() -> None:
-    """The same ones each time, for a gate must not fail by chance; `python -m tests.fuzzing --seed N` draws others by hand."""
+    """The same ones each time, for a gate must not fail by chance; `benchmarks/fuzzing.py --seed N` draws others by hand."""
     drawn("--seconds", "110", "--seed", "2026")

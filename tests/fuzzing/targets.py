@@ -32,6 +32,8 @@ from perjoule.store.recordings import read_recording
 from perjoule.summary import summary
 
 from .mutate import QUANTITIES, changed, toml
+from .texts import Texts
+from .wires import Wires
 
 TESTS = Path(__file__).parents[1]
 TRANSCRIPTS = TESTS / "transcripts"
@@ -61,6 +63,8 @@ RAW: Mapping[str, tuple[str, dict[str, Any]]] = {
     "fio/limited": ("fio", {"size": "16 MiB", "transfer": "1 MiB", "duration": "1.2 s"}),
     "fio/rounds": ("fio", {"size": "16 MiB", "round": "1 s"}),
     "fio/servers": ("fio", {"size": "16 MiB", "transfer": "1 MiB"}),
+    "mdtest/create": ("mdtest", {"files": 50, "ranks": 2}),
+    "mdtest/stat": ("mdtest", {"operation": "stat", "files": 50, "ranks": 2}),
     "ior/write": ("ior", {"size": "8 MiB", "transfer": "1 MiB", "ranks": 2}),
     "ior/stonewall": ("ior", {"size": "8 MiB", "transfer": "1 MiB", "ranks": 2, "stonewall": "1 s"}),
     "rados/bench": ("rados", {}),
@@ -80,10 +84,11 @@ def contents(paths: list[Path]) -> list[bytes]:
     return [path.read_bytes() for path in paths]
 
 
-class Targets:
+class Targets(Texts, Wires):
     """All targets, with a folder of their own and results that were measured once."""
 
     def __init__(self, folder: Path) -> None:
+        super().__init__()
         self.folder = folder
         self.campaigns = [
             path.read_text()
@@ -131,7 +136,8 @@ class Targets:
     def targets(self) -> dict[str, tuple[int, Target]]:
         """Each target with its weight."""
         found = {name.removeprefix("fuzz_"): getattr(self, name) for name in dir(self) if name.startswith("fuzz_")}
-        heavy = {"import": 2, "results": 4, "bundle": 4, "commands": 1}
+        heavy = {"import": 2, "results": 4, "bundle": 4, "commands": 1, "need": 5, "profile": 10, "tuning": 10, "progress": 5}
+        heavy |= {"snmp_meter": 3, "kasa_meter": 3}
         return {name: (heavy.get(name, 60), call) for name, call in found.items()}
 
     def fuzz_campaign(self, dice: Random) -> None:
@@ -161,7 +167,7 @@ class Targets:
             clusters.read_all(toml(dice.choice(self.clusters), dice), "x")
 
     def fuzz_import(self, dice: Random) -> None:
-        with self._room() as room:
+        with self.room() as room:
             for n in range(dice.choice((1, 1, 2))):
                 number = dice.randrange(len(self.imports))
                 (room / f"{n}{self.imports[number].suffix}").write_bytes(changed(self.others[number], dice, self.others))
@@ -175,7 +181,7 @@ class Targets:
             self._read(results)
 
     def fuzz_runs(self, dice: Random) -> None:
-        with self._room() as room:
+        with self.room() as room:
             number = dice.randrange(len(self.imports))
             (room / "x").write_bytes(changed(self.others[number], dice, self.others))
             for source in sources([str(room / "x")], "UTC")[0]:
@@ -185,7 +191,7 @@ class Targets:
                     importing.loads(importing.runs(source), "")
 
     def fuzz_power_log(self, dice: Random) -> None:
-        with self._room() as room:
+        with self.room() as room:
             if dice.random() < 0.3:
                 (room / "x.csv").write_bytes(changed(RECORDING, dice, []))
                 read_recording(room / "x.csv")
@@ -198,7 +204,7 @@ class Targets:
     def fuzz_raw(self, dice: Random) -> None:
         name = dice.choice(sorted(RAW))
         kind, options = RAW[name]
-        with self._room() as room:
+        with self.room() as room:
             shutil.copytree(TRANSCRIPTS / name, room / "raw")
             path = dice.choice(sorted(p for p in (room / "raw").iterdir() if p.is_file()))
             path.write_bytes(changed(path.read_bytes(), dice, self.others))
@@ -301,7 +307,7 @@ class Targets:
             self._read(results)
 
     def fuzz_bundle(self, dice: Random) -> None:
-        with self._room() as room:
+        with self.room() as room:
             if dice.random() < 0.5:
                 (room / "x.zip").write_bytes(changed(self.bundle, dice, [self.bundle]))
             else:
@@ -323,11 +329,11 @@ class Targets:
         """The same as a user has it: whole commands."""
         match dice.randrange(4):
             case 0:
-                with self._room() as room:
+                with self.room() as room:
                     (room / "x.toml").write_text(toml(dice.choice(self.campaigns), dice))
                     self._typed("check", str(room / "x.toml"))
             case 1:
-                with self._room() as room:
+                with self.room() as room:
                     number = dice.randrange(len(self.imports))
                     (room / f"x{self.imports[number].suffix}").write_bytes(changed(self.others[number], dice, self.others))
                     self._typed("import", str(room / "into"), str(room / f"x{self.imports[number].suffix}"))
@@ -356,7 +362,7 @@ class Targets:
             display.notes(cells, ())
 
     @contextmanager
-    def _room(self) -> Generator[Path]:
+    def room(self) -> Generator[Path]:
         room = self.folder / "room"
         shutil.rmtree(room, ignore_errors=True)
         room.mkdir()
@@ -364,7 +370,7 @@ class Targets:
 
     @contextmanager
     def _damaged(self, dice: Random) -> Generator[Path]:
-        with self._room() as room:
+        with self.room() as room:
             shutil.copytree(self.results, room / "results")
             paths = sorted(p for p in (room / "results").rglob("*") if p.is_file() and p.suffix != ".html")
             for path in dice.sample(paths, dice.choice((1, 1, 2))):

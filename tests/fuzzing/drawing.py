@@ -1,7 +1,6 @@
-"""`python -m tests.fuzzing --inputs 100000 --seed 1`: draw inputs, and print what came of them; `--help` for more."""
+"""Draw inputs, watch what they cost, and tell what came of them, for each parser."""
 
 import argparse
-import collections
 import os
 import resource
 import signal
@@ -10,17 +9,35 @@ import tempfile
 import time
 import traceback
 import warnings
+from collections import defaultdict
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from types import FrameType
 
 MOST_S = 5.0
 MOST_BYTES = 500 * 2**20
+MIB = 2**20
 SHOWN = 20  # findings with their tracebacks
 
 
 class Hang(BaseException):
     """An input took too long."""
+
+
+@dataclass
+class Tally:
+    """What came of the inputs of one parser."""
+
+    refused_count: int = 0  # with an error of perjoule's own
+    accepted_count: int = 0
+    slowest: tuple[float, int] = (0.0, -1)  # seconds, and the number of the input
+    most: tuple[int, int] = (0, -1)  # bytes of memory above those before it, and the number of the input
+    findings_count: int = 0
+
+    @property
+    def inputs_count(self) -> int:
+        return self.refused_count + self.accepted_count + self.findings_count
 
 
 class _Clock:
@@ -46,20 +63,43 @@ class _Clock:
             return 0.0
 
 
+class _Memory:
+    """The most memory of this process since an input was begun (https://docs.kernel.org/filesystems/proc.html, clear_refs)."""
+
+    before_bytes = 0
+
+    @classmethod
+    def begin(cls) -> None:
+        try:
+            Path("/proc/self/clear_refs").write_text("5")
+        except OSError:  # the peak then never falls, and only what exceeds all before it is seen
+            cls.before_bytes = cls._most_bytes()
+        else:
+            cls.before_bytes = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+    @classmethod
+    def grown_bytes(cls) -> int:
+        return max(0, cls._most_bytes() - cls.before_bytes)
+
+    @staticmethod
+    def _most_bytes() -> int:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
 def _late(number: int, frame: FrameType | None) -> None:
     if _Clock.passed_s() >= MOST_S:
         raise Hang
     signal.setitimer(signal.ITIMER_REAL, 0.5)
 
 
-def main() -> int:
+def main(description: str) -> int:
     """Draw inputs until there are enough or the time is over; 1 if any made something else than an error of perjoule's own."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--inputs", type=int, default=10**9)
-    parser.add_argument("--seconds", type=float, default=10**9)
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("inputs", type=int, nargs="?", default=10**6, help="how many; 1e6 by default")
+    parser.add_argument("--seconds", type=float, default=1e9, help="end after so long, whatever the count")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first input: to see one again")
-    parser.add_argument("--only", default="", help="one target")
+    parser.add_argument("--only", default="", help="one parser")
     asked = parser.parse_args()
     began_s = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="perjoule-fuzzing-") as folder:
@@ -94,11 +134,9 @@ def _drawn(asked: argparse.Namespace, folder: Path, began_s: float, last: Path) 
     targets = Targets(folder).targets()
     names = [asked.only] if asked.only else sorted(targets)
     weights = [targets[name][0] for name in names]
-    counts, slowest = collections.Counter[str](), (0.0, -1, "")
+    tallies = defaultdict[str, Tally](Tally)
     findings: dict[str, str] = {}
-    expected = collections.Counter[str]()
     signal.signal(signal.SIGALRM, _late)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(f"seed {asked.seed}, from input {asked.first}", flush=True)
     with last.open("r+b", buffering=0) as note:
         for number in range(asked.first, asked.first + asked.inputs):
@@ -106,34 +144,47 @@ def _drawn(asked: argparse.Namespace, folder: Path, began_s: float, last: Path) 
                 break
             dice = Random(f"{asked.seed}/{number}")
             name = dice.choices(names, weights)[0]
+            tally = tallies[name]
             note.seek(0)
             note.write(f"{number} ({name})          ".encode())
-            counts[name] += 1
+            _Memory.begin()
             _Clock.begin()
+            fault: BaseException | None = None
             try:
                 targets[name][1](dice)
-                expected["nothing"] += 1
-            except PerjouleError as error:
-                expected[type(error).__name__] += 1
+                tally.accepted_count += 1
+            except PerjouleError:
+                tally.refused_count += 1
             except (OSError, ValueError) as error:
-                if not name.endswith("_meter"):  # of a meter both are a gap
-                    _found(findings, name, number, error)
-            except Hang as error:
-                _found(findings, name, number, error)
-            except Exception as error:
-                _found(findings, name, number, error)
+                if name.endswith("_meter"):  # of a meter both are a gap
+                    tally.refused_count += 1
+                else:
+                    fault = error
+            except (Hang, Exception) as error:
+                fault = error
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
-            slowest = max(slowest, (_Clock.passed_s(), number, name))
-            now = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-            if now - before > MOST_BYTES:
-                findings[f"memory in {name}"] = f"input {number} ({name}) took {(now - before) / 2**20:.0f} MiB"
-                before = now
-    print(f"{sum(counts.values())} inputs: {dict(counts)}; {dict(expected)}")
-    print(f"slowest {slowest[0]:.2f} s: input {slowest[1]} ({slowest[2]}); {len(findings)} findings")
+            if fault is not None:
+                tally.findings_count += 1
+                _found(findings, name, number, fault)
+            tally.slowest = max(tally.slowest, (_Clock.passed_s(), number))
+            tally.most = max(tally.most, (grown_bytes := _Memory.grown_bytes(), number))
+            if grown_bytes > MOST_BYTES:
+                findings[f"memory in {name}"] = f"input {number} ({name}) took {grown_bytes / MIB:.0f} MiB"
+    _tell(tallies, findings, asked.seed)
+    return 1 if findings else 0
+
+
+def _tell(tallies: dict[str, Tally], findings: dict[str, str], seed: int) -> None:
+    print(f"{'parser':16}{'inputs':>9}{'refused':>9}{'accepted':>9}{'slowest s':>11}{'most MiB':>10}{'failed':>8}")
+    for name, tally in sorted(tallies.items()):
+        print(
+            f"{name:16}{tally.inputs_count:9}{tally.refused_count:9}{tally.accepted_count:9}"
+            f"{tally.slowest[0]:11.2f}{tally.most[0] / MIB:10.0f}{tally.findings_count:8}"
+        )
+    print(f"{sum(tally.inputs_count for tally in tallies.values())} inputs of seed {seed}: {len(findings)} different findings")
     for found in list(findings.values())[:SHOWN]:
         print(found)
-    return 1 if findings else 0
 
 
 def _found(findings: dict[str, str], name: str, number: int, error: BaseException) -> None:
@@ -146,6 +197,3 @@ def _found(findings: dict[str, str], name: str, number: int, error: BaseExceptio
     if key not in findings:
         whole = "".join(traceback.format_exception(error)[-8:])
         findings[key] = f"--- {key}, input {number} ({name})\n{whole}"
-
-
-sys.exit(main())

@@ -1,0 +1,80 @@
+"""Answers of meters that libraries read, changed on their way: SNMP and the protocol of Kasa plugs."""
+
+import socket
+import threading
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from random import Random
+from typing import Any
+
+from perjoule import drivers
+from perjoule.drivers.boundary import Boundary
+from perjoule.meters._metered import Metered
+from perjoule.model import Spec
+from perjoule.simulators import kasa, snmp_pdu
+from perjoule.simulators._behaviour import Behaviour
+
+from .mutate import changed
+
+TIMEOUT = "80 ms"
+
+
+class Wires:
+    """Targets that talk to simulated meters, which begin with the first input and end with this process."""
+
+    _open = ExitStack()
+    _dice = Random()
+
+    @cached_property
+    def _strip(self) -> dict[str, Any]:
+        options = dict(self._open.enter_context(snmp_pdu.serve(Behaviour())))
+        options["port"] = self._open.enter_context(self._between(int(str(options["port"]))))
+        return options
+
+    @cached_property
+    def _plug(self) -> dict[str, Any]:
+        whole = kasa.ciphered
+
+        def some(plain: bytes) -> bytes:
+            return whole(changed(plain, self._dice, [plain]) if self._dice.random() < 0.7 else plain)
+
+        kasa.ciphered = some  # this process simulates, and nothing else here ciphers
+        return dict(self._open.enter_context(kasa.serve(Behaviour())))
+
+    def fuzz_snmp_meter(self, dice: Random) -> None:
+        model = dice.choice(("apc", "raritan"))
+        self._heard({**self._strip, "model": model, "version": dice.choice(("1", "2c")), "timeout": TIMEOUT}, dice)
+
+    def fuzz_kasa_meter(self, dice: Random) -> None:
+        self._heard({**self._plug, "timeout": TIMEOUT}, dice)
+
+    def _heard(self, options: dict[str, Any], dice: Random) -> None:
+        Wires._dice = dice
+        meter = drivers.meter(Spec(options["kind"], {key: value for key, value in options.items() if key != "kind"}))
+        assert isinstance(meter, Metered)
+        with meter.connect(Boundary("x", "", "total")) as read:
+            for reading in read():
+                assert isinstance(reading.value, float | int), reading
+
+    @contextmanager
+    def _between(self, port: int) -> Generator[int]:
+        """Pass datagrams on to a port and back, half of the answers changed; yields the port to ask."""
+        asked = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        asked.bind(("127.0.0.1", 0))
+
+        def pass_on() -> None:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+                other.settimeout(0.2)
+                while True:
+                    question, who = asked.recvfrom(65536)
+                    other.sendto(question, ("127.0.0.1", port))
+                    try:
+                        answer = other.recv(65536)
+                    except TimeoutError:
+                        continue
+                    dice = self._dice
+                    asked.sendto((changed(answer, dice, [answer]) if dice.random() < 0.5 else answer)[:65000], who)
+
+        threading.Thread(target=pass_on, daemon=True).start()
+        yield asked.getsockname()[1]
