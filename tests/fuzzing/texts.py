@@ -58,6 +58,7 @@ class Texts:
         yield
 
     def __init__(self) -> None:
+        super().__init__()
         self.need = (EXAMPLES / "needs" / "archive.toml").read_text()
         self.day = (EXAMPLES / "day.csv").read_bytes()
         self.tuned = (EXAMPLES / "tune.toml").read_text()

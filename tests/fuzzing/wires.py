@@ -4,7 +4,6 @@ import socket
 import threading
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
-from functools import cached_property
 from random import Random
 from typing import Any
 
@@ -21,18 +20,20 @@ TIMEOUT = "80 ms"
 
 
 class Wires:
-    """Targets that talk to simulated meters, which begin with the first input and end with this process."""
+    """Targets that talk to simulated meters, which end with this process."""
 
     _open = ExitStack()
     _dice = Random()
 
-    @cached_property
+    def __init__(self) -> None:
+        super().__init__()
+        self.strip, self.plug = self._strip(), self._plug()
+
     def _strip(self) -> dict[str, Any]:
         options = dict(self._open.enter_context(snmp_pdu.serve(Behaviour())))
         options["port"] = self._open.enter_context(self._between(int(str(options["port"]))))
         return options
 
-    @cached_property
     def _plug(self) -> dict[str, Any]:
         whole = kasa.ciphered
 
@@ -44,10 +45,10 @@ class Wires:
 
     def fuzz_snmp_meter(self, dice: Random) -> None:
         model = dice.choice(("apc", "raritan"))
-        self._heard({**self._strip, "model": model, "version": dice.choice(("1", "2c")), "timeout": TIMEOUT}, dice)
+        self._heard({**self.strip, "model": model, "version": dice.choice(("1", "2c")), "timeout": TIMEOUT}, dice)
 
     def fuzz_kasa_meter(self, dice: Random) -> None:
-        self._heard({**self._plug, "timeout": TIMEOUT}, dice)
+        self._heard({**self.plug, "timeout": TIMEOUT}, dice)
 
     def _heard(self, options: dict[str, Any], dice: Random) -> None:
         Wires._dice = dice

@@ -3,17 +3,18 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
 from math import exp, inf, log
+from typing import Any, cast
 
 import numpy as np
 
 from perjoule.machine.untrusted import from_json, json_from
 from perjoule.model import Direction, Json
 from perjoule.model.errors import CampaignError
-from perjoule.prediction.bounds import bound_bytes_per_s
+from perjoule.prediction.bounds import Fleet, bound_bytes_per_s
 from perjoule.prediction.fitting import Fit, draws, fit, pressing
 from perjoule.prediction.fitting import throughput_bytes_per_s as rate
 from perjoule.prediction.observation import WAYS, Observation
@@ -22,6 +23,14 @@ from perjoule.prediction.validation import Level, Test, left_out, quantile_ratio
 IDENTIFIED_RATIO = 4.0  # the end of a parameter's 90 % interval over its begin, above which nothing is known of it
 SEEN_RATIO = 0.01
 SUFFIX = ".json"
+LEAST, MOST = 1e-12, 1e20  # of numbers in a file: no product of a few of them is 0 or infinite
+_UNLIMITED = ("at_once", "unit_bytes", "server_memory_bytes")
+_POSITIVE = (
+    *_UNLIMITED,
+    *(field.name for field in fields(Fleet)),
+    *("in_flight", "overlap", "on_disk_ratio", "fixed_s", "cpu_ratio"),
+    *("client_bytes", "throughput_bytes_per_s", "measured_bytes_per_s", "predicted_bytes_per_s"),
+)
 
 
 @dataclass(frozen=True)
@@ -144,11 +153,26 @@ def read(text: str, name: str) -> Profile:
             raise ValueError("it is no table")
         digest = data.pop("digest", None)
         found = from_json(Profile, data)
+        _require_possible(asdict(found))
     except ValueError as error:
         raise CampaignError(f"not a profile: {error}", where=name, next="write one with `perjoule calibrate`") from None
     if digest != found.digest:
         raise CampaignError("its points are not those that it was fitted to", where=name, next="calibrate again")
     return found
+
+
+def _require_possible(value: Any, name: str = "") -> None:
+    """Check that a profile's numbers can be computed with. Raises ValueError: one can't be."""
+    if isinstance(value, Mapping):
+        for key, one in cast("Mapping[str, Any]", value).items():
+            _require_possible(one, key)
+    elif isinstance(value, tuple | list):
+        for one in cast("Sequence[Any]", value):
+            _require_possible(one, name)
+    elif isinstance(value, int | float):
+        least = LEAST if name in _POSITIVE else -MOST
+        if not least <= value <= MOST and not (value == inf and name in _UNLIMITED):
+            raise ValueError(f"{name} is {value}, which is impossible")
 
 
 @cache

@@ -1,6 +1,7 @@
 """Profiles and predictions, of a made-up file system and by hand."""
 
 import json
+import re
 from dataclasses import replace
 from functools import cache
 from math import inf, log
@@ -47,6 +48,23 @@ def test_points_that_were_changed_are_refused() -> None:
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"kind": 1}', "[" * 10_000])
 def test_other_files_are_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(CampaignError, match="not a profile"):
+        read(text, "made.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("servers_count", 0),
+        ("in_flight", -1.0),
+        ("server_memory_bytes", 0),
+        ("throughput_bytes_per_s", 1e-300),
+        ("client_bytes", 1e300),
+    ],
+)
+def test_numbers_that_can_not_be_measured_are_refused(name: str, value: float) -> None:
+    text, count = re.subn(rf'("{name}": )(\{{.*?\}}|[^,}}]+)', rf"\g<1>{value!r}", _text(_profile()))
+    assert count
+    with pytest.raises(CampaignError, match=f"{name} is .*, which is impossible"):
         read(text, "made.json")
 
 
