@@ -38,6 +38,7 @@ ELSEWHERE = {
     "perjoule down --all": "ends other runs on this machine: tests/live/test_cli.py",
     "perjoule meters list bmc-1": "asks computers in the network: tests/meters/test_found.py",
     "perjoule meters test my.toml": "half a minute: tests/command/test_meters.py with --for",
+    "nvme get-log ": "an NVMe drive: tests/meters holds the log's bytes",
     "perjoule meters record scpi": "a power analyser: tests/command/test_meters.py with a simulated plug",
     "perjoule compare results/demo --with green-storage": "nothing that is simulated is comparable with a paper",
     "sudo perjoule calibrate moosefs": "an hour of real file systems: tests/live/test_calibrate.py",

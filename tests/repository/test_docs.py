@@ -1,4 +1,4 @@
-"""Every TOML example in the documents is a campaign or a part of one, or a need."""
+"""The index lists every page, and every TOML example in the documents is a campaign or a part of one, or a need."""
 
 import re
 from pathlib import Path
@@ -31,3 +31,10 @@ def test_toml_in_the_documents_is_a_campaign_or_a_part_of_one_or_a_need(where: s
         if f"[[{table}]]" not in whole:
             whole += f'\n[[{table}]]\nkind = "simulated"\n'
     assert campaign.parse(whole, source=where, folder=tmp_path).trials
+
+
+def test_the_index_lists_every_page() -> None:
+    index = ROOT / "docs" / "README.md"
+    listed = set(re.findall(r"\]\(([^):#]+\.md)", index.read_text()))
+    pages = [path.relative_to(index.parent) for path in DOCUMENTS if index.parent in path.parents and path != index]
+    assert [str(page) for page in pages if str(page) not in listed] == []
