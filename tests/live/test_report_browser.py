@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +28,12 @@ from perjoule.store import open_results
 
 pytestmark = pytest.mark.live
 FIGURES = ("throughput", "efficiency", "edp", "power", "cost", "overhead", "timeline", "capacity")
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SPECIAL = {  # example -> figures that it has
+    "events": ("power", "cost", "joules"),
+    "idle": ("power", "idle"),
+    "duty": ("power", "cost", "joules", "idle", "proportionality"),
+}
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
@@ -277,6 +283,35 @@ def test_a_papers_figures_and_tables_with_ours_are_one_click_away(
     for check in ("clipped", "overlaps", "pale", "inaccessible"):
         assert complaints(browser, check) == []
     assert complaints(browser, "outside", ["paper-figure-2", "paper-figure-3", "paper-figure-4", "paper-figure-5"]) == []
+    browser.get(report.as_uri())
+    WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
+
+
+@pytest.fixture(scope="module")
+def special(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """The reports of campaigns with sections that no other has."""
+    folder, perjoule = tmp_path_factory.mktemp("special"), Path(sys.executable).with_name("perjoule")
+    few = ["--simulate", "--set", "settle=20 ms", "--set", "repetitions=2"]
+    for name in SPECIAL:
+        command = [perjoule, "run", EXAMPLES / f"{name}.toml", "--into", folder / name, *few]
+        subprocess.run(command, check=True, capture_output=True, timeout=300)
+    return {name: folder / name / "report.html" for name in SPECIAL}
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_sections_of_failures_of_idle_and_of_power_against_load_are_as_readable(
+    browser: webdriver.Chrome, special: Mapping[str, Path], report: Path, name: str
+) -> None:
+    browser.get(special[name].as_uri())
+    WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
+    for _ in ("light", "dark"):
+        for check in ("clipped", "overlaps", "pale", "inaccessible"):
+            assert complaints(browser, check) == [], check
+        assert complaints(browser, "outside", list(SPECIAL[name])) == []
+        browser.execute_script("document.getElementById('theme').click()")
+        WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
+    for figure in SPECIAL[name]:
+        assert len(browser.find_elements(By.CSS_SELECTOR, f"#{figure} svg .role-mark path")) > 3, figure
     browser.get(report.as_uri())
     WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
 

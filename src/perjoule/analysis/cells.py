@@ -1,5 +1,6 @@
 """Points to cells: all repetitions of one combination, with intervals, for a table's row or a figure's mark."""
 
+import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -46,8 +47,13 @@ def cells(records: Sequence[Record], points: Sequence[Point], *, edp_weight: int
                 failed[key] = failed.get(key, 0) + 1
     spread = partial(stopped_interval, factor=widening)
     found = {key: _cell(key, grouped.get(key, []), failed.get(key, 0), of, spread, widening) for key in grouped | failed}
-    ordered = sorted(found, key=lambda k: (k[1], DIRECTIONS.index(k[2]), k[0], k[3]))
+    ordered = sorted(found, key=lambda k: (as_read(k[1]), DIRECTIONS.index(k[2]), as_read(k[0]), k[3]))
     return with_proportionality(_with_edp_ratio([found[key] for key in ordered], edp_weight, spread))
+
+
+def as_read(label: str) -> tuple[str | float, ...]:
+    """Return the key that sorts labels as people read them: "load 5 %" before "load 25 %"."""
+    return tuple(float(part) if number % 2 else part for number, part in enumerate(re.split(r"(\d+(?:\.\d+)?)", label)))
 
 
 def _key(trial: Trial, direction: Direction, several: Container[str]) -> Key:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from math import isfinite
 
+from perjoule.figures._loads import load_names
 from perjoule.figures.printed import Printed, columns
 from perjoule.figures.vega import PANEL_WIDTH, Spec, titled
 from perjoule.model import Cell, Interval
@@ -85,14 +86,17 @@ def against_clients(
 
 
 def _panels(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
-    """Return the cells of each panel: a direction, or each of its workloads where it has several."""
+    """Return the cells of each panel, which is one load."""
+    ordered = sorted((cell for cell in cells if cell.direction in DIRECTIONS), key=lambda cell: DIRECTIONS.index(cell.direction))
     found: dict[str, list[Cell]] = {}
-    for direction in DIRECTIONS:
-        own = [cell for cell in cells if cell.direction == direction]
-        several = len({cell.workload for cell in own}) > 1
-        for cell in own:
-            found.setdefault(cell.workload if several else direction.capitalize(), []).append(cell)
+    for load, name in load_names((cell.workload, cell.direction) for cell in ordered).items():
+        found[panel_title(name)] = [cell for cell in ordered if (cell.workload, cell.direction) == load]
     return found
+
+
+def panel_title(load: str) -> str:
+    """Return a load's name as a title."""
+    return load.capitalize() if load in (*DIRECTIONS, "idle") else load
 
 
 def _domain(found: Sequence[Interval], bounds: Sequence[float], *, logarithmic: bool) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from perjoule.figures._loads import load_names
 from perjoule.figures.vega import PANEL_WIDTH, Spec, labels, titled
 from perjoule.model import Cell
 from perjoule.model.metrics import metric_of
@@ -10,10 +11,10 @@ ROLES = ("client", "storage", "metadata", "management")
 
 
 def cost(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
-    """Draw CPU ms per MiB and bytes sent per user byte, stacked by role; a bar per file system and direction.
+    """Draw CPU ms per MiB and bytes sent per user byte, stacked by role; a bar for each file system and load.
 
     Args:
-        cells: of one client count and workload kind, so a bar is one cell.
+        cells: of one number of clients, so that a bar is one cell.
         notes: lines of the subtitle.
     """
     panels = [
@@ -24,9 +25,10 @@ def cost(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
 
 
 def _panel(cells: Sequence[Cell], key: str, title: str) -> Spec:
+    names = load_names((cell.workload, cell.direction) for cell in cells)
     rows = [
         {
-            "bar": f"{cell.legend}, {cell.direction}",
+            "bar": f"{cell.legend}, {names[cell.workload, cell.direction]}",
             "name": role,
             "order": ROLES.index(role),
             "value": cell.metrics[metric.key].mean / metric.unit.per,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
+from perjoule.figures._loads import load_names
 from perjoule.figures._stacked import stacked
 from perjoule.figures.vega import Spec, titled
 from perjoule.model import Cell
@@ -12,7 +13,7 @@ WORK = dict(zip(RATES, ("MiB", "operation"), strict=True))
 
 
 def joules(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
-    """Draw the joules for a unit of work as a stacked bar for each file system and direction, with the total next to it.
+    """Draw the joules for a unit of work as a stacked bar for each file system and load, with the total next to it.
 
     Args:
         cells: of one number of clients; those without a known piece, or without work, are left out.
@@ -38,11 +39,11 @@ def _pieces_j(cell: Cell, rate: str) -> Mapping[str, float]:
 
 
 def _panel(cells: Sequence[Cell], rate: str, unit: str) -> Spec | None:
-    several = len({cell.workload for cell in cells}) > len({cell.direction for cell in cells})
+    names = load_names((cell.workload, cell.direction) for cell in cells)
     rows: list[Spec] = []
     totals: list[Spec] = []
     for cell in cells:
-        bar = f"{cell.legend}, {cell.workload if several else cell.direction}"
+        bar = f"{cell.legend}, {names[cell.workload, cell.direction]}"
         pieces_j = _pieces_j(cell, rate)
         whole_j = sum(pieces_j.values())
         for order, (piece, name) in enumerate(PIECES.items()):

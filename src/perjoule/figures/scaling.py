@@ -8,6 +8,8 @@ from perjoule.figures._clients import colour, interval_text, number, shape
 from perjoule.figures.vega import PANEL_WIDTH, Spec, titled
 from perjoule.model import Interval
 
+MARGIN = 10  # px between the outermost marks and the ends of the axis, whose labels they would cover
+
 
 @dataclass(frozen=True)
 class Growth:
@@ -27,21 +29,24 @@ def scaling(
     *,
     title: str = "Scaling with storage hosts",
     axis: str = "storage hosts",
+    ticks: Sequence[float] = (),
     notes: Sequence[str] = (),
 ) -> Spec:
     """Draw a panel for each workload, direction, number of clients and metric; `axis` is the horizontal one.
+
+    `ticks` are its own; without any, the values are.
 
     Dashed is the ideal line, solid the fitted law; marks are means with their 95 % interval and a small mark for each repetition.
     """
     names = list(dict.fromkeys(growth.filesystem for growth in growths))
     panels = [
-        _panel(panel, [growth for growth in growths if growth.panel == panel], names, axis)
+        _panel(panel, [growth for growth in growths if growth.panel == panel], names, axis, ticks)
         for panel in dict.fromkeys(growth.panel for growth in growths)
     ]
     return titled({"concat": panels, "columns": 2, "spacing": 24}, title, notes)
 
 
-def _panel(title: str, growths: Sequence[Growth], names: Sequence[str], axis: str) -> Spec:
+def _panel(title: str, growths: Sequence[Growth], names: Sequence[str], axis: str, ticks: Sequence[float]) -> Spec:
     means: list[Spec] = []
     each: list[Spec] = []
     for growth in growths:
@@ -67,8 +72,8 @@ def _panel(title: str, growths: Sequence[Growth], names: Sequence[str], axis: st
         "field": "servers",
         "type": "quantitative",
         "title": axis,
-        "axis": {"values": counts, "grid": False},
-        "scale": {"domain": [0, counts[-1] * 1.05], "nice": False},
+        "axis": {"values": list(ticks or counts), "grid": False},
+        "scale": {"domain": [0, counts[-1]], "padding": MARGIN, "nice": False},
     }
     y: Spec = {"type": "quantitative", "title": growths[0].axis, "scale": {"domain": [0, top], "nice": False}}
     tooltip = [

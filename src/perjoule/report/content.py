@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from perjoule import campaign, published
 from perjoule.analysis.better import Judge
+from perjoule.analysis.cells import as_read
 from perjoule.analysis.claims import Judged, judged
 from perjoule.analysis.paper_comparison import Held, held
 from perjoule.analysis.paper_facts import Pair, beside, measured
@@ -79,7 +80,7 @@ def content(results: Results) -> Content:
     found: list[Point] = []
     seen: list[Metered] = []
     timelines: dict[str, Timeline] = {}
-    power: dict[tuple[str, str], list[float]] = {}
+    power: dict[tuple[str, str, str], list[float]] = {}
     overheads: dict[tuple[str, str], Overhead] = {}
     channels: dict[Channel, float] = {}
     most_clients = max((r.trial.clients_count for r in records), default=0)
@@ -95,7 +96,7 @@ def content(results: Results) -> Content:
             if own.overhead:
                 overheads.setdefault((filesystem, own.overhead.direction), own.overhead)
             for point in own.points:
-                power.setdefault((filesystem, point.direction), []).extend(own.watts)
+                power.setdefault((filesystem, record.trial.workload.label, point.direction), []).extend(own.watts)
     asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
     whole = summary(results)
     reproduces = asked.reproduces if asked and asked.reproduces in published.names() else ""
@@ -117,7 +118,9 @@ def content(results: Results) -> Content:
         pairs=pairs,
         held=beside_it,
         claims=claims,
-        power={key: power[key] for key in sorted(power) if power[key]},  # in the order of the cells, so in their colours
+        power={
+            key: power[key] for key in sorted(power, key=lambda key: [*map(as_read, key)]) if power[key]
+        },  # as cells are ordered and coloured
         timelines=timelines,
         overheads=tuple(overheads.values()),
         winners=best(records, whole.cells),

@@ -44,6 +44,7 @@ from perjoule.results.joules import SIDES
 
 BUDGETS_COUNT = 40  # in one figure
 ALIGNMENTS_COUNT = 6
+LOADS = (0, 25, 50, 75, 100)  # %
 
 
 def grades(found: Content, *, watts: bool) -> list[str]:
@@ -100,7 +101,7 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
     if loaded := proportionality(cells):
         drawn = "dashed: in proportion to load; mean, 95 % interval, a small mark for each repetition"
         title, axis = "Power against load", "load in % of what the file system can"
-        yield "proportionality", scaling(curves(loaded), title=title, axis=axis, notes=[drawn, *power_notes])
+        yield "proportionality", scaling(curves(loaded), title=title, axis=axis, ticks=LOADS, notes=[drawn, *power_notes])
     if found.overheads:
         most = max(r.trial.clients_count for r in found.records)
         shown = f"storage hosts together, one trial with {clients_text(most)} each; grey: the headline window, then the tail"
@@ -132,10 +133,9 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         shown = "samples, with the load pattern's fit; below: how far the meter's clock is ahead, with 95 % intervals"
         yield "alignment", alignment(found.alignments[:ALIGNMENTS_COUNT], notes=[shown])
     if found.timelines:
-        yield (
-            "timeline",
-            timeline(notes=["grey: the headline window; dashed: the end of a write's burst and of its write-back", *power_notes]),
-        )
+        hit = "; and each event, and when the file system was healthy again" if any(r.events for r in found.records) else ""
+        dashed = f"grey: the headline window; dashed: the end of a write's burst and of its write-back{hit}"
+        yield "timeline", timeline(notes=[dashed, *power_notes])
     if any(catalogue.servers(catalogue.cluster(name)) for name in found.clusters if name in catalogue.names()):
         yield "capacity", _capacity(found.clusters)
 

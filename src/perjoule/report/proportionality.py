@@ -52,7 +52,7 @@ def curves(found: Sequence[Proportionality]) -> list[Growth]:
         ep = one.numbers.get("proportionality_ratio")
         drawn.append(
             Growth(
-                panel=f"{one.workload}, {clients_text(one.clients_count)}: {unit.symbol}",
+                panel=f"{one.workload}, {clients_text(one.clients_count)}: {unit.symbol}, servers without switch",
                 axis=unit.symbol,
                 filesystem=one.filesystem,
                 values=dict(points),

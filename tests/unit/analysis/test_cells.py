@@ -4,7 +4,7 @@ from math import inf
 import pytest
 
 from perjoule.analysis.baseline import OMITTED
-from perjoule.analysis.cells import cells
+from perjoule.analysis.cells import as_read, cells
 from perjoule.cli.display import notes
 from perjoule.model import Clock, Direction, Point, Ran
 from perjoule.model.units import MIB
@@ -146,6 +146,12 @@ def test_cells_come_in_order_whatever_the_order_of_points(made):
         ("write", "cephfs", 4),
         ("write", "moosefs", 1),
     ]
+
+
+def test_labels_are_sorted_by_the_numbers_in_them():
+    labels = ["load 100 %", "load 5 %", "load 25 %", "2 users", "load", "load 0.5 %", "load 0.25 %", "10 users"]
+    expected = ["2 users", "10 users", "load", "load 0.25 %", "load 0.5 %", "load 5 %", "load 25 %", "load 100 %"]
+    assert sorted(labels, key=as_read) == expected
 
 
 def test_no_records_make_no_cells():

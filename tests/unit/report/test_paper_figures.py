@@ -43,7 +43,7 @@ def found(made: Any) -> Any:
     records = [made.record(trial, cluster="odroid-hc4") for trial in trials]
     paper = published.paper("green-storage")
     own = measured(records, cells)
-    power = {(name, direction): [40.0, 41.0, 42.0] for name in KINDS for direction in ("read", "write")}
+    power = {(name, "fio", direction): [40.0, 41.0, 42.0] for name in KINDS for direction in ("read", "write")}
     claims = judged(paper, own)
     return SimpleNamespace(
         reproduces=paper.name, cells=cells, records=records, power=power, pairs=beside(paper, own), claims=claims
