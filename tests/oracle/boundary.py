@@ -55,12 +55,12 @@ def covered(channel: "pd.Series[str]", attempt: Attempt) -> Devices:
 
 def cover(attempt: Attempt, wanted: Devices) -> Channels:
     """The channels whose sum, each with its sign, counts every wanted device once and nothing else; none if there is none."""
-    found = [(covered(samples.iloc[0], attempt), samples) for samples in attempt.powers]
     unmodelled = {host for host, _ in wanted} & diskless(attempt)
     for grade in GRADES if wanted else []:
         if grade == "modelled" and unmodelled:
             continue
-        among = [(devices, group) for devices, group in found if group["grade"].iloc[0] == grade and devices]
+        of = [group for group in attempt.powers if group["grade"].iloc[0] == grade]
+        among = [(devices, group) for group in of if (devices := covered(group.iloc[0], attempt))]
         if chosen := _sum(among, wanted) or _difference(among, wanted):
             return chosen
     return []

@@ -89,11 +89,12 @@ def _without_partial(rows: pd.DataFrame) -> pd.DataFrame:
 def _rows(attempt: Attempt, weight: int) -> list[dict[str, Any]]:
     trial = attempt.record["trial"]
     labels = {"filesystem": trial["filesystem"]["label"], "workload": trial["workload"]["label"], "trial": attempt.name}
+    labels |= {"clients_count": trial["clients_count"], "grade": grade(attempt), "timed": timed(attempt)}
     return [
         {
             **labels,
-            **{"clients_count": trial["clients_count"], "direction": direction, "metric": metric, "own": value},
-            **{"grade": grade(attempt), "moved": float(f"{sum(r['moved_bytes'] for r in results):.6g}"), "timed": timed(attempt)},
+            **{"direction": direction, "moved": float(f"{sum(r['moved_bytes'] for r in results):.6g}")},
+            **{"metric": metric, "own": value},
         }
         for direction, results in directions(attempt).items()
         for metric, value in _numbers(attempt, direction, results, weight).items()

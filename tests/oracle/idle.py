@@ -87,18 +87,17 @@ def by_role(attempt: Attempt, role: str, hosts: list[str], began_s: float, ended
 
 def gaps_s(pair: list[pd.DataFrame], began_s: float, ended_s: float) -> list[float]:
     """The runs of steps in which neither counter rose, in wall time, cut to the window."""
-    moments = sorted({t for table in pair for t in table["t_s"]})
-    found, gap = list[float](), 0.0
-    for low, high in np.column_stack((moments[:-1], moments[1:])):
-        if any(_rose(table, low, high) for table in pair):
-            found.append(gap)
-            gap = 0.0
-        else:
-            gap += max(0.0, min(high, ended_s) - max(low, began_s))
-    return [one for one in [*found, gap] if one > 0]
+    moments = np.unique(np.concatenate([table["t_s"] for table in pair]))
+    low, high = moments[:-1], moments[1:]
+    rose = np.any([_rose(table, low, high) for table in pair], axis=0)
+    still_s = np.where(rose, 0.0, (np.minimum(high, ended_s) - np.maximum(low, began_s)).clip(min=0))
+    runs_s = np.bincount(np.cumsum(rose), still_s)
+    return runs_s[runs_s > 0].tolist()
 
 
-def _rose(table: pd.DataFrame, low_s: float, high_s: float) -> bool:
-    """Whether a counter rose between its last reading until then and its first one from then on."""
-    before, after = table[table["t_s"] <= low_s], table[table["t_s"] >= high_s]
-    return bool(len(before) and len(after) and before["value"].iloc[-1] != after["value"].iloc[0])
+def _rose(table: pd.DataFrame, low_s: np.ndarray, high_s: np.ndarray) -> np.ndarray:
+    """Whether a counter rose in each step, between its last reading until then and its first one from then on."""
+    t_s, value = table["t_s"].to_numpy(), table["value"].to_numpy()
+    before, after = np.searchsorted(t_s, low_s, "right") - 1, np.searchsorted(t_s, high_s, "left")
+    known = (before >= 0) & (after < len(t_s))
+    return known & (value[before] != value[after.clip(max=len(t_s) - 1)])

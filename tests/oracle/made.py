@@ -69,7 +69,7 @@ def samples(meter: Meter, began_s: float, ended_s: float, draw: np.random.Genera
     )
     kept = draw.random(count) >= meter.lost_ratio
     numbers = {"t_s": t_s, "duration_s": length_s if meter.semantics == "window mean" else 0.0, "value": value}
-    return pd.DataFrame(numbers)[kept].assign(**meter.words)
+    return pd.DataFrame({**numbers, **meter.words})[kept]
 
 
 def counters(began_s: float, ended_s: float, draw: np.random.Generator, *, rising_ratio: float = 1.0) -> pd.DataFrame:
@@ -91,7 +91,7 @@ def counters(began_s: float, ended_s: float, draw: np.random.Generator, *, risin
                 steps[draw.random(len(t_s)) >= rising_ratio] = 0
             value = draw.uniform(0, 1e3) + np.cumsum(steps)
             words = dict(zip(CHANNEL, ("system", host["name"], "all", quantity, unit, "counter", "counter", ""), strict=True))
-            tables.append(pd.DataFrame({"t_s": t_s, "duration_s": 0.0, "value": value}).assign(**words))
+            tables.append(pd.DataFrame({"t_s": t_s, "duration_s": 0.0, "value": value, **words}))
     return pd.concat(tables)
 
 
@@ -122,7 +122,7 @@ def goodput(results: Sequence[Mapping[str, Any]], draw: np.random.Generator) -> 
         share[3:5] = 0  # nothing moved for two samples
         rate = one["moved_bytes"] * share / share.sum() / np.diff(edges_s)
         words = dict(zip(CHANNEL, ("fio", one["host"], "all", "goodput", "B", "window mean", "counter", ""), strict=True))
-        tables.append(pd.DataFrame({"t_s": edges_s[1:], "duration_s": np.diff(edges_s), "value": rate}).assign(**words))
+        tables.append(pd.DataFrame({"t_s": edges_s[1:], "duration_s": np.diff(edges_s), "value": rate, **words}))
     return pd.concat(tables)
 
 
