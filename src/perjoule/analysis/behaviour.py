@@ -108,7 +108,7 @@ def agreement(one: Sequence[Series], other: Sequence[Series], windows_count: int
     ratios: list[float] = []
     sums = [0.0, 0.0]
     for low_s, high_s in pairwise(edges_s):
-        first_j, second_j = (joules(tuple((1, s) for s in side), low_s, high_s, []) for side in (one, other))
+        first_j, second_j = (joules(tuple((1, s) for s in side), low_s, high_s) for side in (one, other))
         if first_j is not None and second_j:
             ratios.append(first_j / second_j)
             sums[0] += first_j

@@ -77,7 +77,7 @@ def energies(record: Record, series: Sequence[Series], began_s: float, ended_s: 
     doubts = [*found.doubts, *(doubt for one in both.named.values() for doubt in one.doubts)]
     undynamic = work.loaded and found.net is not None and "dynamic" not in budgets
     omitted = {**both.refused, **({"dynamic": OMITTED} if undynamic else {})}
-    packages_j = joules(component_parts(record, series), began_s, ended_s, [])
+    packages_j = joules(component_parts(record, series), began_s, ended_s)
     if packages_j:
         metrics |= energy_metrics("cpu_package_", packages_j * record.scale, work)
         doubts.append("cpu_package_* are joules of the processors alone (RAPL), not of a whole server")

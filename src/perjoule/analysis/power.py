@@ -108,15 +108,16 @@ def boundaries(
 
 def added(record: Record, series: Sequence[Series], parts: Parts, began_s: float, ended_s: float) -> Boundaries:
     """Add up the energy of series over a window, with its budget; the coefficients of those that are modelled are in it."""
-    doubts = list(parts.doubts)
     quiet, whole = idle_windows(record), ((began_s, ended_s, 1.0),)
 
-    def sum_of(signed: Signed, doubts: list[str]) -> Budget | None:
-        found = energy(signed, began_s, ended_s, doubts, quiet)
+    def sum_of(signed: Signed) -> Budget | None:
+        found = energy(signed, began_s, ended_s, quiet)
         modelled = tuple((sign, s) for sign, s in signed if s.channel.grade == "modelled")
         return found.and_terms(coefficient_terms(record, series, modelled, whole)) if found and modelled else found
 
-    net, gross, boards = sum_of(parts.net, doubts), sum_of(parts.gross, doubts), sum_of(parts.boards, [])
+    net, gross, boards = sum_of(parts.net), sum_of(parts.gross), sum_of(parts.boards)
+    channels = [series for _, series in (*parts.net, *parts.gross)]
+    doubts = [*parts.doubts, *(doubt for series in channels for doubt in energy_j(series, began_s, ended_s).doubts)]
     if net is None and gross is None:
         return Boundaries(doubts=tuple(doubts))
     count = min(int(((s.t_s > began_s) & (s.t_s <= ended_s)).sum()) for _, s in (parts.net or parts.gross))
@@ -198,7 +199,7 @@ def unexplained(record: Record, series: Sequence[Series], began_s: float, ended_
     found: list[Unexplained] = []
     among = items(one_quantity(real, began_s, ended_s), cluster_names(record), switch=True)
     for whole, parts in (*differences(among), *rivals(among, GRADES)):
-        whole_j, parts_j = (joules(signed, began_s, ended_s, []) for signed in (((1, whole),), parts))
+        whole_j, parts_j = (joules(signed, began_s, ended_s) for signed in (((1, whole),), parts))
         if whole_j is not None and parts_j is not None:
             names = tuple(s.channel.name for _, s in parts)
             length_s = ended_s - began_s
@@ -206,22 +207,18 @@ def unexplained(record: Record, series: Sequence[Series], began_s: float, ended_
     return tuple(found)
 
 
-def energy(
-    parts: Signed, began_s: float, ended_s: float, doubts: list[str], quiet: tuple[tuple[float, float], ...] = ()
-) -> Budget | None:
-    """Add up channels over a window; None if there are none or one is refused. Their doubts are appended to `doubts`."""
-    doubts.extend(doubt for _, series in parts for doubt in energy_j(series, began_s, ended_s).doubts)
+def energy(parts: Signed, began_s: float, ended_s: float, quiet: tuple[tuple[float, float], ...] = ()) -> Budget | None:
+    """Add up channels over a window; None without channels, or if one is refused."""
     budgets = [(sign, budget(series, began_s, ended_s, quiet=quiet)) for sign, series in parts]
     known = [(sign, one) for sign, one in budgets if one is not None]
     return combined(known) if known and len(known) == len(budgets) else None
 
 
-def joules(parts: Signed, began_s: float, ended_s: float, doubts: list[str]) -> float | None:
+def joules(parts: Signed, began_s: float, ended_s: float) -> float | None:
     """Add up channels over a window like `energy`, without a budget."""
-    amounts = [(sign, energy_j(s, began_s, ended_s)) for sign, s in parts]
-    doubts.extend(d for _, found in amounts for d in found.doubts)
-    known_j = [sign * found.value for sign, found in amounts if found.value is not None]
-    return sum(known_j) if known_j and len(known_j) == len(amounts) else None
+    amounts_j = [(sign, energy_j(s, began_s, ended_s).value) for sign, s in parts]
+    known_j = [sign * value_j for sign, value_j in amounts_j if value_j is not None]
+    return sum(known_j) if known_j and len(known_j) == len(amounts_j) else None
 
 
 def parts_of(grade: str, series: Sequence[Series], cluster: frozenset[str], wanted: frozenset[str]) -> Parts:

@@ -60,8 +60,8 @@ def highest(series: Series) -> float:
 def in_order(series: Series) -> Samples:
     """Put samples in order. A series without a fault is not copied."""
     limit = highest(series)
-    name, faults = series.channel.name, list[Fault]()
-    ahead_s = _ahead(series, faults)
+    name = series.channel.name
+    ahead_s, faults = _ahead(series)
     if _flawless(series, limit):
         return Samples(series.t_s, series.duration_s, series.value, _requests(series), None, ahead_s, tuple(faults))
     t_s = series.t_s
@@ -119,18 +119,17 @@ def _requests(series: Series) -> Floats | None:
     return request_s if request_s.any() else None
 
 
-def _ahead(series: Series, faults: list[Fault]) -> float:
-    """Return the most by which samples are dated after their arrival."""
+def _ahead(series: Series) -> tuple[float, list[Fault]]:
+    """Return the most by which samples are dated after their arrival, and those as a fault."""
     if series.arrived_s is None:
-        return 0.0
+        return 0.0, []
     ahead_s = series.t_s - series.arrived_s
     early = ahead_s > EARLY_S  # NaN is not
     if not early.any():
-        return 0.0
+        return 0.0, []
     most_s = float(ahead_s[early].max())
     words = f"{{count}} samples are dated up to {most_s:.2g} s after they arrived: the meter's clock is ahead (align it)"
-    faults.append(Fault(series.arrived_s[early], series.t_s[early], f"{series.channel.name}: {words}"))
-    return most_s
+    return most_s, [Fault(series.arrived_s[early], series.t_s[early], f"{series.channel.name}: {words}")]
 
 
 def _flawless(series: Series, limit: float) -> bool:

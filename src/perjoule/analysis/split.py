@@ -58,7 +58,7 @@ def _side(
     elif one.grade in DILATED:
         cpu_j, disks_j = None, None
     else:
-        cpu_j = joules(component_parts(record, series, hosts), *span, [])
+        cpu_j = joules(component_parts(record, series, hosts), *span)
         disks_j = device_j(record, series, *span, MEASURED_GRADES) if side == "server" else 0.0
     if side == "client":
         disks_j = 0.0  # in the rest

@@ -161,8 +161,10 @@ def test_a_cluster_has_watts_of_its_own_at_full_scale_alone(made):
 def test_a_sum_lacks_no_part_and_nothing_has_no_energy(made):
     whole, short = made.steady("storage-1", 8.0), made.stating("window mean", [12.0], 5.0, 1.0)
     for add in (energy, joules):
-        doubts = []
-        assert add(((1, whole), (1, short)), 10, 20, doubts) is None
-        assert any("its amount is refused" in doubt for doubt in doubts)
-        assert add((), 10, 20, []) is None
-    assert joules(((1, whole), (-1, whole), (1, whole)), 10, 20, []) == pytest.approx(80)
+        assert add(((1, whole), (1, short)), 10, 20) is None
+        assert add((), 10, 20) is None
+    assert joules(((1, whole), (-1, whole), (1, whole)), 10, 20) == pytest.approx(80)
+    first, *others = (made.steady(host, 8.0) for host in SERVERS)
+    found = boundaries(made.record(), [replace(short, channel=replace(first.channel, semantics="window mean")), *others], 10, 20)
+    assert found.net_j is None
+    assert any("its amount is refused" in doubt for doubt in found.doubts)
