@@ -66,6 +66,7 @@ def test_events_are_done_in_order_and_the_file_system_is_asked_until_it_is_healt
     host = Server()
     mounted = Healing(host, heals_s=0.1)
     course = Course(events((0.02, "kill"), (0.05, "back")), Hosts((host,)), mounted)
+    before_s = time.monotonic()
     with course.running(), course.explained():
         began_s = time.monotonic()
         while len(course.happened) < 2:
@@ -75,7 +76,9 @@ def test_events_are_done_in_order_and_the_file_system_is_asked_until_it_is_healt
     assert host.done == ["kill", "revive"]
     assert [one.event.kind for one in course.happened] == ["kill", "back"]
     assert all(one.planned_s <= one.began_s <= one.ended_s for one in course.happened)
-    assert course.happened[0].planned_s == pytest.approx(began_s + 0.02, abs=0.02)
+    first, second = (one.planned_s for one in course.happened)
+    assert before_s <= first - 0.02 <= began_s
+    assert second - first == pytest.approx(0.03)
     healthy_s = healthy_since(course.happened, course.health)
     assert healthy_s is not None
     assert healthy_s >= mounted.healed_s
@@ -154,7 +157,7 @@ def test_a_load_that_fails_after_an_event_says_so_and_keeps_its_kind() -> None:
         raise TransientError("fio failed (error 5)", where="client-1", next="look")
 
     with (
-        pytest.raises(TransientError, match=r"client-1: fio failed \(error 5\), 0.\d s after kill storage-1; look"),
+        pytest.raises(TransientError, match=r"client-1: fio failed \(error 5\), \d+.\d s after kill storage-1; look"),
         course.running(),
         course.explained(),
     ):
