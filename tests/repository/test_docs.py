@@ -1,6 +1,7 @@
-"""The index lists every page, and every TOML example in the documents is a campaign or a part of one, or a need."""
+"""The index lists every page, documents name every room, and every TOML example is a campaign, a part of one, or a need."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,15 @@ def test_the_index_lists_every_page() -> None:
     listed = set(re.findall(r"\]\(([^):#]+\.md)", index.read_text()))
     pages = [path.relative_to(index.parent) for path in DOCUMENTS if index.parent in path.parents and path != index]
     assert [str(page) for page in pages if str(page) not in listed] == []
+
+
+def test_where_things_live_and_the_decision_on_layers_name_every_room_once_the_highest_layer_first() -> None:
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    layers = [set(re.findall(r"\w+", layer)) - {"__main__"} for layer in contract["layers"]]
+    of = {room: at for at, layer in enumerate(layers) for room in layer}
+    contributing = re.findall(r"^    ((?:\w+/ )+)", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
+    decision = (ROOT / "docs/explanations/decisions/0025-rooms.md").read_text()
+    for lines in (contributing, re.findall(r"^\| [^|]+\| (.*`.*) \|$", decision, re.MULTILINE)):
+        named = [room for line in lines for room in re.findall(r"(?:(?<=`)|\b)(\w+)(?=`|/)", line) if room in of]
+        assert sorted(named) == sorted(of)
+        assert [of[room] for room in named] == sorted(of[room] for room in named)
