@@ -8,7 +8,8 @@ With m transfers in flight over K equal stations that together let C bytes a sec
 stations are alike, so the recursion over m has this solution). Three corrections:
 
 - A transfer holds the networks of its client and its server at once, so the client is no station of its own: it only bounds X.
-- Where stations are not alike, the busiest one bounds X.
+- Where stations have unequal shares of the data, `waiting_ratio` has Schweitzer's approximation of the recursion, which is exact
+  for equal ones.
 - A transfer to several hosts at once (copies, the parts of a code) waits for all of them, so g hosts are one station: K = N / g.
 """
 
@@ -93,13 +94,30 @@ def duration_s(way: Way, job: Job) -> Floats:
     stages = np.broadcast_arrays(job.network_s, np.asarray(job.cpu_s) * way.cpu_ratio, np.asarray(job.disks_s) * (1 - left))
     slowest_s = np.maximum.reduce(stages)
     served_s = slowest_s * np.power(sum(np.power(stage / slowest_s, way.overlap) for stage in stages), 1 / way.overlap)
-    flying = np.asarray(job.clients_count) * way.in_flight
-    used_ratio = np.minimum(1.0, np.asarray(job.clients_count) * way.at_once / job.stations_count)
-    waiting = np.maximum((flying + job.stations_count - 1) / flying, 1 / used_ratio)
-    served_s = served_s * np.maximum(waiting, job.fullest_ratio)
-    moving_s = np.maximum(served_s, job.clients_s)
+    clients = np.asarray(job.clients_count)
+    used_ratio = np.minimum(1.0, clients * way.at_once / job.stations_count)
+    waiting = np.maximum(waiting_ratio(clients * way.in_flight, job.stations_count, job.fullest_ratio), 1 / used_ratio)
+    moving_s = np.maximum(served_s * waiting, job.clients_s)
     after_s = left * job.fullest_ratio * np.asarray(job.disks_s)
     return np.asarray(way.fixed_s + job.user_bytes * (moving_s + after_s), dtype=np.float64)
+
+
+def waiting_ratio(flying: Floats, stations: Number, fullest: Number) -> Floats:
+    """Return how much longer transfers take than if all stations worked all the time.
+
+    Of K stations, half have `fullest` times an equal share of the data, the others what remains; if nothing remains for half of
+    them, fewer have all. At least one has that share.
+
+    With m transfers in flight, a station of share h holds Q = y h (1 + Q (m - 1) / m) of them (Schweitzer), where y is throughput
+    over that of all stations together; all Q add up to m. That is a quadratic equation for 1 / y, which is what this returns.
+    """
+    full_count = np.maximum(1.0, np.minimum(stations / 2, stations / np.asarray(fullest)))
+    others_count = np.maximum(0.0, stations - full_count)
+    rest = np.maximum(0.0, stations - full_count * fullest) / np.maximum(others_count, 1e-9)
+    met_ratio = (flying - 1) / flying
+    linear = met_ratio * (fullest + rest) + (full_count * fullest + others_count * rest) / flying
+    constant = met_ratio * fullest * rest * (met_ratio + (full_count + others_count) / flying)
+    return (linear + np.sqrt(np.maximum(0.0, linear**2 - 4 * constant))) / 2
 
 
 def stacked(jobs: Sequence[Job]) -> Job:

@@ -1,5 +1,6 @@
 """The closed network, against mean value analysis step by step, printed measurements of a cluster, and cases by hand."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
@@ -9,7 +10,7 @@ import pytest
 from perjoule import published
 from perjoule.model import Flow
 from perjoule.prediction.bounds import Demand, Fleet
-from perjoule.prediction.queueing import Spread, Way, duration_s, job
+from perjoule.prediction.queueing import Spread, Way, duration_s, job, waiting_ratio
 
 MIB = 1024**2
 ONE_COPY = Flow(client_sent_ratio=1, storage_received_ratio=1, disk_written_ratio=1)
@@ -18,12 +19,15 @@ FLEET = Fleet(4.0, 100.0 * MIB, 1e4, 300.0 * MIB, 200.0 * MIB, 2.0, 1000.0 * MIB
 WAY = Way(in_flight=3.0, overlap=50.0, on_disk_ratio=1.0, fixed_s=0.0)
 
 
-def _mean_value_analysis(transfers_count: int, stations_count: int, service_s: float) -> float:
-    """Return transfers per second of a closed network of equal stations, by the recursion over the number of transfers."""
-    queue = [0.0] * stations_count
+def _mean_value_analysis(transfers_count: int, services_s: Sequence[float]) -> float:
+    """Return transfers per second of a closed network, by the recursion over the number of transfers.
+
+    A transfer spends `services_s` at each station, on average.
+    """
+    queue = [0.0] * len(services_s)
     rate = 0.0
     for count in range(1, transfers_count + 1):
-        residence_s = [service_s / stations_count * (1 + waiting) for waiting in queue]
+        residence_s = [service_s * (1 + waiting) for service_s, waiting in zip(services_s, queue, strict=True)]
         rate = count / sum(residence_s)
         queue = [rate * seconds for seconds in residence_s]
     return rate
@@ -36,8 +40,23 @@ def test_the_law_is_that_of_exact_mean_value_analysis(clients_count: int, server
     found_s = duration_s(WAY, job(Demand(READ), fleet, Spread(1), 100 * MIB))
     rate = clients_count * 100 * MIB / float(found_s)
     # A transfer of one byte takes 1 / (100 MiB/s) at a station, and there are 3 of each client.
-    exact = _mean_value_analysis(3 * clients_count, servers_count, servers_count / (servers_count * 100 * MIB))
+    exact = _mean_value_analysis(3 * clients_count, [1 / (servers_count * 100 * MIB)] * servers_count)
     assert rate == pytest.approx(exact, rel=1e-3)
+
+
+@pytest.mark.parametrize("transfers_count", [1, 2, 6, 40])
+@pytest.mark.parametrize("shares", [(4 / 3, 4 / 3, 2 / 3, 2 / 3), (1.5, 0.5), (1.2,) * 5 + (0.8,) * 5, (2, 2, 0, 0), (4, 0, 0, 0)])
+def test_unequal_shares_wait_as_exact_mean_value_analysis_says(shares: Sequence[float], transfers_count: int) -> None:
+    """Schweitzer's approximation is within 3 % of it, and exact for a single transfer and where the used stations are equal."""
+    found = float(waiting_ratio(np.array(float(transfers_count)), float(len(shares)), max(shares)))
+    exact = _mean_value_analysis(transfers_count, [share / len(shares) for share in shares])
+    alike = transfers_count == 1 or len(set(shares) - {0}) == 1
+    assert len(shares) / exact == pytest.approx(found, rel=1e-9 if alike else 0.03)
+
+
+def test_with_many_transfers_the_fullest_station_sets_the_pace() -> None:
+    for stations, fullest in ((4.0, 1.3), (1.0, 1.25), (100.0, 7.0)):
+        assert float(waiting_ratio(np.array(1e9), stations, fullest)) == pytest.approx(fullest, rel=1e-6)
 
 
 def test_the_cubieboards_reads_are_predicted_with_nothing_fitted() -> None:
