@@ -24,9 +24,13 @@ LIMIT_S = 60.0
 DEEP = "[" * 20_000
 
 
+# Python before 3.12.8 keeps half a module's bytecode if a limit stops it while it writes that (gh-126606).
+WITHOUT_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}
+
+
 def told(*words: object, code: int, before: Callable[[], None] | None = None, **environment: str) -> str:
     """Run the installed command, which must end in time, with this code and one sentence; give the sentence."""
-    argv, env = [PERJOULE, *map(str, words)], {**os.environ, **environment}
+    argv, env = [PERJOULE, *map(str, words)], {**os.environ, **WITHOUT_BYTECODE, **environment}
     done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=False, preexec_fn=before, env=env)
     assert done.returncode == code, (done.stdout[-500:], done.stderr[-2000:])
     assert "Traceback" not in done.stderr

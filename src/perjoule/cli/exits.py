@@ -41,6 +41,8 @@ def _code(error: Exception | KeyboardInterrupt) -> int:
             return CampaignError.exit_code
         case click.ClickException():
             return _said(_of_command_line(error))
+        case click.Abort(__cause__=EOFError() as cause):  # click takes it for a closed terminal; a damaged module raises it, too
+            raise cause
         case KeyboardInterrupt() | click.Abort():
             return _said(Interrupted("interrupted"))
         case OSError():

@@ -3,7 +3,10 @@
 import subprocess
 import sys
 
+import click
 import pytest
+
+from perjoule.cli import exits
 
 PROGRAM = """
 import os, signal, sys, time, weakref
@@ -38,3 +41,13 @@ def test_a_signal_that_comes_where_python_drops_what_is_raised_is_not_lost(where
     done = subprocess.run([sys.executable, "-c", PROGRAM, where], capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 5, done.stderr
     assert "Exception ignored" not in done.stderr
+
+
+@click.command()
+def damaged() -> None:
+    raise EOFError("marshal data too short")
+
+
+def test_an_end_of_file_in_a_module_is_no_interrupt() -> None:
+    with pytest.raises(EOFError, match="marshal"):
+        exits.exit_code(lambda: damaged.main([], standalone_mode=False))

@@ -45,7 +45,9 @@ def test_the_law_is_that_of_exact_mean_value_analysis(clients_count: int, server
 
 
 @pytest.mark.parametrize("transfers_count", [1, 2, 6, 40])
-@pytest.mark.parametrize("shares", [(4 / 3, 4 / 3, 2 / 3, 2 / 3), (1.5, 0.5), (1.2,) * 5 + (0.8,) * 5, (2, 2, 0, 0), (4, 0, 0, 0)])
+@pytest.mark.parametrize(
+    "shares", [(4 / 3, 4 / 3, 2 / 3, 2 / 3), (1.5, 0.5), (1.2,) * 5 + (0.8,) * 5, (2, 2, 0, 0), (4, 0, 0, 0)]
+)
 def test_unequal_shares_wait_as_exact_mean_value_analysis_says(shares: Sequence[float], transfers_count: int) -> None:
     """Schweitzer's approximation is within 3 % of it, and exact for a single transfer and where the used stations are equal."""
     found = float(waiting_ratio(np.array(float(transfers_count)), float(len(shares)), max(shares)))
