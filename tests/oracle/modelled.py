@@ -41,7 +41,7 @@ def power_w(attempt: Attempt, host: str, component: str, began_s: np.ndarray, en
     made = node(catalogue, fact["node"])
     board = catalogue["board"][made["board"]]
     length_s = ended_s - began_s
-    cpu = np.minimum(1, _risen(attempt, "cpu", host, began_s, ended_s) / length_s / capacity_cores(attempt, fact, board))
+    cpu = _risen(attempt, "cpu", host, began_s, ended_s) / length_s / capacity_cores(attempt, fact, board)
     board_w = si(board["idle"]) + si(board["dynamic"]) * cpu
     disks_w = np.zeros(len(length_s))
     if made.get("disks"):
@@ -49,7 +49,7 @@ def power_w(attempt: Attempt, host: str, component: str, began_s: np.ndarray, en
             _risen(attempt, quantity, host, began_s, ended_s) / disks_bytes_per_s(catalogue, fact["node"], way)
             for quantity, way in (("disk_read", "read"), ("disk_written", "write"))
         )
-        use = np.minimum(1, seconds / length_s / attempt.record["scale"])
+        use = seconds / length_s / attempt.record["scale"]
         for disk in (catalogue["disk"][name] for name in made["disks"]):
             disks_w = disks_w + si(disk["idle"]) + (si(disk["active"]) - si(disk["idle"])) * use
     supply_w = (board_w + disks_w) * (1 / si(catalogue["supply_efficiency"]) - 1)

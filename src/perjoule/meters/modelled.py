@@ -33,6 +33,7 @@ COUNTERS = {  # what drives the model, and the consequence for hosts without it
     "disk_read_bytes": "disk reads of {hosts} are unknown and count as zero: a lower bound",
     "disk_written_bytes": "disk writes of {hosts} are unknown and count as zero: a lower bound",
 }
+AHEAD_S = 1.0  # emulated; bursts of counters are shorter, hardware that is faster than its rating is soon ahead by more
 
 
 @cache
@@ -42,36 +43,47 @@ def channel(host: str, component: Component) -> Channel:
 
 
 def board_w(board: Board, cpu_use_ratio: float) -> float:
-    """Return the power of a board at this share of its CPU capacity, 0 to 1."""
-    return board.idle_w.value + board.dynamic_w.value * min(cpu_use_ratio, 1.0)
+    """Return the power of a board at this share of its CPU capacity."""
+    return board.idle_w.value + board.dynamic_w.value * cpu_use_ratio
 
 
-def disks_w(disks: tuple[Disk, ...], read_bytes_per_s: float, written_bytes_per_s: float, scale: float) -> float:
-    """Return the power of a host's disks that share these rates by their speed; `scale` slows them, but not their watts."""
-    use_ratio = 0.0
-    if disks:
-        use_ratio += read_bytes_per_s / (scale * sum(d.read_bytes_per_s.value for d in disks))
-        use_ratio += written_bytes_per_s / (scale * sum(d.write_bytes_per_s.value for d in disks))
-    return sum(d.idle_w.value + (d.active_w.value - d.idle_w.value) * min(use_ratio, 1.0) for d in disks)
+def disks_w(disks: tuple[Disk, ...], use_ratio: float) -> float:
+    """Return the power of a host's disks at this share of their throughput."""
+    return sum(d.idle_w.value + (d.active_w.value - d.idle_w.value) * use_ratio for d in disks)
 
 
-def host_w(
-    node: Node, cluster: Cluster, before: Counters, after: Counters, *, capacity_cores: float, scale: float, supplied: bool = True
+def use_ratios(
+    node: Node, before: Counters, after: Counters, *, capacity_cores: float, scale: float
 ) -> Mapping[Component, float]:
-    """Return a host's mean watts between two readings, by component; none if CPU time is missing or a counter fell.
+    """Return the work of a host's board and disks between two readings, over what they can do in that time.
 
-    `supplied` says whether the cluster's supply feeds it. Unknown disk bytes count as zero: the disks then draw their idle power,
-    a lower bound.
+    None if CPU time is missing or a counter fell. Unknown disk bytes count as zero: a lower bound. `scale` slows disks, but does
+    not change their watts. Counters grow in bursts, so a short time can have more than 1; energy follows the work, so nothing is
+    cut off.
     """
     duration_s = after.t_s - before.t_s
     grown = {counter: _grown(getattr(before, counter), getattr(after, counter)) for counter in COUNTERS}
     cpu_s = grown["cpu_s"]
     if cpu_s is None or any(growth is not None and growth < 0 for growth in grown.values()):
         return {}
-    watts: dict[Component, float] = {"board": board_w(node.board, cpu_s / (duration_s * capacity_cores))}
+    found: dict[Component, float] = {"board": cpu_s / (duration_s * capacity_cores)}
+    if disks := node.disks:
+        moving_s = (grown["disk_read_bytes"] or 0.0) / sum(d.read_bytes_per_s.value for d in disks)
+        moving_s += (grown["disk_written_bytes"] or 0.0) / sum(d.write_bytes_per_s.value for d in disks)
+        found["disks"] = moving_s / (scale * duration_s)
+    return found
+
+
+def host_w(node: Node, cluster: Cluster, used: Mapping[Component, float], *, supplied: bool = True) -> Mapping[Component, float]:
+    """Return a host's mean watts by component, at these shares of what it can do; none if they are unknown.
+
+    `supplied` says whether the cluster's supply feeds it.
+    """
+    if not used:
+        return {}
+    watts: dict[Component, float] = {"board": board_w(node.board, used["board"])}
     if node.disks:
-        read_bytes, written_bytes = grown["disk_read_bytes"] or 0.0, grown["disk_written_bytes"] or 0.0
-        watts["disks"] = disks_w(node.disks, read_bytes / duration_s, written_bytes / duration_s, scale)
+        watts["disks"] = disks_w(node.disks, used["disks"])
     if supplied:
         watts["supply"] = sum(watts.values()) * (1 / cluster.supply_efficiency.value - 1)
     return watts
@@ -156,6 +168,8 @@ class _Model:
         self._supplied = frozenset(host.name for host in _metered(hosts))
         self._before: dict[str, Counters] = {}
         self._untold: dict[str, set[str]] = {counter: set() for counter in COUNTERS}
+        self._ahead_s: dict[tuple[str, Component], float] = {}
+        self._most_ahead_s: dict[tuple[str, Component], float] = {}
         self._switch_s: float | None = None
 
     def take(self, readings: Mapping[str, Counters]) -> None:
@@ -172,17 +186,26 @@ class _Model:
         self._switch_s = now_s
 
     def doubts(self) -> Iterator[str]:
-        """Return doubts about missing counters and their consequences."""
+        """Return doubts about missing counters, and about hosts that did more than the catalogue's hardware can."""
         for counter, hosts in self._untold.items():
             if hosts:
                 yield "modelled: " + COUNTERS[counter].format(hosts=", ".join(sorted(hosts)))
+        for component in ("board", "disks"):
+            fast = sorted(name for (name, one), s in self._most_ahead_s.items() if one == component and s * self._scale > AHEAD_S)
+            if fast:
+                yield f"modelled: the {component} of {', '.join(fast)} did more than the catalogue's can: its ratings are too low"
 
     def _host(self, name: str, before: Counters, after: Counters) -> None:
         node, cores = self._nodes[name], self._capacity_cores[name]
         supplied = name in self._supplied
-        watts = host_w(node, self._cluster, before, after, capacity_cores=cores, scale=self._scale, supplied=supplied)
-        for component, value in watts.items():
-            self._sink.append(channel(name, component), after.t_s, value, after.t_s - before.t_s)
+        used = use_ratios(node, before, after, capacity_cores=cores, scale=self._scale)
+        duration_s = after.t_s - before.t_s
+        for component, value in host_w(node, self._cluster, used, supplied=supplied).items():
+            self._sink.append(channel(name, component), after.t_s, value, duration_s)
+        for component, ratio in used.items():
+            key = (name, component)
+            self._ahead_s[key] = max(0.0, self._ahead_s.get(key, 0.0) + (ratio - 1) * duration_s)
+            self._most_ahead_s[key] = max(self._most_ahead_s.get(key, 0.0), self._ahead_s[key])
         for counter, hosts in self._untold.items():
             if getattr(after, counter) is None and (node.disks or counter == "cpu_s"):
                 hosts.add(name)

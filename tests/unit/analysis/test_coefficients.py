@@ -57,8 +57,8 @@ def series_of(made, cluster, busy=BUSY):
             cpu, written, read = (busy if 10 < end_s <= 20 else IDLE)[host.name]
             before = Counters(end_s - 0.5, 0.0, 0, 0, 0, 0)
             after = Counters(end_s, cpu * SCALE * 0.5, 0, 0, round(read * SCALE * 0.5), round(written * SCALE * 0.5))
-            own = {"capacity_cores": capacity_cores, "scale": SCALE}
-            samples.append(modelled.host_w(node, cluster, before, after, **own, supplied=host.role != "client"))
+            used = modelled.use_ratios(node, before, after, capacity_cores=capacity_cores, scale=SCALE)
+            samples.append(modelled.host_w(node, cluster, used, supplied=host.role != "client"))
         for component in samples[0]:
             channel = modelled.channel(host.name, component)
             found.append(made.series(channel, t_s, [one[component] for one in samples], 0.5))

@@ -3,7 +3,7 @@ import random
 import threading
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import NoReturn
 import pytest
 
 from perjoule import catalogue, drivers
+from perjoule.catalogue import Node
 from perjoule.drivers.protocols import Counters, Host, Hosts, Meter, Sink
 from perjoule.meters import modelled
 from perjoule.meters._sampler import JITTER, moments, sampling
@@ -194,24 +195,52 @@ def test_half_used_cpus_and_half_used_disks_give_exactly_the_catalogues_watts():
     write_bytes_per_s = sum(d.write_bytes_per_s.value for d in STORAGE.disks)
     before = Counters(100.0, 50.0, disk_read_bytes=0, disk_written_bytes=7)
     after = Counters(110.0, 50.0 + 10 * 0.4 * 0.5, disk_read_bytes=0, disk_written_bytes=7 + round(10 * write_bytes_per_s / 2))
-    watts = modelled.host_w(STORAGE, HC4, before, after, capacity_cores=0.4, scale=1.0)
+    watts = host_w(STORAGE, before, after, capacity_cores=0.4)
     assert watts == pytest.approx({"board": 5.38, "disks": 2 * 1.385, "supply": 8.15 * 0.25})
 
 
 def test_reads_and_writes_share_the_disks():
-    (disk, _) = STORAGE.disks
-    rate_bytes_per_s = 2 * disk.write_bytes_per_s.value
-    assert modelled.disks_w(STORAGE.disks, rate_bytes_per_s / 4, rate_bytes_per_s / 4, 1.0) == pytest.approx(2 * (0.85 + 0.535))
+    read, written = (2 * disk.value / 4 for disk in (STORAGE.disks[0].read_bytes_per_s, STORAGE.disks[0].write_bytes_per_s))
+    before = Counters(1.0, 0.0, disk_read_bytes=0, disk_written_bytes=0)
+    after = Counters(2.0, 0.0, disk_read_bytes=round(read), disk_written_bytes=round(written))
+    assert host_w(STORAGE, before, after)["disks"] == pytest.approx(2 * (0.85 + 0.535))
 
 
 def test_a_slowed_testbed_draws_the_watts_of_the_cluster_that_it_stands_for():
-    written_bytes_per_s = 0.2 * 0.5 * sum(d.write_bytes_per_s.value for d in STORAGE.disks)
-    assert modelled.disks_w(STORAGE.disks, 0.0, written_bytes_per_s, 0.2) == pytest.approx(2 * (0.85 + 0.535))
+    written = 0.2 * 0.5 * sum(d.write_bytes_per_s.value for d in STORAGE.disks)
+    before, after = (Counters(t_s, 0.0, 0, 0, 0, bytes_) for t_s, bytes_ in ((1.0, 0), (2.0, round(written))))
+    assert host_w(STORAGE, before, after, scale=0.2)["disks"] == pytest.approx(2 * (0.85 + 0.535))
 
 
-def test_use_beyond_the_maximum_is_clipped():
-    assert modelled.board_w(STORAGE.board, 1.3) == pytest.approx(6.46)
-    assert modelled.disks_w(STORAGE.disks, 1e12, 1e12, 1.0) == pytest.approx(3.84)
+def test_work_that_is_counted_in_bursts_has_all_its_joules():
+    """Half of what it can do in a second, of which counters show nothing for 0.8 s and all in the last 0.2 s."""
+    half = round(sum(d.write_bytes_per_s.value for d in STORAGE.disks) / 2)
+    kept = Kept()
+    model = modelled._Model(Hosts((), cluster=HC4), HC4, {"storage-1": STORAGE}, {"storage-1": 1.0}, kept)
+    for t_s, cpu_s, written in ((1.0, 0.0, 0), (1.8, 0.0, 0), (2.0, 0.5, half)):
+        model.take({"storage-1": Counters(t_s, cpu_s, 0, 0, 0, written)})
+    joules = {one: sum(v * d for c, _, v, d in kept.samples if c.component == one) for one in ("board", "disks")}
+    assert joules == pytest.approx({"board": 4.3 + 2.16 / 2, "disks": 2 * (0.85 + 1.07 / 2)})
+    assert list(model.doubts()) == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "scale", "doubted"), [(9, 1.0, False), (11, 1.0, True), (9, 0.1, False), (99, 0.1, False), (101, 0.1, True)]
+)
+def test_hardware_that_is_faster_than_its_rating_is_doubted(seconds: int, scale: float, doubted: bool):
+    """Ten percent too fast: after 10 s it has done a second's work more than it can; at a scale of 0.1 after 100 s."""
+    most = 1.1 * scale * sum(d.write_bytes_per_s.value for d in STORAGE.disks)
+    model = modelled._Model(Hosts((), cluster=HC4, scale=scale), HC4, {"storage-1": STORAGE}, {"storage-1": 1.0}, Kept())
+    for second in range(seconds + 1):
+        model.take({"storage-1": Counters(float(second), 0.0, 0, 0, 0, round(second * most))})
+    said = "modelled: the disks of storage-1 did more than the catalogue's can: its ratings are too low"
+    assert list(model.doubts()) == [said] * doubted
+
+
+def host_w(
+    node: Node, before: Counters, after: Counters, *, capacity_cores: float = 1.0, scale: float = 1.0
+) -> Mapping[modelled.Component, float]:
+    return modelled.host_w(node, HC4, modelled.use_ratios(node, before, after, capacity_cores=capacity_cores, scale=scale))
 
 
 def cluster(use_ratio: float, *, clients: int = 1) -> Hosts:
@@ -288,7 +317,7 @@ def test_a_failed_reading_widens_the_next_window_so_that_no_energy_is_lost():
 
 def test_a_counter_that_runs_backwards_gives_a_gap():
     before, after = Counters(1.0, 5.0, 0, 0, 0, 0), Counters(2.0, 4.0, 0, 0, 0, 0)
-    assert modelled.host_w(STORAGE, HC4, before, after, capacity_cores=1, scale=1) == {}
+    assert host_w(STORAGE, before, after) == {}
 
 
 def test_a_host_that_can_not_tell_its_cpu_time_has_no_watts_and_is_doubted():
@@ -324,7 +353,7 @@ def test_a_testbed_without_hardware_in_the_catalogue_is_refused():
 
 def test_a_supply_without_loss_loses_nothing():
     lossless = replace(HC4, supply_efficiency=replace(HC4.supply_efficiency, value=1.0))
-    watts = modelled.host_w(MANAGEMENT, lossless, Counters(1.0, 0.0), Counters(2.0, 0.0), capacity_cores=1, scale=1)
+    watts = modelled.host_w(MANAGEMENT, lossless, {"board": 0.0})
     assert watts == pytest.approx({"board": 4.3, "supply": 0.0})
 
 
@@ -353,6 +382,6 @@ def test_the_switch_draws_its_power_over_the_time_from_round_to_round(monkeypatc
 def test_disks_work_by_what_a_host_read_and_by_what_it_wrote(of: str, rate: str):
     most = sum(getattr(disk, rate).value for disk in STORAGE.disks)
     before = Counters(1.0, 0.0, 0, 0, 0, 0)
-    found = modelled.host_w(STORAGE, HC4, before, replace(before, t_s=3.0, **{of: round(most)}), capacity_cores=1, scale=1)
+    found = host_w(STORAGE, before, replace(before, t_s=3.0, **{of: round(most)}))
     idle_w, active_w = (sum(getattr(disk, of).value for disk in STORAGE.disks) for of in ("idle_w", "active_w"))
     assert found["disks"] == pytest.approx((idle_w + active_w) / 2)
