@@ -1,15 +1,21 @@
-"""Servers of real file systems are killed, cut off and slowed down on virtual hosts, and come back."""
+"""Servers of real file systems are killed, cut off and slowed down on virtual hosts, killed over SSH, and come back."""
 
+import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+import tomlkit
 
+from on_hosts import hosts_of
 from oracle.check import apart, checked
 from perjoule import campaign
 from perjoule.execution import runner
 from perjoule.model import Record, healthy_since
 from perjoule.results.verification import verify
 from perjoule.store import Results, create, open_results
+from sshd import Lab
 
 pytestmark = pytest.mark.live
 
@@ -82,3 +88,27 @@ def test_a_server_that_was_cut_off_and_slow_is_back(tmp_path: Path) -> None:
     assert record.reason == ""
     assert [one.event.kind for one in record.events] == ["cut", "slow", "back"]
     assert healthy_since(record.events, record.health) is not None, record.health
+
+
+@pytest.mark.skipif(not Path("/usr/sbin/sshd").exists(), reason="sshd is missing: apt install openssh-server")
+@pytest.mark.parametrize("name", FILESYSTEMS)
+def test_over_ssh_the_same_campaign_kills_a_server_with_all_of_its_daemons_and_starts_them_again(name: str) -> None:
+    document = tomlkit.parse(TEXT.format(filesystem=FILESYSTEMS[name], events=KILLED, quiet="5 s"))
+    with tempfile.TemporaryDirectory(prefix="pj-lab-") as folder, hosts_of(servers=3).hold(1) as hosts:
+        place = Path(folder)
+        place.chmod(0o755)
+        lab = Lab(place)
+        table: dict[str, Any] = {"kind": "cluster", **lab.options(lab.serve(hosts.all), 22)}
+        document["testbed"] = table
+        (place / "hit.toml").write_text(tomlkit.dumps(document))
+        argv = [Path(sys.executable).with_name("perjoule"), "run", place / "hit.toml", "--into", place / "results"]
+        done = hosts.management.run(argv, env={"XDG_STATE_HOME": folder}, timeout_s=120, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        results = open_results(place / "results")
+        (record,) = results.latest()
+        assert (record.status, record.reason) == ("valid", "")
+        assert [one.event.text for one in record.events] == ["kill storage-2", "back storage-2"]
+        lates = ", ".join(f"{one.event.text} {one.late_s * 1e3:.0f} ms late" for one in record.events)
+        print(f"{name} over SSH: {lates}")
+        assert any(one.words for one in record.health), "nobody missed the server"
+        assert verify(results).differences == ()

@@ -115,7 +115,7 @@ def _check_hosts(asked: Sequence[TrialEvent], testbed: Spec, clients_count: int,
     there = drivers.testbed(testbed)
     if not there.events:
         what = f"no event can happen to the hosts of testbed {testbed.kind}"
-        raise place.error((EVENT,), what, "use testbed virtual")
+        raise place.error((EVENT,), what, "use testbed virtual or cluster")
     hosts = there.planned(clients_count)
     servers = [host.name for host in hosts.servers]
     for event in asked:
@@ -125,5 +125,7 @@ def _check_hosts(asked: Sequence[TrialEvent], testbed: Spec, clients_count: int,
         if event.host not in servers:
             raise place.error((EVENT,), f'no server is called "{event.host}"', instead(event.host, servers))
         if event.kind not in there.events:
-            what = f"{event.text} can't happen on this testbed {testbed.kind}, which caps no disks"
-            raise CampaignError(what, where=place.name, next='set disk_cap = true and disk = "ext4" (or "xfs", "btrfs")')
+            emulated = there.reality == "emulated"
+            what = f"{event.text} can't happen on this testbed {testbed.kind}" + (", which caps no disks" if emulated else "")
+            caps = 'set disk_cap = true and disk = "ext4" (or "xfs", "btrfs")'
+            raise CampaignError(what, where=place.name, next=caps if emulated else "use testbed virtual, or kill")

@@ -22,6 +22,11 @@ seed = 1
 {events}
 """
 VIRTUAL = 'kind = "virtual"\nservers = 3\ndisk = "xfs"'
+CLUSTER = """kind = "cluster"
+hosts = [
+    {name = "storage-[1-3]", address = "192.0.2.[1-3]", role = "storage"},
+    {name = "client-1", address = "192.0.2.4", role = "client"},
+]"""
 MOOSEFS = 'kind = "moosefs"'
 FIO = 'kind = "fio"\nsize = "1 GiB"\nduration = "30 s"'
 KILL = '[[event]]\nat = "10 s"\nkind = "kill"\nhost = "storage-2"\n'
@@ -86,7 +91,11 @@ def test_editors_know_events():
         (text(workload='kind = "fio"'), 'events need a load that ends at a known time, and "fio" has no duration'),
         (text(filesystem='kind = "nfs"'), "filesystem nfs does not say when it is healthy again"),
         (text(SLOW, testbed=VIRTUAL.replace("xfs", "directory")), "slow storage-1 10 times can't happen on this testbed virtual"),
-        (text(testbed='kind = "local"'), "no event can happen to the hosts of testbed local; use testbed virtual"),
+        (
+            text(SLOW, testbed=CLUSTER),
+            "slow storage-1 10 times can't happen on this testbed cluster; use testbed virtual, or kill",
+        ),
+        (text(testbed='kind = "local"'), "no event can happen to the hosts of testbed local; use testbed virtual or cluster"),
         (text(BACK), "nothing has happened to storage-2 from which it could be back"),
         (text(KILL + KILL), "kill storage-2: that has already happened to it"),
         (text(KILL.replace("kill", "crash")), 'kind = "crash" is not a valid value'),

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import signal
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -198,6 +199,22 @@ def test_a_program_that_takes_too_long_is_ended_with_its_children(kept: Keeper) 
     assert subprocess.run(["pgrep", "-xf", nap], capture_output=True, check=False).stdout == b""
 
 
+def test_a_killed_program_ends_on_its_host_with_all_that_it_started_or_that_is_not_known(kept: Keeper, tmp_path: Path) -> None:
+    host = SshHost("h1", "client", "here", None, tmp_path / "work/cluster/00000001-h1", kept, "")
+    nap = f"sleep {3 * 10**6 + os.getpid()}"  # of no other process on this machine
+    naps = ["pgrep", "-xf", nap]
+    program = host.spawn(["sh", "-c", f"trap '' TERM; setsid {nap} & {nap}"], log=tmp_path / "log")
+    while len(subprocess.run(naps, capture_output=True, check=False).stdout.split()) < 2:
+        assert program.returncode is None
+    program.kill()
+    assert program.returncode == -signal.SIGKILL
+    assert subprocess.run(naps, capture_output=True, check=False).stdout == b""
+    program.kill()
+    kept._child.kill()
+    with pytest.raises(TransientError, match="h1: it is not known whether a program has ended"):
+        program.kill()
+
+
 def test_a_command_whose_connection_ends_is_told_at_once(kept: Keeper) -> None:
     seconds = str(10**6 + os.getpid())  # of no other process on this machine
     with ThreadPoolExecutor(1) as pool:
@@ -330,7 +347,6 @@ def test_each_example_runs_on_real_hosts_by_its_testbed_table_alone(path: Path) 
     many = {"storage": 8, "metadata": 1, "management": 1, "client": 8}
     hosts = [{"name": f"{role}-[1-{n}]", "address": f"{role}-[1-{n}].lab", "role": role} for role, n in many.items()]
     document["testbed"] = {"kind": "cluster", "hosts": hosts}
-    document.pop("event", None)  # events happen to virtual hosts alone
     before = campaign.parse(path.read_text(), folder=path.parent)
     after = campaign.parse(tomlkit.dumps(document), folder=path.parent)
     what = [

@@ -21,7 +21,7 @@ from perjoule.catalogue import Cluster as Hardware
 from perjoule.catalogue import Node
 from perjoule.drivers.protocols import Check, ClockOffset, Host, Hosts, Testbed, planned
 from perjoule.machine.each import each
-from perjoule.model import OPTIONS, Json, Overwrite, Permit, TextFile
+from perjoule.model import OPTIONS, EventKind, Json, Overwrite, Permit, TextFile
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.model.units import Seconds
 from perjoule.testbeds import _device
@@ -111,6 +111,11 @@ class Cluster(Testbed):
     """Whether to run everything with sudo, which must not ask for a password."""
     patience_s: Seconds = 180.0
     """How long to wait, between trials, for hosts to come back whose connection was lost, for example while they reboot."""
+
+    @property
+    def events(self) -> frozenset[EventKind]:
+        """Daemons can be killed and started again; a network that is not ours is not cut, nor are disks slowed down."""
+        return frozenset({"kill", "back"})
 
     def planned(self, clients_count: int) -> Hosts:
         """The first clients, the first storage hosts if `servers` limits them, and all others."""

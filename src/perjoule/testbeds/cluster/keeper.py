@@ -189,11 +189,12 @@ class Keeper:
         with contextlib.suppress(TransientError):
             self._say(f"ask {number}")
 
-    def end(self, number: int) -> None:
-        """End a program with all its children."""
+    def end(self, number: int) -> bool:
+        """End a program with all its children; return whether the host says that none is left."""
         ending = self.number()
         with contextlib.suppress(TransientError, TimeoutError):
-            self._ask(ending, f"end {ending} {number}").result(ENDED_S)
+            return self._ask(ending, f"end {ending} {number}").result(ENDED_S).code == 0
+        return False
 
     def tell(self, gate: str, line: str) -> None:
         """Have it write a line to who waits at a gate. Raises TransientError."""

@@ -7,6 +7,7 @@ import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from perjoule.model.errors import TransientError
 from perjoule.testbeds import _process
 from perjoule.testbeds.cluster.connection import Line
 from perjoule.testbeds.cluster.openssh import SSH_FAILED
@@ -71,3 +72,10 @@ class SshProgram(_process.Program):
         if super().returncode is None:
             self._line.keeper.end(self._number)
             self._child.kill()
+
+    def kill(self) -> None:
+        """Send SIGKILL to it and all that it started, on the host. Raises TransientError: it is not known whether they ended."""
+        ended = self._line.keeper.end(self._number)
+        self._child.kill()
+        if not ended:
+            raise TransientError("it is not known whether a program has ended", where=self._line.keeper.login.name)

@@ -203,7 +203,7 @@ while read -r -t 120 word number rest; do
         rest="0 false"
       eval "launch $number ${rest#* }" < /dev/null 9>&- & ;;
     ask) read -r pid < "$own/$number.pid" && kill -TERM "$pid" ;;
-    end) { sweep "PERJOULE_PROGRAM=$mark/$rest"; take; echo "answer $number 0 0 0"; give; } < /dev/null 9>&- & ;;
+    end) { sweep "PERJOULE_PROGRAM=$mark/$rest"; code=$?; take; echo "answer $number $code 0 0"; give; } < /dev/null 9>&- & ;;
   esac 2> /dev/null
 done
 [ -n "$ended" ] || exec > /dev/null # whoever still listens takes an end of output for our death, and kills the connection
