@@ -1,5 +1,6 @@
 """Channels, which say what a meter reads, and the series of their samples."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -106,6 +107,16 @@ class Series:
 
         asked_s, arrived_s = (None if np.isnan(rows[:, n]).all() else rows[:, n].copy() for n in (3, 4))
         return cls(channel, rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy(), asked_s, arrived_s)
+
+    @classmethod
+    def joined(cls, parts: "Iterable[Series]") -> "tuple[Series, ...]":
+        """Join the series of each channel, in this order."""
+        import numpy as np
+
+        found: dict[Channel, list[Floats]] = {}
+        for one in parts:
+            found.setdefault(one.channel, []).append(one.rows())
+        return tuple(cls.of_rows(channel, np.concatenate(rows)) for channel, rows in found.items())
 
     def rows(self) -> Floats:
         """Return its samples as a table, shape (N, 5), in the order of SAMPLE; NaN is unknown."""

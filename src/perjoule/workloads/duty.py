@@ -21,7 +21,7 @@ from pydantic.dataclasses import dataclass
 from perjoule import drivers
 from perjoule.drivers.protocols import Check, Host, Mounted, Workload
 from perjoule.machine.untrusted import read_as
-from perjoule.model import OPTIONS, ClientResult, Direction, Json, Outcome, Pattern, Spec, TextFile
+from perjoule.model import OPTIONS, ClientResult, Direction, Json, Outcome, Pattern, Series, Spec, TextFile
 from perjoule.model.units import (
     BYTES,
     MIB,
@@ -299,7 +299,7 @@ def _joined(found: Sequence[Outcome]) -> Outcome:
     )
     engine = next(step.engine for step in found if any(one.direction != "idle" for one in step.results))
     doubts = tuple(dict.fromkeys(doubt for step in found for doubt in step.doubts))
-    return Outcome(engine, results, doubts, tuple(series for step in found for series in step.series))
+    return Outcome(engine, results, doubts, Series.joined(series for step in found for series in step.series))
 
 
 def _doubts(asked: float, reached: float, found: Sequence[Outcome]) -> Iterator[str]:

@@ -3,11 +3,12 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from perjoule import drivers
 from perjoule.drivers.protocols import Workload
-from perjoule.model import Json, Spec
+from perjoule.model import Channel, ClientResult, Json, Outcome, Series, Spec
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB
 from perjoule.workloads.duty import Duty, Paced, Step, profile_steps
@@ -110,6 +111,23 @@ def test_a_profile_counts_from_its_first_step_to_its_last(tmp_path: Path) -> Non
     ]
     assert found.measured == pytest.approx({"asked_load_ratio": 0.75, "load_ratio": 0.75})
     assert not found.doubts
+
+
+def test_a_client_has_one_series_over_all_steps_as_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`perjoule verify` reads the raw outputs again, and holds the whole series of a channel against what was kept."""
+
+    class Said:
+        def outcome(self, folder: Path) -> Outcome:
+            began_s = 10.0 + float(folder.name.removeprefix("step-"))
+            moved = ClientResult("client-1", "read", began_s, began_s + 1, 100, 1)
+            channel = Channel("fio", "client-1", "all", "goodput", "B/s", "window mean", "counter")
+            return Outcome("fio", (moved,), series=(Series(channel, *(np.array([x]) for x in (began_s + 1, 1.0, began_s))),))
+
+    monkeypatch.setattr(Duty, "step", lambda *_: Said())
+    made = duty(profile={"name": "day.csv", "text": "hour,load\n0,50 %\n12,100 %\n"}, hour="1 s")
+    (tmp_path / "duty.json").write_text(json.dumps({"full_bytes_per_s": 200, "clients_count": 1, "steps_count": 2}))
+    (series,) = made.outcome(tmp_path).series
+    assert [list(column) for column in (series.t_s, series.duration_s, series.value)] == [[11, 12], [1, 1], [10, 11]]
 
 
 def test_a_load_that_falls_short_and_time_between_steps_are_doubts(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def mixed(found: Mapping[str, Sequence[Outcome]], waits_s: Mapping[str, Sequence
         engine=" + ".join(dict.fromkeys(outcome.engine for _, outcome in every)),
         results=results,
         doubts=tuple(dict.fromkeys(doubts)),
-        series=tuple(_joined([(name, series) for name, outcome in every for series in outcome.series])),
+        series=Series.joined(_of_user(name, series) for name, outcome in every for series in outcome.series),
         measured=_measured(found),
     )
 
@@ -43,22 +43,8 @@ def _apart(results: Sequence[ClientResult]) -> list[str]:
     return [f"several users ran at once for only {share:.0%} of the time; for the rest, one user ran alone"]
 
 
-def _joined(series: Sequence[tuple[str, Series]]) -> list[Series]:
-    """Join the series of each user and channel, over all its jobs in order of time."""
-    import numpy as np  # `perjoule check` only builds the driver
-
-    found: dict[tuple[str, object], list[Series]] = {}
-    for name, one in series:
-        found.setdefault((name, one.channel), []).append(one)
-    return [
-        Series(
-            replace(parts[0].channel, component=f"user {name}"),
-            np.concatenate([part.t_s for part in parts]),
-            np.concatenate([part.duration_s for part in parts]),
-            np.concatenate([part.value for part in parts]),
-        )
-        for (name, _), parts in found.items()
-    ]
+def _of_user(name: str, series: Series) -> Series:
+    return replace(series, channel=replace(series.channel, component=f"user {name}"))
 
 
 def _measured(found: Mapping[str, Sequence[Outcome]]) -> dict[str, float]:
