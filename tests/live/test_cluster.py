@@ -23,7 +23,7 @@ from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, TransientError, WorkloadError
 from perjoule.model.units import MIB
 from perjoule.model.waveform import Waveform
-from perjoule.simulators import rapl
+from perjoule.simulators import _tool, hwmon, nvme, rapl
 from perjoule.simulators._behaviour import Behaviour
 from perjoule.testbeds.cluster import Cluster
 from perjoule.workloads.hep import LIBRARIES
@@ -239,6 +239,26 @@ def test_sensors_are_sampled_on_the_hosts_until_one_is_lost(options: dict[str, A
                 assert all(0 < channel.specification.clock_s < 1.0 for channel, _ in samples)
             ended = [doubt for doubt in heard.doubts if "were not read to the end" in doubt]
             assert len(ended) == (2 if lost else 0), heard.doubts
+
+
+@pytest.mark.parametrize(
+    ("serve", "step_w"),
+    [(hwmon.serve, 1e-6), (nvme.serve, 0.01), (_tool.ipmitool, 1), (_tool.nvidia_smi, 0.01)],
+    ids=["hwmon", "nvme", "ipmi", "nvml"],
+)
+def test_each_server_reads_its_own_board_drives_bmc_or_gpus(
+    serve: Callable[..., Any], step_w: float, options: dict[str, Any], listen: Callable[..., Any], noted: Callable[..., Any]
+) -> None:
+    """The files and makers' programs are on this machine, and stand for those of the host."""
+    behaviour = noted(Waveform("sine", 20.0, 60.0, 1.0))
+    with serve(behaviour) as served, Cluster(**options).hold(1) as hosts:
+        end_s = time.monotonic() + 3.0
+        heard = listen({**served, "on": ["servers"], "rate": "5 Hz"}, lambda _: time.monotonic() > end_s, hosts=hosts.all)
+    powers = [(channel, value) for channel, _, value, _ in heard.samples if channel.quantity == "power"]
+    assert {channel.host for channel, _ in powers} == {"storage-1"}
+    assert all(0 < channel.specification.clock_s < 1.0 for channel, _ in powers)
+    assert len({value for _, value in powers}) > 3
+    assert behaviour.told([value for _, value in powers], lambda said: round(round(said.power_w / step_w) * step_w, 6))
 
 
 @pytest.mark.parametrize(
