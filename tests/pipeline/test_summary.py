@@ -14,7 +14,7 @@ from perjoule import campaign, exporting, store
 from perjoule.analysis.points import points
 from perjoule.campaign import replication
 from perjoule.execution import runner
-from perjoule.model import Cell, Interval
+from perjoule.model import Cell, Doubt, Interval
 from perjoule.report.content import content
 from perjoule.results.verification import verify
 from perjoule.summary import Summary, _kept, _trials, computing, summary
@@ -164,8 +164,8 @@ def test_nothing_is_written_through_a_link(results: store.Results, tmp_path: Pat
 
 def test_numbers_without_an_end_are_kept_as_they_are(results: store.Results) -> None:
     odd = Cell("a", "w", "write", 1, {"energy_j": Interval(0.1 + 0.2, -inf, inf, (0.1 + 0.2,))})
-    _kept.write(_kept.place(results, "cells"), _kept.digest(results), Summary((odd,), (0.2,), ("a doubt",)))
-    assert summary(results) == Summary((odd,), (0.2,), ("a doubt",))
+    _kept.write(_kept.place(results, "cells"), _kept.digest(results), Summary((odd,), (0.2,), (Doubt("a doubt"),)))
+    assert summary(results) == Summary((odd,), (0.2,), (Doubt("a doubt"),))
 
 
 def test_a_failed_trial_comes_to_nothing(results: store.Results) -> None:

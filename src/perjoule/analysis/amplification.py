@@ -13,6 +13,7 @@ from typing import Literal
 
 from perjoule.analysis.hosts import loaded_servers
 from perjoule.model import Flow, Record
+from perjoule.model.doubts import CACHE, IN_FLIGHT, TRAFFIC, Doubt
 
 TOLERANCE_RATIO = 0.03  # of what is derived, or of the user's bytes where that is more
 HEADER_RATIO = 66 / 1448
@@ -49,7 +50,7 @@ class Comparison:
     """Derived metrics by name ("derived_" before that of the measured one), and a doubt for each that does not explain it."""
 
     metrics: Mapping[str, float]
-    doubts: tuple[str, ...]
+    doubts: tuple[Doubt, ...]
 
 
 def compare(record: Record, direction: Literal["write", "read", "idle"], measured: Mapping[str, float]) -> Comparison:
@@ -85,14 +86,15 @@ def _bounds(derived: Mapping[str, float], name: str) -> tuple[float, float]:
     return derived[name] - margin, derived[name] + beside + margin
 
 
-def _doubt(direction: Literal["write", "read"], name: str, measured: float, derived: Mapping[str, float]) -> str:
+def _doubt(direction: Literal["write", "read"], name: str, measured: float, derived: Mapping[str, float]) -> Doubt | None:
     least, most = _bounds(derived, name)
     if least <= measured <= most:
-        return ""
+        return None
     # without what was measured, so that repetitions say the same: the table of bytes per user byte has the numbers
     size = "more" if measured > most else "less"
     than = f"{size} than the {derived[name]:.3g} byte{'s' * (derived[name] != 1)} per user byte that redundancy explains"
-    return f"{direction}: {SUBJECTS[name]} {than}, likely {_cause(direction, name, more=measured > most)}"
+    kind = TRAFFIC if measured > most else IN_FLIGHT if direction == "write" else CACHE
+    return kind.doubt(f"{direction}: {SUBJECTS[name]} {than}, likely {_cause(direction, name, more=measured > most)}")
 
 
 def _cause(direction: Literal["write", "read"], name: str, *, more: bool) -> str:

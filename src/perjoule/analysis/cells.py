@@ -12,6 +12,7 @@ from perjoule.analysis.proportionality import with_proportionality
 from perjoule.analysis.stopping import stopped_interval
 from perjoule.analysis.trends import window
 from perjoule.model import Cell, Direction, Interval, Point, Ran, Record, Trial
+from perjoule.model.doubts import METERS, REPETITIONS
 from perjoule.model.metrics import metric_of
 
 Key = tuple[str, str, Direction, int]  # file system, workload, direction, clients
@@ -76,18 +77,20 @@ def _cell(
     names = {name: None for name in names if metric_of(name).boundary not in omitted}
     values = {name: [p.metrics[name] for p in ordered if isfinite(p.metrics.get(name, float("nan")))] for name in names}
     if lacking := [name for name in names if len(values[name]) < len(ordered)]:
-        doubts[f"not every repetition has {', '.join(dict.fromkeys(metric_of(name).label for name in lacking))}"] = None
+        labels = ", ".join(dict.fromkeys(metric_of(name).label for name in lacking))
+        doubts[REPETITIONS.doubt(f"not every repetition has {labels}")] = None
     grades = sorted({p.grade for p in ordered if p.grade})
     if len(grades) > 1:
-        doubts[f"repetitions have power of different grades ({', '.join(grades)})"] = None
+        doubts[METERS.doubt(f"repetitions have power of different grades ({', '.join(grades)})")] = None
     others = dict.fromkeys(name for p in ordered for name in p.grades if name not in omitted)
     of_others = {name: "+".join(sorted({p.grades[name] for p in ordered if name in p.grades})) for name in others}
     sources = sorted({p.source for p in ordered if p.source})
     if len(sources) > 1:
-        doubts[f"repetitions take their energy from different sources ({'; '.join(sources)})"] = None
+        doubts[METERS.doubt(f"repetitions take their energy from different sources ({'; '.join(sources)})")] = None
     redundancies = list(dict.fromkeys(record.redundancy for record in measured if record.redundancy))
     if len(redundancies) > 1:
-        doubts[f"repetitions differ in redundancy ({'; '.join(sorted(one.text for one in redundancies))})"] = None
+        kept = "; ".join(sorted(one.text for one in redundancies))
+        doubts[REPETITIONS.doubt(f"repetitions differ in redundancy ({kept})")] = None
     return Cell(
         filesystem=filesystem,
         workload=workload,

@@ -17,6 +17,7 @@ from perjoule.analysis.power import Boundaries, boundaries, component_parts, jou
 from perjoule.analysis.sides import sides
 from perjoule.analysis.split import split_j
 from perjoule.model import Record, Series
+from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.metrics import metric_of
 
 TIMER_S = 1e-3  # to which a window's ends are known
@@ -45,7 +46,7 @@ class Energies:
     budgets: Mapping[str, Budget] = field(default_factory=dict[str, Budget])
     grade: str = ""
     source: str = ""
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
     shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])  # as `Point.shared`
     omitted: Mapping[str, str] = field(default_factory=dict[str, str])  # as `Point.omitted`
     grades: Mapping[str, str] = field(default_factory=dict[str, str])  # as `Point.grades`
@@ -82,7 +83,7 @@ def energies(record: Record, series: Sequence[Series], began_s: float, ended_s: 
         metrics |= energy_metrics("cpu_package_", packages_j * record.scale, work)
         doubts.append("cpu_package_* are joules of the processors alone (RAPL), not of a whole server")
     metrics |= {key: part_j * record.scale for key, part_j in split_j(record, series, found, both, began_s, ended_s).items()}
-    return Energies(metrics, budgets, found.grade, found.source, tuple(doubts), shared, omitted, grades)
+    return Energies(metrics, budgets, found.grade, found.source, tuple(map(METERS.doubt, doubts)), shared, omitted, grades)
 
 
 def energy_metrics(prefix: str, energy_j: float, work: Work) -> dict[str, float]:

@@ -13,6 +13,7 @@ import numpy as np
 from perjoule.analysis.power import boundaries
 from perjoule.analysis.samples import Floats
 from perjoule.model import ClientResult, Record, Series, healthy_since
+from perjoule.model.doubts import EVENTS, UNDILATED, Doubt
 
 LEAST_S = 1.0  # of a stage, wall time: two samples of a client's log
 PAUSES_RATIO = 0.05  # of the time before the first event, from which pauses are the load's own
@@ -23,7 +24,7 @@ class Events:
     """The metrics of a trial in which something happened, and their doubts."""
 
     metrics: Mapping[str, float] = field(default_factory=dict[str, float])
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
 
 def events(record: Record, series: Sequence[Series], results: Sequence[ClientResult]) -> Events:
@@ -93,15 +94,16 @@ def _logs(series: Sequence[Series], results: Sequence[ClientResult]) -> list[Ser
     return found if {s.channel.host for s in found} == hosts and len(found) == len(hosts) else []
 
 
-def _doubts(record: Record, logs: Sequence[Series], began_s: float, first_s: float) -> Iterator[str]:
+def _doubts(record: Record, logs: Sequence[Series], began_s: float, first_s: float) -> Iterator[Doubt]:
     if record.scale != 1:
-        yield (
+        yield UNDILATED.doubt(
             f"timeouts of daemons keep their own time, which scale {record.scale:g} does not dilate: what waits for one takes "
             "less emulated time than on the hardware"
         )
     if healthy_since(record.events, record.health) is None:
         last = next((one.words for one in reversed(record.health) if one.words), "it was not asked often enough")
-        yield f"it was not healthy by the end of the trial, so the time and the joules until then are not known: {last}"
+        unknown = "so the time and the joules until then are not known"
+        yield EVENTS.doubt(f"it was not healthy by the end of the trial, {unknown}: {last}")
     paused_s = sum(sum(stalls_s(log, began_s, first_s)) for log in logs)
     if logs and first_s > began_s and paused_s > PAUSES_RATIO * len(logs) * (first_s - began_s):
-        yield "the load pauses by itself, also before the first event: its stalls are not all due to events"
+        yield EVENTS.doubt("the load pauses by itself, also before the first event: its stalls are not all due to events")

@@ -17,6 +17,7 @@ from perjoule.analysis.overhead import total
 from perjoule.analysis.power import boundaries
 from perjoule.analysis.samples import Floats
 from perjoule.model import Quantity, Record, Series
+from perjoule.model.doubts import METERS, UNDILATED, Doubt
 from perjoule.model.hardware import Node
 
 COUNTED: Mapping[Quantity, str] = {
@@ -36,7 +37,7 @@ class Idle:
     """The metrics of an idle trial by role, and their doubts."""
 
     metrics: Mapping[str, float] = field(default_factory=dict[str, float])
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
 
 def work(record: Record, duration_s: float) -> Work:
@@ -68,7 +69,7 @@ def _nodes(record: Record) -> Mapping[str, Node]:
 def idle(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> Idle:
     """Return the power of each role, what it did by itself, and the gaps between accesses to its disks."""
     metrics: dict[str, float] = {}
-    doubts: dict[str, None] = dict.fromkeys(_dilated(record))
+    doubts: dict[Doubt, None] = dict.fromkeys(_dilated(record))
     nodes = _nodes(record)
     length_s = (ended_s - began_s) * record.scale
     least_s = record.outcome.measured.get("least_gap_s") if record.outcome else None
@@ -78,7 +79,7 @@ def idle(record: Record, series: Sequence[Series], began_s: float, ended_s: floa
             metrics[f"idle_{role}_w"] = drawn_j * record.scale / length_s
         for quantity, metric in COUNTED.items():
             found = total(series, quantity, names, began_s, ended_s)
-            doubts |= dict.fromkeys(found.doubts if found.value is None else ())
+            doubts |= dict.fromkeys(map(METERS.doubt, found.doubts if found.value is None else ()))
             if found.value is not None:
                 metrics[metric.format(role=role)] = found.value / length_s
         with_disks = sorted(name for name in names if name not in nodes or nodes[name].disks)
@@ -91,7 +92,8 @@ def idle(record: Record, series: Sequence[Series], began_s: float, ended_s: floa
             asleep_s = sum(float(own_s[own_s >= least_s].sum()) for own_s, _ in known)
             metrics[f"sleepable_{role}_ratio"] = asleep_s / (len(known) * length_s)
             if least_s < _FEW * (period_s := max(period_s for _, period_s in known)):
-                doubts[f"disks are seen every {period_s:.2g} s: gaps of {least_s:g} s between accesses are not visible"] = None
+                unseen = f"disks are seen every {period_s:.2g} s: gaps of {least_s:g} s between accesses are not visible"
+                doubts[METERS.doubt(unseen)] = None
     return Idle(metrics, tuple(doubts))
 
 
@@ -124,10 +126,10 @@ def disk_gaps_s(series: Sequence[Series], host: str, began_s: float, ended_s: fl
     return gaps_s[gaps_s > 0], float(lengths_s.max())
 
 
-def _dilated(record: Record) -> Iterator[str]:
+def _dilated(record: Record) -> Iterator[Doubt]:
     if record.scale != 1:
         often = 1 / record.scale
-        yield (
+        yield UNDILATED.doubt(
             f"daemons keep their own time, which scale {record.scale:g} does not dilate: for each emulated second they act up to "
             f"{often:.3g} times as often as on the hardware; what an idle file system does, and the watts of it, are upper bounds"
         )

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from perjoule.analysis.energy import amount
 from perjoule.analysis.overhead import total, window
 from perjoule.model import Record, Series
+from perjoule.model.doubts import MACHINE, Doubt
 
 # Of the machine's CPU time. On quiet machines up to 10 % is charged to no host and to no kernel thread that is still there:
 # interrupts of networks and disks, workers that came and went. From there on capped hosts wait for their turn.
@@ -34,9 +35,9 @@ def cpu_ratio(record: Record, series: Sequence[Series]) -> float | None:
     return max(0.0, machine_s - own_s - hosts_s - kernel_s) / (cores_count * (ended_s - began_s))
 
 
-def doubts(record: Record, series: Sequence[Series]) -> Iterator[str]:
+def doubts(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
     """Doubt a trial in which strangers took enough to matter; in tenths, so repetitions have the same text."""
     ratio = cpu_ratio(record, series)
     if ratio is not None and ratio > MOST_RATIO:
         share = f"about {min(10, round(10 * ratio)) * 10} %"
-        yield f"other programs took {share} of this machine's CPUs during the load: stop them and repeat the trial"
+        yield MACHINE.doubt(f"other programs took {share} of this machine's CPUs during the load: stop them and repeat the trial")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from perjoule.analysis.energy import Amount, amount
 from perjoule.analysis.hosts import hardware, roles
 from perjoule.model import Quantity, Record, Series
+from perjoule.model.doubts import METERS, Doubt
 
 # Metric name by counter; CPU seconds are those of the machine that did the work, whatever the scale.
 METRICS: Mapping[Quantity, str] = {
@@ -24,7 +25,7 @@ class Overhead:
     """Metrics per user byte, and their doubts."""
 
     metrics: Mapping[str, float] = field(default_factory=dict[str, float])
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
 
 def window(record: Record, began_s: float, ended_s: float) -> tuple[float, float]:
@@ -56,7 +57,7 @@ def overhead(record: Record, series: Sequence[Series], began_s: float, ended_s: 
             doubts |= dict.fromkeys(found.doubts if found.value is None else ())
             if found.value is not None:
                 metrics[metric.format(role=role)] = found.value / user_bytes
-    return Overhead(metrics, tuple(doubts))
+    return Overhead(metrics, tuple(map(METERS.doubt, doubts)))
 
 
 def disk_use(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> Mapping[str, float]:

@@ -11,6 +11,7 @@ from perjoule.analysis.efficiency import network_bytes_per_s, peak_bytes_per_s
 from perjoule.analysis.energy import amount
 from perjoule.analysis.hosts import data_hosts
 from perjoule.model import ClientResult, Quantity, Record, Series
+from perjoule.model.doubts import APART, Doubt
 from perjoule.model.metrics import metric_of
 
 DOUBTED_RATIO = 2 / 3
@@ -62,7 +63,7 @@ def common_rate(record: Record, series: Sequence[Series], results: Sequence[Clie
     return None if any(limit and rate > BOUND_RATIO * limit for limit in limits) else rate
 
 
-def doubts(record: Record, series: Sequence[Series]) -> Iterator[str]:
+def doubts(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
     """Name the clients that did not load together; several users come and go on purpose and have doubts of their own."""
     results = record.outcome.results if record.outcome else ()
     if any(r.user for r in results):
@@ -73,17 +74,17 @@ def doubts(record: Record, series: Sequence[Series]) -> Iterator[str]:
             yield from _apart(clients, record, series)
 
 
-def _apart(clients: Sequence[ClientResult], record: Record, series: Sequence[Series]) -> Iterator[str]:
+def _apart(clients: Sequence[ClientResult], record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
     spread_s = max(r.began_s for r in clients) - min(r.began_s for r in clients)
     shortest_s = min(r.ended_s - r.began_s for r in clients)
     if spread_s > SPREAD_RATIO * shortest_s:
-        yield f"clients started {spread_s:.3g} s apart, the shortest ran {shortest_s:.3g} s"
+        yield APART.doubt(f"clients started {spread_s:.3g} s apart, the shortest ran {shortest_s:.3g} s")
     overlap = overlap_ratio(clients)
     if overlap < DOUBTED_RATIO:
         first, last = min(clients, key=lambda r: r.ended_s), max(clients, key=lambda r: r.ended_s)
         refused = "; no aggregate rate is given" if overlap < REFUSED_RATIO else ""
         why = "; ".join((*_stalled(last, series), *_uneven(clients, record, series)))
-        yield (
+        yield APART.doubt(
             f"all clients ran together for only {overlap:.0%} of the time{refused}: "
             f"{last.host} ended {last.ended_s - first.ended_s:.3g} s after {first.host}{why and f' ({why})'}"
         )

@@ -9,13 +9,14 @@ from perjoule.analysis.overhead import total, window
 from perjoule.analysis.overlap import BOUND_RATIO
 from perjoule.analysis.windows import windows
 from perjoule.catalogue import Cluster
-from perjoule.model import ClientResult, Record, Series
+from perjoule.model import ClientResult, Doubt, Record, Series
+from perjoule.model.doubts import APART, CACHE, MACHINE
 
 CACHED_RATIO = 0.9
 BUSY_RATIO = 0.95
 
 
-def doubts(record: Record, series: Sequence[Series]) -> tuple[str, ...]:
+def doubts(record: Record, series: Sequence[Series]) -> tuple[Doubt, ...]:
     """Return the doubts about a valid trial, each in one sentence; those about meters are in `analysis.power`."""
     if record.outcome is None or not record.outcome.results:
         return ()
@@ -35,16 +36,16 @@ def doubts(record: Record, series: Sequence[Series]) -> tuple[str, ...]:
     )
 
 
-def _mixed(results: Sequence[ClientResult]) -> Iterator[str]:
+def _mixed(results: Sequence[ClientResult]) -> Iterator[Doubt]:
     """Doubt directions that ran together but are measured separately; several users do so on purpose."""
     if any(r.user for r in results):
         return
     writes, reads = ([r for r in results if r.direction == d] for d in ("write", "read"))
     if any(w.began_s < r.ended_s and r.began_s < w.ended_s for w in writes for r in reads):
-        yield "reads and writes ran together: each is charged with the energy and overhead of both"
+        yield APART.doubt("reads and writes ran together: each is charged with the energy and overhead of both")
 
 
-def _bounds(record: Record, results: Sequence[ClientResult]) -> Iterator[str]:
+def _bounds(record: Record, results: Sequence[ClientResult]) -> Iterator[Doubt]:
     cluster = hardware(record)
     if cluster is None:
         return
@@ -60,14 +61,16 @@ def _bounds(record: Record, results: Sequence[ClientResult]) -> Iterator[str]:
             rate = r.moved_bytes / max(1e-9, (r.ended_s - r.began_s) * record.scale)
             nic = nics.get(node_of.get(r.host, ""))
             if nic is not None and rate > BOUND_RATIO * nic:
-                yield f"{r.host} moved {rate / nic:.2f} times what its network can carry: a cache served the {direction}"
+                yield CACHE.doubt(
+                    f"{r.host} moved {rate / nic:.2f} times what its network can carry: a cache served the {direction}"
+                )
         if moved and tpp:
             rate = sum(r.moved_bytes for r in moved) / max(1e-9, windows(record, moved).length_s * record.scale)
             if rate > BOUND_RATIO * tpp:
-                yield f"{direction}: {rate / tpp:.2f} times the theoretical peak performance of the cluster"
+                yield CACHE.doubt(f"{direction}: {rate / tpp:.2f} times the theoretical peak performance of the cluster")
 
 
-def _disk_bounds(record: Record, results: Sequence[ClientResult], cluster: Cluster) -> Iterator[str]:
+def _disk_bounds(record: Record, results: Sequence[ClientResult], cluster: Cluster) -> Iterator[Doubt]:
     """Doubt clients with their own data that exceeded their disks, up to the end of the write-back."""
     nodes = {n.name: n for n in cluster.nodes}
     of = {h.name: nodes[h.node] for h in record.hosts if h.node in nodes}
@@ -80,10 +83,10 @@ def _disk_bounds(record: Record, results: Sequence[ClientResult], cluster: Clust
         rate = r.moved_bytes / max(1e-9, (ended_s - r.began_s) * record.scale)
         if most and rate > BOUND_RATIO * most:
             more = f"{rate / most - 1:.0%} more than its disks can"
-            yield f"{r.host} moved {more}: a cache served the {r.direction}, or caps leaked"
+            yield CACHE.doubt(f"{r.host} moved {more}: a cache served the {r.direction}, or caps leaked")
 
 
-def _cached(record: Record, series: Sequence[Series], reads: Sequence[ClientResult]) -> Iterator[str]:
+def _cached(record: Record, series: Sequence[Series], reads: Sequence[ClientResult]) -> Iterator[Doubt]:
     read_bytes = sum(r.moved_bytes for r in reads)
     if not read_bytes or record.amplification is not None:  # `analysis.amplification` compares then, and more closely
         return
@@ -93,14 +96,16 @@ def _cached(record: Record, series: Sequence[Series], reads: Sequence[ClientResu
     if servers and not loaded_servers(record):
         received = total(series, "network_received", clients, *span).value
         if received is not None and received < CACHED_RATIO * read_bytes:
-            yield f"the clients' page cache served reads: they received {received / read_bytes:.0%} of the bytes they read"
+            yield CACHE.doubt(
+                f"the clients' page cache served reads: they received {received / read_bytes:.0%} of the bytes they read"
+            )
     fetched = total(series, "disk_read", servers or clients, *span).value
     if fetched is not None and fetched < CACHED_RATIO * read_bytes:
         whose = "the servers' page cache" if servers else "the page cache"
-        yield f"{whose} served reads: the disks read {fetched / read_bytes:.0%} of the bytes that clients read"
+        yield CACHE.doubt(f"{whose} served reads: the disks read {fetched / read_bytes:.0%} of the bytes that clients read")
 
 
-def _machine(record: Record, series: Sequence[Series]) -> Iterator[str]:
+def _machine(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
     """Doubt a trial that used up the cores that all hosts share: it measured the machine."""
     assert record.outcome is not None
     cores_count = record.environment.get("cores_count")
@@ -111,4 +116,6 @@ def _machine(record: Record, series: Sequence[Series]) -> Iterator[str]:
     available_s = cores_count * (ended_s - began_s)
     if used_s is not None and used_s > BUSY_RATIO * available_s:
         busy = min(1.0, used_s / available_s)
-        yield f"the hosts used {busy:.0%} of this machine's CPUs, which slowed down the emulation: use a smaller scale"
+        yield MACHINE.doubt(
+            f"the hosts used {busy:.0%} of this machine's CPUs, which slowed down the emulation: use a smaller scale"
+        )

@@ -15,6 +15,7 @@ from perjoule.analysis.hosts import data_hosts, loading
 from perjoule.analysis.integral import integral
 from perjoule.analysis.windows import Windows, windows
 from perjoule.model import ClientResult, Quantity, Record, Series
+from perjoule.model.doubts import SLOW_HOST, Doubt
 from perjoule.model.units import seconds_text
 
 LEAST_S = 1.0  # five readings of counters at their usual rate: shorter differences say nothing
@@ -57,7 +58,7 @@ def work(counter: Series, began_s: float, ended_s: float) -> Work | None:
     return Work(whole, float(np.interp(MOST_RATIO * whole, sums, times_s)))
 
 
-def doubts(record: Record, series: Sequence[Series]) -> Iterator[str]:
+def doubts(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
     """Name each data host that was far slower than the others, with what shows it; several users come and go on purpose."""
     results = record.outcome.results if record.outcome else ()
     if any(r.user for r in results):
@@ -69,7 +70,7 @@ def doubts(record: Record, series: Sequence[Series]) -> Iterator[str]:
 
 def _named(
     record: Record, series: Sequence[Series], counters: Sequence[tuple[Quantity, str]], results: Sequence[ClientResult]
-) -> Iterator[str]:
+) -> Iterator[Doubt]:
     span = windows(record, results)
     found: dict[str, list[str]] = {}
     for quantity, verb in counters:
@@ -78,7 +79,8 @@ def _named(
             for host, sign in (*_longer(works, span, verb), *_busy(works, span, record, series, quantity)):
                 found.setdefault(host, []).append(sign)
     for host in sorted(found):
-        yield f"{host} was slower than the other data hosts ({'; '.join(found[host])}): check its disks, CPU and network"
+        signs = "; ".join(found[host])
+        yield SLOW_HOST.doubt(f"{host} was slower than the other data hosts ({signs}): check its disks, CPU and network")
 
 
 def _works(

@@ -5,6 +5,7 @@ from math import copysign
 
 from perjoule.analysis.drift import DOUBTED_FREEDOM, Timed, Trend, trend
 from perjoule.model import Cell, Record
+from perjoule.model.doubts import CHANGE, Doubt
 from perjoule.model.metrics import DEFAULT, metric_of
 
 
@@ -34,7 +35,7 @@ def campaign_trend(cells: Sequence[Cell], metric: str) -> Trend | None:
     return trend(timed)
 
 
-def campaign_doubts(cells: Sequence[Cell]) -> tuple[str, ...]:
+def campaign_doubts(cells: Sequence[Cell]) -> tuple[Doubt, ...]:
     """Return doubts that a campaign drifted, or that its trials are not independent: each once, with all metrics that show it."""
     found = [(metric_of(key).label, one) for key in DEFAULT if (one := campaign_trend(cells, key))]
     shown: dict[tuple[str, float], list[tuple[str, str]]] = {}  # MiB/J drift as MiB/s do where the power is steady
@@ -42,7 +43,7 @@ def campaign_doubts(cells: Sequence[Cell]) -> tuple[str, ...]:
         for line in doubts(label, one):
             kind = line.removeprefix(label).split()[0]
             shown.setdefault((kind, copysign(1, one.drift_ratio) if kind == "drifts" else 1), []).append((label, line))
-    return tuple(_together(lines) for lines in shown.values())
+    return tuple(CHANGE.doubt(_together(lines)) for lines in shown.values())
 
 
 def _together(lines: Sequence[tuple[str, str]]) -> str:

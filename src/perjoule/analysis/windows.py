@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from perjoule.analysis.hosts import server_names
 from perjoule.analysis.overhead import total, window
 from perjoule.model import WRITE_BACK, ClientResult, Record, Series
+from perjoule.model.doubts import IN_FLIGHT, Doubt
 
 UNKNOWN = "it is not known when the servers' disks held the data: the headline window ends with the clients' fsync"
 LATER_RATIO = 0.05  # of the burst, by which other loads may end later
@@ -26,7 +27,7 @@ class Windows:
     burst_s: float
     ended_s: float
     durable: bool = False
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
     @property
     def length_s(self) -> float:
@@ -44,7 +45,7 @@ def windows(record: Record, results: Sequence[ClientResult]) -> Windows:
     written_s = next((p.ended_s for p in record.phases if p.name == WRITE_BACK), None)
     later_s = record.outcome.ended_s - burst_s
     if written_s is None or later_s > LATER_RATIO * (burst_s - began_s):
-        return Windows(began_s, burst_s, burst_s, doubts=(UNKNOWN,))
+        return Windows(began_s, burst_s, burst_s, doubts=(IN_FLIGHT.doubt(UNKNOWN),))
     return Windows(began_s, burst_s, max(burst_s, written_s), durable=True)
 
 

@@ -7,6 +7,7 @@ from threading import Event, Thread
 
 from perjoule.drivers.protocols import Host, Hosts, Mounted
 from perjoule.model import Happened, Health, TrialEvent, healthy_since
+from perjoule.model.doubts import EVENTS, Doubt
 from perjoule.model.errors import PerjouleError, WorkloadError
 
 LOOK_S = 1.0  # between the beginnings of two questions to the file system
@@ -130,8 +131,9 @@ class Course:
             return ""
         return next((one.words for one in reversed(self.health) if one.words), UNKNOWN)
 
-    def doubts(self) -> list[str]:
+    def doubts(self) -> list[Doubt]:
         """Return which events were late, or did not happen."""
         done = [one.event for one in self.happened]
         late = [f"{one.event.text} was done {one.late_s * 1e3:.0f} ms late" for one in self.happened if one.late_s > LATE_S]
-        return late + [f"{one.text} did not happen: the load ended before" for one in self.planned if one not in done]
+        missed = [f"{one.text} did not happen: the load ended before" for one in self.planned if one not in done]
+        return [EVENTS.doubt(words) for words in (*late, *missed)]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from perjoule.drivers.protocols import Counters, Hosts, Mounted
 from perjoule.model import Phase
+from perjoule.model.doubts import IN_FLIGHT, Doubt
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import bytes_text
 
@@ -22,7 +23,7 @@ class Tail:
     """The time after the load, and doubts about the next trial."""
 
     phase: Phase
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
 
 def rate_bytes_per_s(hosts: Hosts, duration_s: float) -> float:
@@ -59,7 +60,7 @@ def tail(
         time.sleep(settle_s)
         return Tail(Phase("tail", began_s, time.monotonic()))
     notes: dict[str, None] = {}
-    doubts: list[str] = []
+    doubts: list[Doubt] = []
     before_bytes = _written_bytes(hosts)
     while True:
         rate = rate_bytes_per_s(hosts, min(LOOK_S, settle_s))
@@ -75,14 +76,14 @@ def tail(
                     unhealthy or mounted.busy
                 )()  # asked after the end, so that a quiet file system's answer costs this trial nothing
             except WorkloadError as error:
-                doubts.append(f"can't tell whether the file system is quiet: {error}")
+                doubts.append(IN_FLIGHT.doubt(f"can't tell whether the file system is quiet: {error}"))
             if what:
                 notes[what] = None
                 mounted.alive()  # what waits for a daemon that has died would not end
         if not what or ended_s - began_s >= max(quiet_s, settle_s):
             break
     if what:
-        doubts.append(f"still busy {quiet_s:g} s after the load, gave up waiting: {what}")
+        doubts.append(IN_FLIGHT.doubt(f"still busy {quiet_s:g} s after the load, gave up waiting: {what}"))
     if (written_bytes := _written_bytes(hosts) - before_bytes) > QUIET_BYTES_PER_S:
         notes = {f"{bytes_text(written_bytes)} written to the servers' disks": None, **notes}
     return Tail(Phase("tail", began_s, ended_s, "; ".join(notes)), tuple(doubts))

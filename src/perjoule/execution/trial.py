@@ -11,6 +11,7 @@ from perjoule.drivers.protocols import Hosts, Mounted, require_time
 from perjoule.execution import settling, write_back
 from perjoule.execution.happening import Course
 from perjoule.model import Campaign, Clock, Happened, Health, HostFact, Json, Outcome, Phase, Record
+from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import PerjouleError, TransientError, WorkloadError
 from perjoule.store import Attempt
 
@@ -32,7 +33,7 @@ class Ended:
     failure: PerjouleError | None
     outcome: Outcome | None = None
     phases: tuple[Phase, ...] = ()
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
     events: tuple[Happened, ...] = ()
     health: tuple[Health, ...] = ()
 
@@ -46,6 +47,8 @@ def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None
     workload = drivers.workload(trial.workload)
     clients = (*hosts.clients[: trial.clients_count], *hosts.by_role(*workload.using))
     phases: list[Phase] = []
+    metered: list[Sequence[str]] = []
+    ended: list[Doubt] = []
     outcome, failure = None, None
     course = Course(trial.events, hosts, mounted)
 
@@ -63,7 +66,8 @@ def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None
             workload.prepare(clients, mounted, attempt.raw)
             syncs = write_back.syncs(hosts, mounted)
         with ExitStack() as meters:
-            doubts += [meters.enter_context(drivers.meter(spec).record(hosts, attempt.sink)) for spec in trial.meters]
+            metered += [meters.enter_context(drivers.meter(spec).record(hosts, attempt.sink)) for spec in trial.meters]
+            doubts += [*metered, ended]
             with phase("baseline"):
                 idle_bytes_per_s = settling.rate_bytes_per_s(hosts, campaign.settle_s)
             with phase("measure"):
@@ -74,7 +78,7 @@ def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None
             require_time(loaded.results)
             written = write_back.write_back(syncs)
             phases += [written.phase] if written.phase else []
-            doubts.append(written.doubts)
+            ended += written.doubts
             loaded = workload.read_back(clients, mounted, attempt.raw) or loaded
             say("tail")
             tail = settling.tail(
@@ -86,7 +90,7 @@ def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None
                 unhealthy=course.unhealthy if trial.events else None,
             )
             phases.append(tail.phase)
-            doubts.append(tail.doubts)
+            ended += tail.doubts
         for series in loaded.series:
             attempt.sink.extend(series)
         outcome = loaded
@@ -94,7 +98,8 @@ def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None
     except WorkloadError as error:
         failure = error
     failure = starved(hosts, failure) or failure
-    said = [*(outcome.doubts if outcome else ()), *(doubt for one in doubts for doubt in one)]
+    of_meters = (METERS.doubt(words) for one in metered for words in one)
+    said = [*(outcome.doubts if outcome else ()), *of_meters, *ended]
     return Ended(failure, outcome, tuple(phases), (*said, *(course.doubts() if outcome else ())), course.happened, course.health)
 
 

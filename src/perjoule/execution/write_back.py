@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from perjoule.drivers.protocols import Host, Hosts, Mounted
 from perjoule.machine.mounts import mounted_below
 from perjoule.model import WRITE_BACK, Phase
+from perjoule.model.doubts import IN_FLIGHT, Doubt
 from perjoule.model.errors import WorkloadError
 
 LONGEST_S = 600.0  # a sync that takes longer has hung
@@ -30,7 +31,7 @@ class WrittenBack:
     """The phase (None if the data may not be on disk, with the reason in `doubts`)."""
 
     phase: Phase | None
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
 
 def syncs(hosts: Hosts, mounted: Mounted) -> tuple[Sync, ...]:
@@ -57,12 +58,12 @@ def write_back(wanted: Sequence[Sync]) -> WrittenBack:
     return WrittenBack(None if doubts else Phase(WRITE_BACK, began_s, ended_s), doubts)
 
 
-def _synced(wanted: Sync) -> str:
+def _synced(wanted: Sync) -> Doubt | None:
     try:
         wanted.host.run(wanted.argv, timeout_s=LONGEST_S)
     except WorkloadError as error:
-        return f"data were not written back: {error}"
-    return ""
+        return IN_FLIGHT.doubt(f"data were not written back: {error}")
+    return None
 
 
 def _own(mounted: Mounted, client: Host) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from perjoule.importing.power import Log, near
 from perjoule.importing.runs import Found, Load, labels, loads, runs, workload
 from perjoule.importing.sources import COUNTERS, Source
 from perjoule.model import Clock, HostFact, Phase, Record, Series, Spec, Trial
+from perjoule.model.doubts import TIMES, Doubt
 from perjoule.model.errors import CampaignError, WorkloadError
 from perjoule.store import Attempt, Results
 from perjoule.store.disk import spoken
@@ -136,7 +137,7 @@ def _keep(
     nodes: Mapping[str, Sequence[tuple[Source, tuple[Series, ...]]]],
     logs: Sequence[Log],
     zone_doubt: str,
-    apart: Sequence[str],
+    apart: Sequence[Doubt],
 ) -> tuple[Record, tuple[Series, ...]]:
     with results.attempt(trial) as attempt:
         with spoken(attempt.raw):
@@ -176,8 +177,8 @@ def _keep(
             doubts=(
                 *(outcome.doubts if outcome else ()),
                 *apart,
-                *((zone_doubt,) if local and zone_doubt else ()),
-                *((UNALIGNED,) if powered else ()),
+                *((TIMES.doubt(zone_doubt),) if local and zone_doubt else ()),
+                *((TIMES.doubt(UNALIGNED),) if powered else ()),
             ),
         )
         attempt.keep(record)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from perjoule.importing.runs import Load
 from perjoule.model import Json, Record
+from perjoule.model.doubts import APART, TIMES, Doubt
 from perjoule.model.units import seconds_text
 
 OWN = "each client's file has the time of its own clock; the offsets between the clocks are unknown"
@@ -42,21 +43,23 @@ def of_record(record: Record) -> Ran | None:
     return Ran(work, frozenset(r.host for r in outcome.results), outcome.began_s, outcome.ended_s)
 
 
-def doubts(load: Load, others: Sequence[Ran | None]) -> Iterator[str]:
+def doubts(load: Load, others: Sequence[Ran | None]) -> Iterator[Doubt]:
     """Return doubts about the clocks of a load's clients, given what else ran."""
     own = of_load(load)
     if own is None:
         return
     if len({one.source.path for one in load.found}) > 1:
-        yield OWN
+        yield TIMES.doubt(OWN)
     for other in others:
         if other is None or other.work != own.work or not other.clients.isdisjoint(own.clients):
             continue
         names = ", ".join(sorted(other.clients))
         gap_s = max(own.began_s - other.ended_s, other.began_s - own.ended_s)
         if gap_s < 0:
-            yield f"{names} ran the same load at the same time in another trial: import the clients of one trial together again"
+            same = f"{names} ran the same load at the same time in another trial: import the clients of one trial together again"
+            yield APART.doubt(same)
         elif gap_s < NEAR_S:
             when = "before" if other.began_s < own.began_s else "after"
             apart = seconds_text(abs(own.began_s - other.began_s))
-            yield f"{names} ran the same load {apart} {when}: if they ran at once, their clocks differ and this is one trial"
+            near = f"{names} ran the same load {apart} {when}: if they ran at once, their clocks differ and this is one trial"
+            yield APART.doubt(near)

@@ -13,6 +13,7 @@ from typing import Any
 
 from perjoule.drivers.protocols import Check
 from perjoule.model import Disk
+from perjoule.model.doubts import UNLIKE, Doubt
 from perjoule.model.units import BYTES, exact_text
 
 
@@ -48,10 +49,10 @@ def lack_of(mirror: str, *, module: bool, tool: bool) -> str:
     return "" if tool else f"{way.tool} is not installed"
 
 
-def possible(wanted: Disk, lacking: Callable[[str], str] = lacking) -> tuple[Disk, str]:
-    """Return the mirror that a host can make, by what it lacks, and a doubt ("" for none) if it is less than requested."""
+def possible(wanted: Disk, lacking: Callable[[str], str] = lacking) -> tuple[Disk, Doubt | None]:
+    """Return the mirror that a host can make, by what it lacks, and a doubt if it is less than requested."""
     if wanted.mirror == "none" or not (lack := lacking(wanted.mirror)):
-        return wanted, ""
+        return wanted, None
     made = single(wanted)
     return made, doubt(lack, stead=made.kind if made.kind != wanted.kind else "")
 
@@ -65,9 +66,10 @@ def single(wanted: Disk) -> Disk:
     return Disk(**words)
 
 
-def doubt(lack: str, *, stead: str = "") -> str:
+def doubt(lack: str, *, stead: str = "") -> Doubt:
     """Return the record's doubt that data are on a single disk; `stead` is the file system there instead of ZFS."""
-    return f"no mirror beneath: {lack}; each server holds one copy of the data{f', on {stead}' if stead else ''}"
+    on = f", on {stead}" if stead else ""
+    return UNLIKE.doubt(f"no mirror beneath: {lack}; each server holds one copy of the data{on}")
 
 
 def check(mirror: str) -> Check:

@@ -5,6 +5,7 @@ Nothing here is scaled: on an emulated testbed these are wall seconds, and only 
 """
 
 from perjoule.model.campaign import LEAST_COUNT, Campaign, Spec, StopRule, Trial, trial_text
+from perjoule.model.doubts import Doubt
 from perjoule.model.events import EventKind, Happened, Health, TrialEvent, healthy_since
 from perjoule.model.options import (
     OPTIONS,
@@ -52,6 +53,7 @@ __all__ = [
     "Clock",
     "Direction",
     "Disk",
+    "Doubt",
     "EventKind",
     "Flow",
     "Grade",

@@ -6,6 +6,7 @@ from math import isfinite
 from typing import Literal
 
 from perjoule.model.campaign import Trial
+from perjoule.model.doubts import Doubt
 from perjoule.model.events import Happened, Health
 from perjoule.model.hardware import Cluster
 from perjoule.model.options import Json
@@ -74,7 +75,7 @@ class Outcome:
 
     engine: str  # tool and version, as it says itself
     results: tuple[ClientResult, ...]
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
     series: tuple[Series, ...] = ()  # goodput per client over time; stored with the other series, not in the record
     measured: Mapping[str, float] = field(default_factory=dict[str, float])  # what else was, by names that end in a unit
     note: str = ""  # information that is not an objection: "ended by duration"
@@ -149,7 +150,7 @@ class Record:
     outcome: Outcome | None
     facts: Mapping[str, Json]  # of the deployment, as the daemons report them
     environment: Mapping[str, Json]
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
     hardware: Cluster | None = None  # the catalogue's, as it was when watts were modelled of it
     amplification: Amplification | None = None  # of the file system, derived; None where its layout is not known
     redundancy: Redundancy | None = None  # of user data; None where the layout is not known

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from math import ceil, inf, isfinite
 
 from perjoule.model.campaign import Trial
+from perjoule.model.doubts import Doubt
 from perjoule.model.records import Direction
 from perjoule.model.redundancy import Redundancy
 from perjoule.model.series import Grade
@@ -17,7 +18,7 @@ class Point:
     trial: Trial
     direction: Direction
     metrics: Mapping[str, float]  # by their keys in `model.metrics`
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
     grade: str = ""  # of its energy; "" where it has none
     # Metric -> source of error -> signed relative standard uncertainty: what all repetitions have in common, so that their
     # scatter does not show it. The same source in two cells is the same error: in a ratio only its difference counts.
@@ -65,7 +66,7 @@ class Cell:
     clients_count: int
     metrics: Mapping[str, Interval]  # the keys of Point.metrics, and "edp_ratio" (over the best of the same work)
     failed_count: int = 0
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
     omitted: tuple[str, ...] = ()  # numbers that it lacks, with the reason; they say nothing against those that it has
     servers_count: int = 0  # storage hosts; 0 where none of its trials was measured
     grade: str = ""  # of its energy, "wall+PDU" where repetitions differ; two grades are never ranked against each other

@@ -1,7 +1,7 @@
 """A bundle checked for the list: what it holds, or why the list refuses it. Everything in a bundle is untrusted."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from perjoule.analysis.plausibility import doubts
 from perjoule.exporting.bundle import differing, unpacked, unpacked_bytes
 from perjoule.exporting.crate import METADATA
 from perjoule.machine.untrusted import UNEXPECTED, json_of
-from perjoule.model import Cell, Interval, Record
+from perjoule.model import Cell, Doubt, Interval, Record
 from perjoule.model.errors import CampaignError
 from perjoule.model.metrics import BOUNDARIES, IDLE, PER_JOULE, RATES, metric_of
 from perjoule.model.units import bytes_text
@@ -181,7 +181,7 @@ def _powered(rows: Sequence[Ranked]) -> Iterator[str]:
         yield f"none of its {len(rows)} numbers can be ranked ({'; '.join(list(reasons)[:_SHOWN])})"
 
 
-def _rows(cells: Sequence[Cell], hosts: str, implausible: set[str]) -> Iterator[Ranked]:
+def _rows(cells: Sequence[Cell], hosts: str, implausible: Set[Doubt]) -> Iterator[Ranked]:
     number = 0
     for cell in cells:
         for boundary in (one for one in BOUNDARIES if one.headline):
@@ -216,7 +216,7 @@ def _hosts(records: Sequence[Record]) -> str:
     return next((kind for kind in ("simulated", "emulated") if kind in kinds), "real")
 
 
-def _objections(cell: Cell, grade: str, interval: Interval, implausible: set[str]) -> Iterator[str]:
+def _objections(cell: Cell, grade: str, interval: Interval, implausible: Set[Doubt]) -> Iterator[str]:
     if grade in REFUSED_GRADES or not grade:
         yield "its power is simulated" if grade else "the grade of its power is unknown"
     if any(metric_of(key).event for key in cell.metrics):

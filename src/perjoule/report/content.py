@@ -17,6 +17,7 @@ from perjoule.figures.overhead import Overhead
 from perjoule.figures.power import Samples
 from perjoule.figures.timeline import Timeline
 from perjoule.model import Cell, Channel, Point, Record, Replacement
+from perjoule.model.doubts import Doubt
 from perjoule.model.metrics import DEFAULT, RANKED, RATES
 from perjoule.report.metered import alignments
 from perjoule.report.muons import dimuon
@@ -49,7 +50,7 @@ class Content:
     replacements: tuple[Replacement, ...]  # of machines by themselves
     dimuon: Dimuon | None  # the spectrum of a muon analysis
     metered: tuple[Metered, ...] = ()  # what meters said of each valid trial
-    doubts: tuple[str, ...] = ()  # of the campaign as a whole
+    doubts: tuple[Doubt, ...] = ()  # of the campaign as a whole
     alignments: tuple[Found, ...] = ()  # load patterns, found in the meters
     channels: Mapping[Channel, float] = field(default_factory=dict[Channel, float])  # of power or energy: s between samples
     reproduces: str = ""  # the paper whose study it repeats

@@ -5,19 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perjoule.model import Cell
+from perjoule.model.doubts import KINDS, METERS, Doubt, Kind
 from perjoule.model.units import clients_text
 
 PLACES_COUNT = 4  # named in a line; further ones are counted
 THE_CAMPAIGN = "the campaign"
-
-
-@dataclass(frozen=True)
-class Kind:
-    """Doubts with the same consequence."""
-
-    title: str
-    cost: str  # what they can do to a number
-    words: str  # a regular expression that finds them
 
 
 @dataclass(frozen=True)
@@ -37,68 +29,21 @@ class Group:
     lines: tuple[Line, ...]
 
 
-KINDS = (  # the first one that fits, ordered by what it can cost
-    Kind(
-        "Caches and physical bounds",
-        "throughput and efficiency may be those of a cache, and too high by any factor",
-        r"cache|theoretical peak|its network can carry|caps leaked|served (the )?reads?|not read back|all clients' reads",
-    ),
-    Kind(
-        "Data still in flight",
-        "the load may have ended before the disks held the data: throughput and efficiency may be too high",
-        r"still busy|flushed|disks held|write-back|quiet|synced|fsync",
-    ),
-    Kind(
-        "The machine as the limit",
-        "the numbers may be those of the test machine: throughput may be too low",
-        r"this machine's CPUs|other programs|out of memory|swap|throttl|slowed down",
-    ),
-    Kind(
-        "One host as the limit",
-        "all hosts kept the pace of the slowest: throughput and efficiency may be too low",
-        r"slower than the other data hosts",
-    ),
-    Kind(
-        "Energy missing or uncertain",
-        "power, energy and efficiency may be wrong or missing; throughput is not affected",
-        r"samples|undersampled|frozen|counter|no meter|refused|averages over|left out|joules of|board|power is|power of|"
-        r"watts|energy|voltage|\bmeter|modelled",
-    ),
-    Kind(
-        "Clients that did not run as one",
-        "the throughput of all clients together may be too low or too high",
-        r"clients? started|apart|transferred nothing|even share|ran together|together|shortest|too short|busy for less|ranks|"
-        r"equal share|idle for",
-    ),
-    Kind(
-        "Change over the campaign",
-        "differences between rows may come from the time at which they were measured",
-        r"drifts|correlated|set aside|clock|differ in redundancy|different sources|different grades",
-    ),
-    Kind(
-        "Few or unequal repetitions",
-        "means and intervals rest on fewer values than the row says",
-        r"not every repetition|one repetition|outlier|repetitions",
-    ),
-    Kind("Other", "see each", r""),
-)
-
-
-def limitations(cells: Sequence[Cell], whole: Sequence[str], *, omitted: bool = False) -> tuple[Group, ...]:
+def limitations(cells: Sequence[Cell], whole: Sequence[Doubt], *, omitted: bool = False) -> tuple[Group, ...]:
     """Group doubts.
 
     Args:
         cells: with their doubts.
         whole: doubts of the campaign as a whole.
-        omitted: whether to group what cells omit in place of what they doubt.
+        omitted: whether to group what cells omit, which are energies, in place of what they doubt.
     """
-    about: dict[str, list[int]] = {words: [] for words in whole}  # numbers of cells
+    about: dict[Doubt, list[int]] = {words: [] for words in whole}  # numbers of cells
     for number, cell in enumerate(cells):
-        for words in cell.omitted if omitted else cell.doubts:
+        for words in map(METERS.doubt, cell.omitted) if omitted else cell.doubts:
             about.setdefault(words, []).append(number)
-    alike: dict[tuple[Kind, str], list[str]] = {}
+    alike: dict[tuple[Kind, str], list[Doubt]] = {}
     for words in about:
-        alike.setdefault((kind_of(words), _without_numbers(words)), []).append(words)
+        alike.setdefault((words.kind, _without_numbers(words)), []).append(words)
     lines: dict[Kind, list[tuple[int, Line]]] = {}
     for (kind, _), texts in alike.items():
         touched = [cells[number] for number in sorted({number for words in texts for number in about[words]})]
@@ -107,11 +52,6 @@ def limitations(cells: Sequence[Cell], whole: Sequence[str], *, omitted: bool = 
         lines.setdefault(kind, []).append((len(touched) or len(cells), Line(first, rows, tuple(others))))
     ranked = {kind: sorted(own, key=lambda pair: -pair[0]) for kind, own in lines.items()}
     return tuple(Group(kind, tuple(line for _, line in ranked[kind])) for kind in KINDS if kind in ranked)
-
-
-def kind_of(words: str) -> Kind:
-    """Return the kind of a doubt."""
-    return next(kind for kind in KINDS if re.search(kind.words, words))
 
 
 def _without_numbers(words: str) -> str:

@@ -8,6 +8,7 @@ computed again, so `summary/` can be deleted at any time. `perjoule verify` neve
 from dataclasses import dataclass
 
 from perjoule.model import Cell
+from perjoule.model.doubts import Doubt
 from perjoule.store import Results
 from perjoule.summary import _kept
 
@@ -18,7 +19,7 @@ class Summary:
 
     cells: tuple[Cell, ...]
     scales: tuple[float, ...] = ()  # of testbeds that are emulated
-    doubts: tuple[str, ...] = ()  # of the campaign as a whole
+    doubts: tuple[Doubt, ...] = ()  # of the campaign as a whole
 
 
 def summary(results: Results) -> Summary:

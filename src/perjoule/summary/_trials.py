@@ -7,6 +7,7 @@ from pathlib import Path
 from perjoule.figures.overhead import Overhead
 from perjoule.figures.timeline import Timeline
 from perjoule.model import Channel, Direction, Point, Record
+from perjoule.model.doubts import Doubt
 from perjoule.store import Results
 from perjoule.summary import _kept
 from perjoule.summary.metered import Metered
@@ -19,7 +20,7 @@ class _Numbers:
 
     direction: Direction
     metrics: Mapping[str, float]
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
     grade: str = ""
     shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
     source: str = ""

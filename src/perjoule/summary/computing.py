@@ -7,6 +7,7 @@ from perjoule.analysis.cells import cells
 from perjoule.analysis.stopping import campaign_widening
 from perjoule.analysis.trends import campaign_doubts
 from perjoule.model import Campaign, Cell, Point, Record
+from perjoule.model.doubts import CHANGE, Doubt
 from perjoule.store import Results
 from perjoule.summary import Summary, _trials
 from perjoule.summary.trial import TrialSummary, trial_summary
@@ -44,8 +45,11 @@ def cells_of(asked: Campaign | None, records: Sequence[Record], points: Sequence
     return cells(records, points, edp_weight=weight, widening=campaign_widening(asked))
 
 
-def _set_aside(results: Results) -> tuple[str, ...]:
+def _set_aside(results: Results) -> tuple[Doubt, ...]:
     """Name the attempts that were measured but are in no number here."""
     names = results.set_aside()
+    if not names:
+        return ()
     which = f"attempt {names[0]} was" if len(names) == 1 else f"{len(names)} attempts were"
-    return (f"{which} set aside because the journal does not list {'it' if len(names) == 1 else 'them'}",) if names else ()
+    what = f"{which} set aside because the journal does not list {'it' if len(names) == 1 else 'them'}"
+    return (CHANGE.doubt(what),)

@@ -10,6 +10,7 @@ from pathlib import Path
 from perjoule.drivers.protocols import Host
 from perjoule.machine.untrusted import UNEXPECTED, read_as, words
 from perjoule.model import Clock
+from perjoule.model.doubts import TIMES, Doubt
 from perjoule.model.errors import WorkloadError
 from perjoule.workloads._start import clock_offsets_s
 
@@ -47,7 +48,7 @@ class Ran:
         """The monotonic clock minus the UTC of a client's own clock."""
         return self.offset_s - next(iter(self.ahead_s.get(client, ())), 0.0)
 
-    def doubts(self, began_s: Mapping[str, float]) -> tuple[str, ...]:
+    def doubts(self, began_s: Mapping[str, float]) -> tuple[Doubt, ...]:
         """Return doubts about clocks that were set meanwhile, and late clients; `began_s` by client in the monotonic clock."""
         found = [
             f"the clock of {name} was set by {after_s - before_s:+.3g} s during the run: its times are uncertain by as much"
@@ -59,7 +60,7 @@ class Ran:
         if self.start_utc_s is not None:
             late_s = {name: began - self.start_utc_s - self.offset_s for name, began in began_s.items()}
             found += [f"{name} began {late * 1e3:.0f} ms late" for name, late in late_s.items() if late > LATE_S]
-        return tuple(found)
+        return tuple(map(TIMES.doubt, found))
 
 
 @dataclass
@@ -92,10 +93,15 @@ def _clock() -> dict[str, float]:
 class Prepared:
     """prepared.json: doubts found before the run began."""
 
-    doubts: tuple[str, ...]
+    doubts: tuple[Doubt, ...]
 
 
-def prepared_doubts(folder: Path, prefix: str = "") -> tuple[str, ...]:
+def keep_doubts(folder: Path, found: Sequence[Doubt], prefix: str = "") -> None:
+    """Keep the doubts found before a run began. Raises OSError."""
+    (folder / f"{prefix}prepared.json").write_text(json.dumps({"doubts": [one.data for one in found]}))
+
+
+def prepared_doubts(folder: Path, prefix: str = "") -> tuple[Doubt, ...]:
     """Read the doubts found before a run began. Raises OSError, ValueError."""
     return read_as(Prepared, folder / f"{prefix}prepared.json").doubts
 

@@ -9,6 +9,7 @@ from threading import Thread
 
 from perjoule.drivers.protocols import Host, Mounted, Process
 from perjoule.machine.each import each
+from perjoule.model.doubts import CACHE, Doubt
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.model.units import seconds_text
 
@@ -89,13 +90,13 @@ def last_words(text: str) -> str:
     return " | ".join(dict.fromkeys(lines[-3:])) or "no output"
 
 
-def cold(clients: Sequence[Host], mounted: Mounted) -> list[str]:
+def cold(clients: Sequence[Host], mounted: Mounted) -> list[Doubt]:
     """Drop caches, and return doubts."""
     mounted.drop_caches()
     try:
         each(clients, lambda client: client.drop_caches())
     except WorkloadError as error:
-        return [f"page caches were not dropped: {error}"]
+        return [CACHE.doubt(f"page caches were not dropped: {error}")]
     return []
 
 

@@ -22,6 +22,7 @@ from perjoule import drivers
 from perjoule.drivers.protocols import Check, Host, Mounted, Workload
 from perjoule.machine.untrusted import read_as
 from perjoule.model import OPTIONS, ClientResult, Direction, Json, Outcome, Pattern, Series, Spec, TextFile
+from perjoule.model.doubts import UNLIKE, Doubt
 from perjoule.model.units import (
     BYTES,
     MIB,
@@ -302,10 +303,11 @@ def _joined(found: Sequence[Outcome]) -> Outcome:
     return Outcome(engine, results, doubts, Series.joined(series for step in found for series in step.series))
 
 
-def _doubts(asked: float, reached: float, found: Sequence[Outcome]) -> Iterator[str]:
+def _doubts(asked: float, reached: float, found: Sequence[Outcome]) -> Iterator[Doubt]:
     if asked < 1 and abs(reached - asked) > MISSED_RATIO * asked:
-        yield f"the load was {reached:.1%} of what the file system can, in place of {asked:.1%}"
+        yield UNLIKE.doubt(f"the load was {reached:.1%} of what the file system can, in place of {asked:.1%}")
     inside_s = sum(one.ended_s - one.began_s for one in found)
     whole_s = found[-1].ended_s - found[0].began_s
     if whole_s - inside_s > BETWEEN_RATIO * whole_s:
-        yield f"{1 - inside_s / whole_s:.0%} of the window lie between the steps of the profile: lengthen hour"
+        between = f"{1 - inside_s / whole_s:.0%} of the window lie between the steps of the profile: lengthen hour"
+        yield UNLIKE.doubt(between)

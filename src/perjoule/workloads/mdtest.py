@@ -7,7 +7,6 @@ reports no latencies. Making and removing the few parent folders is not counted.
 """
 
 import csv
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
@@ -21,10 +20,11 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Check, Host, Mounted, Workload
 from perjoule.machine.untrusted import json_of, read_as, text_of
 from perjoule.model import OPTIONS, ClientResult, Clock, Outcome
+from perjoule.model.doubts import TIMES
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import Seconds
 from perjoule.workloads import _mpi as mpi
-from perjoule.workloads._raw import Ran, noted, prepared_doubts, reading
+from perjoule.workloads._raw import Ran, keep_doubts, noted, prepared_doubts, reading
 from perjoule.workloads._running import cold, require_common
 
 EXAMPLE = """
@@ -108,7 +108,7 @@ class MdTest(Workload):
             self._load(clients, mounted, folder, "layout-", "create")
         for client in clients:
             client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=self.time_limit_s)
-        (folder / "prepared.json").write_text(json.dumps({"doubts": cold(clients, mounted)}))
+        keep_doubts(folder, cold(clients, mounted))
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Load from all clients together and read the reports. Raises WorkloadError, TransientError."""
@@ -132,7 +132,9 @@ class MdTest(Workload):
             results = tuple(self._result(name, client_of, done, began_s) for name in ran.clients)
             shortest_s = min(one.ended_s - one.began_s for one in results)
             short = f"a client ran only {shortest_s * 1e3:.0f} ms, whose start is known only to a few"
-            return Outcome(engine(log), results, (*prepared, *ran.doubts({}), *([short] if shortest_s < SHORTEST_S else [])))
+            return Outcome(
+                engine(log), results, (*prepared, *ran.doubts({}), *([TIMES.doubt(short)] if shortest_s < SHORTEST_S else []))
+            )
 
     def _result(
         self, client: str, client_of: Mapping[int, str], done: Mapping[int, tuple[int, float]], began_s: float

@@ -17,6 +17,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Check, Host, Mounted, Workload
 from perjoule.machine.untrusted import read_as
 from perjoule.model import OPTIONS, Channel, ClientResult, Direction, Outcome, Pattern, Series
+from perjoule.model.doubts import WORK, Doubt
 from perjoule.model.errors import CampaignError, TransientError, WorkloadError
 from perjoule.model.units import MIB, Bytes, BytesPerSecond, Seconds
 from perjoule.workloads._raw import reading
@@ -36,7 +37,7 @@ class Kept:
     """simulated.json: the results."""
 
     results: tuple[ClientResult, ...]
-    doubts: tuple[str, ...]
+    doubts: tuple[Doubt, ...]
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -111,7 +112,7 @@ class Simulated(Workload):
         results = tuple(self._result(client.name, began_s, rate) for client, rate in zip(clients, rates, strict=True))
         ended_s = max(result.ended_s for result in results)
         time.sleep(max(0.0, ended_s - time.monotonic()))
-        doubts = ["a doubt, as configured"] if fails else []
+        doubts = [WORK.doubt("a doubt, as configured").data] if fails else []
         (folder / "simulated.json").write_text(json.dumps({"results": [asdict(r) for r in results], "doubts": doubts}))
         return self.outcome(folder)
 

@@ -19,7 +19,7 @@ from perjoule.cli.progress import Progress
 from perjoule.drivers.protocols import Hosts
 from perjoule.execution.events import Event
 from perjoule.execution.remaining import Remaining
-from perjoule.model import Cell, Channel, Interval, Trial
+from perjoule.model import Cell, Channel, Doubt, Interval, Trial
 from perjoule.model.units import MIB
 from perjoule.results.table import Table
 from places import EXAMPLES
@@ -110,7 +110,7 @@ def test_spare_columns_go_first_on_a_narrow_terminal() -> None:
 
 
 def test_notes_say_in_how_many_rows_a_doubt_is() -> None:
-    one = Cell("a", "b", "read", 1, {"mean_w": Interval(1, 1, 1, (1.0,))}, doubts=("unsteady",))
+    one = Cell("a", "b", "read", 1, {"mean_w": Interval(1, 1, 1, (1.0,))}, doubts=(Doubt("unsteady"),))
     assert notes([one, one], []) == ["doubt in all rows: unsteady"]
     assert notes([one, replace(one, doubts=())], []) == ["doubt in 1 of 2 rows: unsteady"]
 

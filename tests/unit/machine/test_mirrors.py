@@ -13,6 +13,7 @@ from perjoule.drivers.protocols import Host, Hosts
 from perjoule.filesystems import _flows, _options, simulated
 from perjoule.machine import mirrors
 from perjoule.model import Disk, Redundancy
+from perjoule.model.doubts import UNLIKE
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import _disk, local
 from perjoule.testbeds._mirror import Mirror, behind
@@ -239,7 +240,7 @@ def test_a_record_tells_each_doubt_of_its_hosts_once_and_explains_what_mirrors_w
     def explained(self: object, hosts: Hosts) -> object:
         return _flows.explained(Redundancy(2), by_client=False)
 
-    monkeypatch.setattr(Host, "doubts", property(lambda host: ("no mirror beneath",)))
+    monkeypatch.setattr(Host, "doubts", property(lambda host: (UNLIKE.doubt("no mirror beneath"),)))
     monkeypatch.setattr(Host, "copies_count", property(lambda host: 2))
     monkeypatch.setattr(simulated.Simulated, "amplification", explained)
     [record] = measured(tmp_path / "results", 'clients = 1\nrepetitions = 1\nsettle = "20 ms"', size="1 MiB").records()

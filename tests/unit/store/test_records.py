@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from perjoule.machine.untrusted import from_json
 from perjoule.model import Cell, Interval, Pattern, Traits
+from perjoule.model.doubts import CACHE
 from perjoule.store.records import record_from, record_text, to_json
 
 JSON = st.recursive(
@@ -49,7 +50,15 @@ def test_the_text_is_json_that_every_reader_takes(made):
 
 
 def test_cells_come_back_with_infinite_intervals():
-    cell = Cell("moosefs", "write", "write", 2, {"energy_j": Interval(1.0, float("-inf"), float("inf"), (1.0,))}, 1, ("doubt",))
+    cell = Cell(
+        "moosefs",
+        "write",
+        "write",
+        2,
+        {"energy_j": Interval(1.0, float("-inf"), float("inf"), (1.0,))},
+        1,
+        (CACHE.doubt("doubt"),),
+    )
     assert from_json(Cell, json.loads(json.dumps(to_json(cell), allow_nan=False))) == cell
 
 

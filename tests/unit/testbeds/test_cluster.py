@@ -130,7 +130,7 @@ def test_a_keepers_answer_holds_all_counters_and_its_clock() -> None:
 
 
 def test_a_clock_is_doubted_where_it_is_known_badly_and_not_where_it_is_only_ahead() -> None:
-    assert clock_doubt("h", ClockOffset(-40.0, 0.0099)) == ""
+    assert clock_doubt("h", ClockOffset(-40.0, 0.0099)) is None
     assert clock_doubt("h", ClockOffset(0.0, 0.025)) == "the clock of h is known to ± 25 ms only: its loads are timed by it"
 
 
@@ -200,7 +200,7 @@ def test_a_program_that_takes_too_long_is_ended_with_its_children(kept: Keeper) 
 
 
 def test_a_killed_program_ends_on_its_host_with_all_that_it_started_or_that_is_not_known(kept: Keeper, tmp_path: Path) -> None:
-    host = SshHost("h1", "client", "here", None, tmp_path / "work/cluster/00000001-h1", kept, "")
+    host = SshHost("h1", "client", "here", None, tmp_path / "work/cluster/00000001-h1", kept, None)
     nap = f"sleep {3 * 10**6 + os.getpid()}"  # of no other process on this machine
     naps = ["pgrep", "-xf", nap]
     program = host.spawn(["sh", "-c", f"trap '' TERM; setsid {nap} & {nap}"], log=tmp_path / "log")
@@ -386,7 +386,7 @@ def test_a_room_gets_the_files_it_asks_for_and_no_others(kept: Keeper, tmp_path:
     here.mkdir()
     for name in ("job.fio", "other-host.json"):
         (here / name).write_text(name)
-    host = SshHost("h1", "client", "here", None, tmp_path / "work/cluster/00000001-h1", kept, "")
+    host = SshHost("h1", "client", "here", None, tmp_path / "work/cluster/00000001-h1", kept, None)
     with rooms([host], here, "job.fio") as there:
         assert host.run(["ls", there["h1"]], timeout_s=9).stdout == "job.fio\n"
         host.run(["cp", there["h1"] / "job.fio", there["h1"] / "out.json"], timeout_s=9)
@@ -398,7 +398,7 @@ def test_a_room_gets_the_files_it_asks_for_and_no_others(kept: Keeper, tmp_path:
 
 
 def test_counters_of_a_lost_host_are_a_gap(kept: Keeper, tmp_path: Path) -> None:
-    host = SshHost("h1", "client", "here", None, tmp_path / "work/cluster/00000001-h1", kept, "")
+    host = SshHost("h1", "client", "here", None, tmp_path / "work/cluster/00000001-h1", kept, None)
     assert host.counters().cpu_s is not None
     kept._child.kill()
     assert host.counters().cpu_s is None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perjoule.model import Disk, Json, Permit
+from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError, WorkloadError
 from perjoule.model.hardware import Node
 
@@ -225,7 +226,7 @@ class Host(ABC):
         return 1
 
     @property
-    def doubts(self) -> tuple[str, ...]:
+    def doubts(self) -> tuple[Doubt, ...]:
         """What could not be made on it as requested, for the records of all trials."""
         return ()
 

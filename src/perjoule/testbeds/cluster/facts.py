@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from perjoule.drivers.protocols import ClockOffset, Counters
 from perjoule.machine.disks import reserve_bytes
+from perjoule.model.doubts import TIMES, Doubt
 from perjoule.model.errors import MachineError
 from perjoule.model.units import seconds_text
 from perjoule.testbeds._kernel import cpu_ticks, disk_busy_s, disk_bytes, network_bytes, switches_count
@@ -32,11 +33,11 @@ class Probe:
         return self.free_bytes >= needed_bytes + reserve_bytes(self.total_bytes)
 
 
-def clock_doubt(name: str, clock: ClockOffset) -> str:
-    """Return the doubt about a host's clock; "" for none."""
+def clock_doubt(name: str, clock: ClockOffset) -> Doubt | None:
+    """Return the doubt about a host's clock."""
     if clock.uncertainty_s <= MOST_UNSURE_S:
-        return ""
-    return f"the clock of {name} is known to ± {seconds_text(clock.uncertainty_s)} only: its loads are timed by it"
+        return None
+    return TIMES.doubt(f"the clock of {name} is known to ± {seconds_text(clock.uncertainty_s)} only: its loads are timed by it")
 
 
 def probe(said: str, where: str) -> Probe:

@@ -10,6 +10,7 @@ from perjoule.catalogue import Node
 from perjoule.drivers.protocols import ClockOffset, Completed, Counters, Host, PlannedHost, Process
 from perjoule.machine import mirrors
 from perjoule.model import Disk
+from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
 from perjoule.testbeds import _format, _mirror, _process
 from perjoule.testbeds._device import Claim
@@ -36,7 +37,7 @@ class SshHost(Host):
     """A real host, over SSH."""
 
     def __init__(
-        self, name: str, role: str, address: str, node: Node | None, directory: Path, keeper: Keeper, doubt: str
+        self, name: str, role: str, address: str, node: Node | None, directory: Path, keeper: Keeper, doubt: Doubt | None
     ) -> None:
         self.name, self.role, self.address, self.node, self.directory = name, role, address, node, directory
         self.cpu_capacity_cores = float(keeper.probe.cores_count)
@@ -127,7 +128,7 @@ class SshHost(Host):
         return read
 
     @property
-    def doubts(self) -> tuple[str, ...]:
+    def doubts(self) -> tuple[Doubt, ...]:
         """Doubts about its clock, by which workloads report their start, and about mirrors that it can't make."""
         return tuple(filter(None, self._doubts.values()))
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from perjoule.machine import kept
 from perjoule.machine.untrusted import UNEXPECTED, json_of
+from perjoule.model.doubts import MACHINE, Doubt
 from perjoule.model.errors import MachineError
 from perjoule.testbeds._machine import working_s
 
@@ -55,11 +56,11 @@ def cache_file() -> Path:
 
 @dataclass(frozen=True)
 class Rating:
-    """7-zip MIPS per second of CPU time, how they were found, and a doubt ("" for none) if others used the CPUs meanwhile."""
+    """7-zip MIPS per second of CPU time, how they were found, and a doubt if others used the CPUs meanwhile."""
 
     mips: float
     source: str
-    doubt: str = ""
+    doubt: Doubt | None = None
 
 
 def mips_per_core() -> Rating:
@@ -85,7 +86,7 @@ def mips_per_core() -> Rating:
     if busy_ratio > BUSY_RATIO:
         others = f"other programs took {busy_ratio:.0%} of the CPUs"
         doubt = f"this machine's CPU was rated while {others}: caps and modelled watts may be wrong; repeat on a quiet machine"
-        return Rating(found, key, doubt)
+        return Rating(found, key, MACHINE.doubt(doubt))
     _remember({**remembered, key: found})
     return Rating(found, key)
 

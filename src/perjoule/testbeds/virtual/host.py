@@ -9,6 +9,7 @@ from pathlib import Path
 from perjoule.drivers.protocols import Completed, Counters, Host, Process
 from perjoule.machine import mirrors, removal
 from perjoule.model import Disk
+from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import bytes_text
 from perjoule.testbeds import _disk, _process
@@ -37,7 +38,7 @@ class VirtualHost(Host):
         self._disks: dict[str, tuple[_disk.Loop, ...]] = {"": (disk,)} if disk else {}
         self._stats: dict[_disk.Loop, Kept] = {}
         self._switches = Switches(lambda: groups.pids_of(place.name))
-        self._doubts: dict[str, str] = {}
+        self._doubts: dict[str, Doubt | None] = {}
         self._disk_scale: float | None = None  # caps are the catalogue's bandwidth times this
         self._enter = (*joining(groups, self.name), "nsenter", "-t", str(pid), "-n", "-m", "-u", "-i", "-p", "--")
         self._programs: list[_process.Program] = []
@@ -159,13 +160,13 @@ class VirtualHost(Host):
         return max(map(len, self._disks.values()), default=1)
 
     @property
-    def doubts(self) -> tuple[str, ...]:
+    def doubts(self) -> tuple[Doubt, ...]:
         """Doubts about mirrors that are impossible here, and those that `doubt` recorded."""
         return tuple(filter(None, self._doubts.values()))
 
-    def doubt(self, about: str, text: str) -> None:
-        """Add a doubt to every record; "" withdraws it."""
-        self._doubts[about] = text
+    def doubt(self, about: str, found: Doubt | None) -> None:
+        """Add a doubt to every record; None withdraws it."""
+        self._doubts[about] = found
 
     def cap_disks(self, scale: float) -> str:
         """Cap each of its disks, now and in future, to the sum of its node's in the catalogue times `scale`; return how."""

@@ -5,7 +5,6 @@ the closing fsync. Reads find a file that an earlier trial or `prepare` wrote, a
 it is steady, and only the steady rounds count.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,9 +15,10 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Host, Mounted
 from perjoule.machine.each import each
 from perjoule.model import OPTIONS, ClientResult, Outcome
+from perjoule.model.doubts import WORK
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB, bytes_text, seconds_text
-from perjoule.workloads._raw import noted, reading
+from perjoule.workloads._raw import keep_doubts, noted, reading
 from perjoule.workloads._running import cold, remove_old
 from perjoule.workloads.fio import report, server
 from perjoule.workloads.fio.job_report import results as job_results
@@ -136,7 +136,7 @@ class Fio(FioOptions):
         ended_by = {name: self._ended_by(name, results, size_bytes) for name, results in moved.items()}
         doubts, notes = list(whole.doubts), [report.ended_by_text(ended_by)] if self.duration_s else []
         if self._reads_back and not found.has_read_back:
-            doubts.append("the written data were not read back")
+            doubts.append(WORK.doubt("the written data were not read back"))
         elif self._reads_back:
             doubts += found.read_back(size_bytes)
             notes.append(f"read back and verified ({self.verify}) after the measured window")
@@ -171,7 +171,7 @@ class Fio(FioOptions):
     def _cool(self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str = "") -> None:
         """Write back and drop all caches, and record the doubts."""
         each(clients, lambda one: one.run(["sync", "-f", mounted.directories[one.name]], timeout_s=self.time_limit_s))
-        (folder / f"{prefix}prepared.json").write_text(json.dumps({"doubts": cold(clients, mounted)}))
+        keep_doubts(folder, cold(clients, mounted), prefix)
 
     def _load(
         self,

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from perjoule.model import ClientResult
+from perjoule.model.doubts import TIMES, WORK, Doubt
 from perjoule.workloads.fio import report
 
 Job = Mapping[str, Any]
@@ -64,11 +65,12 @@ def _merged(parts: Sequence[ClientResult], user: str) -> ClientResult:
     )
 
 
-def doubts(host: str, jobs: Sequence[Job], found: Sequence[ClientResult]) -> tuple[str, ...]:
+def doubts(host: str, jobs: Sequence[Job], found: Sequence[ClientResult]) -> tuple[Doubt, ...]:
     """Return doubts about a report: errors that its job file ignores, and a window too short for computed starts."""
     errors_count = sum(job.get("total_err", 0) for job in jobs)
-    told = [f"{host}: fio continued after {errors_count} errors"] if errors_count else []
+    told = [WORK.doubt(f"{host}: fio continued after {errors_count} errors")] if errors_count else []
     window_s = max(one.ended_s for one in found) - min(one.began_s for one in found)
     if window_s * SHORT_RATIO < UNSURE_S:
-        told.append(f"starts of a job file's jobs are computed, to about {UNSURE_S:g} s, and they ran {window_s:.2g} s")
+        computed = f"starts of a job file's jobs are computed, to about {UNSURE_S:g} s, and they ran {window_s:.2g} s"
+        told.append(TIMES.doubt(computed))
     return tuple(told)

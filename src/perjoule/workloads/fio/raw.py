@@ -8,6 +8,7 @@ from pathlib import Path
 from perjoule.drivers.protocols import require_time
 from perjoule.machine.untrusted import read_as, text_of
 from perjoule.model import ClientResult, Outcome, Series
+from perjoule.model.doubts import WORK, Doubt
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import bytes_text
 from perjoule.workloads._raw import Ran, prepared_doubts
@@ -56,10 +57,11 @@ class Raw:
 
     def _goodput(
         self, logs: Mapping[str, Sequence[str]], moved: Mapping[str, Sequence[ClientResult]]
-    ) -> tuple[tuple[Series, ...], tuple[str, ...]]:
+    ) -> tuple[tuple[Series, ...], tuple[Doubt, ...]]:
         """Each client's goodput over time, and whose logs contradict what it moved."""
         found = {name: report.goodput(own, moved[name], self.ran.offset_of_s(name)) for name, own in logs.items() if own}
-        doubts = (f"{name}: fio's bandwidth log contradicts the bytes moved" for name, series in found.items() if series is None)
+        unlike = [name for name, series in found.items() if series is None]
+        doubts = (WORK.doubt(f"{name}: fio's bandwidth log contradicts the bytes moved") for name in unlike)
         return tuple(series for series in found.values() if series is not None), tuple(doubts)
 
     def steady(self, most_count: int) -> Outcome:
@@ -100,7 +102,7 @@ class Raw:
         """Return whether reading back has begun."""
         return (self.folder / f"{BACK}prepared.json").exists()
 
-    def read_back(self, size_bytes: int) -> tuple[str, ...]:
+    def read_back(self, size_bytes: int) -> tuple[Doubt, ...]:
         """Check that everything was read back, which fio compared, and return doubts. Raises WorkloadError."""
         for name in self.names:
             back_bytes: int = report.job(self.report(name, BACK), BACK + name)["read"]["io_bytes"]

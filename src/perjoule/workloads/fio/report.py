@@ -6,6 +6,7 @@ from typing import Any, Literal, NoReturn, cast
 
 from perjoule.machine.untrusted import check_size, json_at
 from perjoule.model import Channel, ClientResult, Series
+from perjoule.model.doubts import TIMES, Doubt
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.model.series import Floats
 from perjoule.workloads._running import last_words
@@ -200,10 +201,11 @@ def _lines(log: str, began_s: float, ended_s: float, offset_s: float) -> list[tu
     return lines
 
 
-def doubts(moved: Sequence[ClientResult]) -> tuple[str, ...]:
+def doubts(moved: Sequence[ClientResult]) -> tuple[Doubt, ...]:
     """Return a doubt about a window too short to time."""
     shortest_s = min(one.ended_s - one.began_s for one in moved)
-    return (f"a client ran only {shortest_s * 1e3:.0f} ms, which fio measures to 1 ms",) if shortest_s < SHORTEST_S else ()
+    short = f"a client ran only {shortest_s * 1e3:.0f} ms, which fio measures to 1 ms"
+    return (TIMES.doubt(short),) if shortest_s < SHORTEST_S else ()
 
 
 def ended_by_text(ended_by: Mapping[str, str]) -> str:

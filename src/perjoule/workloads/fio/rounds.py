@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from perjoule.model import ClientResult
+from perjoule.model.doubts import UNLIKE, Doubt
 from perjoule.model.units import bytes_text, seconds_text
 from perjoule.workloads.fio import report
 from perjoule.workloads.fio.steady import EXCURSION_RATIO, RANGE_RATIO, ROUNDS_COUNT, first_steady, spread
@@ -24,17 +25,17 @@ class Rounds:
         count = min(len(jobs) for jobs in self.jobs.values()) - 1
         return [sum(_rate_bytes_per_s(jobs[n], jobs[n + 1]) for jobs in self.jobs.values()) for n in range(count)]
 
-    def window(self, most_count: int) -> tuple[int, str]:
-        """The number of the window's first round, and its doubts: the first steady ones, else the last."""
+    def window(self, most_count: int) -> tuple[int, Doubt | None]:
+        """The number of the window's first round, and its doubt: the first steady ones, else the last."""
         rates = self.rates_bytes_per_s[:most_count]
         start = first_steady(rates)
         if start is not None:
-            return start, ""
+            return start, None
         start = len(rates) - ROUNDS_COUNT
         if start < 0:
             raise ValueError(f"fio ended after {len(rates)} rounds, but {ROUNDS_COUNT} are needed")
         range_ratio, excursion_ratio = spread(rates[start:])
-        return start, (
+        return start, UNLIKE.doubt(
             f"not steady after {len(rates)} rounds: range {range_ratio:.0%} of the mean (limit {RANGE_RATIO:.0%}), "
             f"slope {excursion_ratio:.0%} (limit {EXCURSION_RATIO:.0%})"
         )

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perjoule.drivers.protocols import Host, Process
+from perjoule.model.doubts import APART, Doubt
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.workloads._running import codes, last_words, stop
 from perjoule.workloads.fio import report
@@ -118,7 +119,7 @@ def _words(text: str) -> str:
     return last_words("\n".join([line for line in lines if "err" in line] or lines))
 
 
-def doubts(began_s: Sequence[float]) -> tuple[str, ...]:
+def doubts(began_s: Sequence[float]) -> tuple[Doubt, ...]:
     """Doubt that the clients started together, because nothing in fio ensures it."""
     apart_s = max(began_s) - min(began_s)
-    return (f"fio's servers started {apart_s * 1e3:.0f} ms apart",) if apart_s > APART_S else ()
+    return (APART.doubt(f"fio's servers started {apart_s * 1e3:.0f} ms apart"),) if apart_s > APART_S else ()

@@ -21,6 +21,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Check, Host, Mounted, Process, Workload
 from perjoule.machine.untrusted import json_of
 from perjoule.model import OPTIONS, Direction, Json, Outcome
+from perjoule.model.doubts import UNLIKE
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB, Bytes, Seconds
 from perjoule.workloads._muons.data import EVENT_BYTES, file_name
@@ -120,11 +121,11 @@ class Hep(Workload):
         first.run(["sync", "-f", place], timeout_s=self.time_limit_s)
         holders = {file: mounted.locate(place / file) for file in files}
         bare = sorted({host.name for host in clients if host.role == "storage"}.difference(*holders.values()))
-        doubts = [f"no file of the data set lies on {', '.join(bare)}"] if bare else []
+        doubts = [UNLIKE.doubt(f"no file of the data set lies on {', '.join(bare)}")] if bare else []
         doubts += cold(clients, mounted)
         if (tasks_count := self.files_count * self.tasks_per_file) < len(workers):
-            doubts.append(f"{tasks_count} tasks for {len(workers)} workers: raise files or tasks_per_file")
-        prepared = {"doubts": doubts, "holders": holders, "tasks_per_file": self.tasks_per_file}
+            doubts.append(UNLIKE.doubt(f"{tasks_count} tasks for {len(workers)} workers: raise files or tasks_per_file"))
+        prepared = {"doubts": [one.data for one in doubts], "holders": holders, "tasks_per_file": self.tasks_per_file}
         (folder / "prepared.json").write_text(json.dumps(prepared))
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from perjoule.machine.untrusted import from_json, json_from, json_of, read_as, text_of
 from perjoule.model import Channel, ClientResult, Json, Outcome, Series
+from perjoule.model.doubts import TIMES, UNLIKE, WORK, Doubt
 from perjoule.workloads._muons import fit as fits
 from perjoule.workloads._raw import Ran
 
@@ -59,13 +60,14 @@ def outcome(folder: Path) -> Outcome:
     measured, doubts = physics(spectrum(folder))
     if local.get("locality_ratio", 0.0) > PLACED_RATIO and local.get("network_locality_ratio", 1.0) < 1 - REMOTE_RATIO:
         read, placed = (f"{local[name]:.0%}" for name in ("network_locality_ratio", "locality_ratio"))
-        doubts += (f"{placed} of the bytes were read on hosts that hold their files, but only {read} not over the network",)
+        remote = f"{placed} of the bytes were read on hosts that hold their files, but only {read} not over the network"
+        doubts += (UNLIKE.doubt(remote),)
     if any(one.ended_s - one.began_s < SHORTEST_S for one in results):
-        doubts += (f"a worker was busy for less than {SHORTEST_S:g} s",)
+        doubts += (TIMES.doubt(f"a worker was busy for less than {SHORTEST_S:g} s"),)
     return Outcome(
         engine=str(json_of(folder / "histogram.json")["engine"]),
         results=results,
-        doubts=(*prepared["doubts"], *ran.doubts({}), *doubts),
+        doubts=(*map(Doubt.read, prepared["doubts"]), *ran.doubts({}), *doubts),
         series=tuple(goodput(name, done, own_s[name]) for name, done in own.items()),
         measured={
             "tasks_count": len(tasks),
@@ -118,15 +120,15 @@ def localities(
     return found
 
 
-def physics(seen: Spectrum) -> tuple[dict[str, float], tuple[str, ...]]:
+def physics(seen: Spectrum) -> tuple[dict[str, float], tuple[Doubt, ...]]:
     """Fit the peaks: masses and widths with their standard errors in eV, in whole keV; and their doubts."""
     measured: dict[str, float] = {}
-    doubts: list[str] = []
+    doubts: list[Doubt] = []
     for name, peak in fits.PEAKS.items():
         try:
             found = fits.fit(name, seen.edges_gev, seen.counts)
         except ValueError as error:
-            doubts.append(f"the peak {name} can't be fitted: {error}")
+            doubts.append(WORK.doubt(f"the peak {name} can't be fitted: {error}"))
             continue
         values = {
             f"{name}_mass_ev": found.mass_gev,
@@ -137,5 +139,5 @@ def physics(seen: Spectrum) -> tuple[dict[str, float], tuple[str, ...]]:
         measured |= {key: round(value * EV, -3) for key, value in values.items()}  # another numpy gives other last digits
         pull = (found.mass_gev - peak.mass_gev) / found.mass_error_gev
         if abs(pull) > MOST_PULL:
-            doubts.append(f"the peak {name} lies {pull:+.1f} standard errors from its true mass")
+            doubts.append(WORK.doubt(f"the peak {name} lies {pull:+.1f} standard errors from its true mass"))
     return measured, tuple(doubts)

@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from perjoule.model import ClientResult, Outcome
+from perjoule.model.doubts import TIMES, WORK, Doubt
 from perjoule.workloads import fio
 from perjoule.workloads.imported.run import Run, Told
 
@@ -37,7 +38,7 @@ def runs(text: str, told: Told) -> tuple[Run, ...]:
     jobs = fio.jobs(text)
     exact = "timestamp_ms" in whole
     ended_s = whole["timestamp_ms"] / 1e3 if exact else float(whole["timestamp"])
-    doubts = () if exact else ("fio reported its end to 1 s: when it ran is uncertain by as much",)
+    doubts = () if exact else (TIMES.doubt("fio reported its end to 1 s: when it ran is uncertain by as much"),)
     hosts = list(dict.fromkeys(str(job.get("hostname", "")) for job in jobs))
     names = dict(zip(hosts, told.hosts("", len(hosts)) if told.clients or hosts == [""] else hosts, strict=True))
     laid: list[_Job] = []
@@ -45,7 +46,8 @@ def runs(text: str, told: Told) -> tuple[Run, ...]:
         own = [job for job in jobs if str(job.get("hostname", "")) == host]
         laid += _laid(names[host], own, whole.get("global options", {}), ended_s)
     if len({_group(job) for job in jobs}) > 1 and not all(job.get("job_start") for job in jobs):
-        doubts += ("groups of fio's jobs are taken to have run one after the other: their starts are computed back from the end",)
+        laid_out = "groups of fio's jobs are taken to have run one after the other: their starts are computed back from the end"
+        doubts += (TIMES.doubt(laid_out),)
     return tuple(_run(str(whole["fio version"]), batch, doubts) for batch in _batches(laid))
 
 
@@ -79,14 +81,14 @@ def _batches(jobs: Sequence[_Job]) -> Iterator[Sequence[_Job]]:
         yield batch
 
 
-def _run(version: str, jobs: Sequence[_Job], doubts: tuple[str, ...]) -> Run:
+def _run(version: str, jobs: Sequence[_Job], doubts: tuple[Doubt, ...]) -> Run:
     operations = list(dict.fromkeys(job.operation for job in jobs))
     size = "+".join(dict.fromkeys(job.options.get("bs", "4k") for job in jobs))
     transfer = re.fullmatch(r"(\d+)([kmgt]?)(?:i?b)?", size.lower())
     folder = next((job.options[key] for key in ("directory", "filename") for job in jobs if job.options.get(key)), "")
     failed = next((int(job.found["error"]) for job in jobs if job.found["error"]), 0)
     results: tuple[ClientResult, ...] = ()
-    against: list[str] = []
+    against: list[Doubt] = []
     for host in dict.fromkeys(job.host for job in jobs):
         own = [job for job in jobs if job.host == host]
         began_s, took_s = min(job.began_s for job in own), max(job.took_s for job in own)
@@ -96,7 +98,8 @@ def _run(version: str, jobs: Sequence[_Job], doubts: tuple[str, ...]) -> Run:
         results += moved
         if moved:
             errors_count = sum(job.found.get("total_err", 0) for job in own)
-            against += [f"{host}: fio continued after {errors_count} errors"] if errors_count and not failed else []
+            if errors_count and not failed:
+                against.append(WORK.doubt(f"{host}: fio continued after {errors_count} errors"))
     outcome = None
     if results and not failed:
         outcome = Outcome(version, results, tuple(dict.fromkeys((*doubts, *against, *fio.doubts(results)))))

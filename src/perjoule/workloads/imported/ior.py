@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from perjoule.machine.untrusted import json_from
 from perjoule.model import Outcome
+from perjoule.model.doubts import DERIVED, TIMES, Doubt
 from perjoule.model.units import MIB
 from perjoule.workloads import ior
 from perjoule.workloads.imported.run import Run, Told, moment_s
@@ -54,17 +55,19 @@ def _test(version: str, test: dict[str, Any], text: str, stated: list[int], told
         at_s += took_s
         results = ior.results(windows, operation, moved_bytes, int(asked["transferSize"]))
         if nodes_count > 1:
-            doubts += ("IOR reports the sum of all nodes: each node is assigned an equal share",)
-        against = (STARTS, *doubts, *ior.doubts(text, results, equal=True))
+            doubts += (DERIVED.doubt("IOR reports the sum of all nodes: each node is assigned an equal share"),)
+        against = (TIMES.doubt(STARTS), *doubts, *ior.doubts(text, results, equal=True))
         yield Run(*work, Outcome(version, results, against))
 
 
-def _moved(rate_mib_per_s: float, took_s: float, known: tuple[int, ...]) -> tuple[int, tuple[str, ...]]:
+def _moved(rate_mib_per_s: float, took_s: float, known: tuple[int, ...]) -> tuple[int, tuple[Doubt, ...]]:
     """Return the bytes of an operation: of the known candidates, the one on which rate and time agree."""
     for count in known:
         if abs(count / (rate_mib_per_s * MIB) - took_s) <= ROUNDED_S + 1e-3 * took_s:
             return count, ()
-    return round(rate_mib_per_s * MIB * took_s), ("IOR does not report the amount moved: it is rate times time, to 0.1 ms",)
+    return round(rate_mib_per_s * MIB * took_s), (
+        DERIVED.doubt("IOR does not report the amount moved: it is rate times time, to 0.1 ms"),
+    )
 
 
 def _details(asked: dict[str, Any], how: dict[str, Any]) -> Iterator[str]:

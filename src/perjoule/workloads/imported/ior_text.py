@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from perjoule.model import Outcome
+from perjoule.model.doubts import DERIVED, TIMES
 from perjoule.model.units import MIB
 from perjoule.workloads import ior
 from perjoule.workloads.imported.run import Run, Told, moment_s
@@ -69,16 +70,16 @@ def _placed(
             yield Run(*work, None, "IOR moved nothing in it, or it was too short for IOR to time")
             continue
         asked_bytes = tasks_count * int(of["segcnt"]) * int(of["blksiz"])
-        doubts = [STARTS]
+        doubts = [TIMES.doubt(STARTS)]
         moved_bytes = next((n for n in (*stated, asked_bytes) if _fits(n, rate, took_s)), None)
         if moved_bytes is None:
             moved_bytes = round(rate * MIB * took_s)
-            doubts.append("IOR does not report the amount moved: it is rate times time, to 10 ms")
+            doubts.append(DERIVED.doubt("IOR does not report the amount moved: it is rate times time, to 10 ms"))
         took_s = moved_bytes / (rate * MIB)
         results = ior.results(dict.fromkeys(hosts, (at_s, at_s + took_s)), operation, moved_bytes, transfer_bytes)
         at_s += took_s
         if len(hosts) > 1:
-            doubts.append("IOR reports the sum of all nodes: each node is assigned an equal share")
+            doubts.append(DERIVED.doubt("IOR reports the sum of all nodes: each node is assigned an equal share"))
         yield Run(*work, Outcome(version, results, (*doubts, *ior.doubts(text, results, equal=True))))
 
 

@@ -9,6 +9,7 @@ from math import inf, isnan
 from typing import Literal
 
 from perjoule.model import ClientResult, Outcome
+from perjoule.model.doubts import DERIVED, REPETITIONS, TIMES, Doubt
 from perjoule.workloads.imported.run import Run, Told, moment_s
 
 DATE = "%m/%d/%Y %H:%M:%S"
@@ -49,9 +50,9 @@ def results(
     )
 
 
-def brief(took_s: float) -> tuple[str, ...]:
+def brief(took_s: float) -> tuple[Doubt, ...]:
     """Doubt a window that is too short."""
-    return (f"it ran only {took_s * 1e3:.3g} ms",) if took_s < SHORTEST_S else ()
+    return (TIMES.doubt(f"it ran only {took_s * 1e3:.3g} ms"),) if took_s < SHORTEST_S else ()
 
 
 def _mdtest(text: str, told: Told) -> Iterator[Run]:
@@ -63,7 +64,8 @@ def _mdtest(text: str, told: Told) -> Iterator[Run]:
     wall = _WALL.search(text)
     items_count = int(wall[1]) * tasks_count if wall else int(count[1])
     path = _PATH.search(text)
-    shares = ("mdtest reports the sum of all nodes: each node is assigned an equal share",) if nodes_count > 1 else ()
+    equal = DERIVED.doubt("mdtest reports the sum of all nodes: each node is assigned an equal share")
+    shares = (equal,) if nodes_count > 1 else ()
     rates = text[table.start() :].partition("SUMMARY time")[0]
     if not _COLUMNS.search(rates):
         raise ValueError("mdtest's table does not have the columns Operation, Max, Min, Mean, Std Dev")
@@ -83,17 +85,18 @@ def _mdtest(text: str, told: Told) -> Iterator[Run]:
             took_s = 0.0 if isnan(took_s) else took_s  # of a mean over what took no time
             moved = results(hosts, direction(operation), at_s, took_s, count)
             at_s += took_s
-            against = (STARTS, *shares, *doubts, *brief(took_s))
+            against = (TIMES.doubt(STARTS), *shares, *doubts, *brief(took_s))
             details = (*((f"{tasks_count} ranks",) if tasks_count > 1 else ()), f"{count} items")
             yield Run(operation, details, None, path[1] if path else "", Outcome(version, moved, against))
 
 
-def _iterations(count: int, most: float, least: float, mean: float) -> tuple[tuple[float, ...], tuple[str, ...]]:
+def _iterations(count: int, most: float, least: float, mean: float) -> tuple[tuple[float, ...], tuple[Doubt, ...]]:
     """Return the rate of each iteration, as far as highest, lowest and mean determine it: of up to three they determine all."""
     if count == 1:
         return (mean,), ()
+    order = DERIVED.doubt("mdtest does not report which of its iterations was first")
     if count == 2:
-        return (most, least), ("mdtest does not report which of its iterations was first",)
+        return (most, least), (order,)
     if count == 3 and least > 0:
-        return (most, least, 3 * mean - most - least), ("mdtest does not report which of its iterations was first",)
-    return (mean,), (f"mdtest reports {count} iterations by their mean rate: they count as one repetition",)
+        return (most, least, 3 * mean - most - least), (order,)
+    return (mean,), (REPETITIONS.doubt(f"mdtest reports {count} iterations by their mean rate: they count as one repetition"),)

@@ -4,6 +4,7 @@ It reports no time at all: the file's modification time is taken as the end of t
 """
 
 from perjoule.model import Outcome
+from perjoule.model.doubts import TIMES
 from perjoule.model.units import seconds_text
 from perjoule.workloads import rados
 from perjoule.workloads.imported.run import Run, Told
@@ -21,8 +22,8 @@ def runs(text: str, told: Told) -> tuple[Run, ...]:
     named = str(found.get("object_prefix", "")).removeprefix("benchmark_data_").rpartition("_")[0]
     (host,) = told.hosts(named)
     result = rados.result(host, operation, text, told.ended_s - took_s)
-    short = (f"it ran only {seconds_text(took_s)}",) if took_s < SHORTEST_S else ()
+    short = (TIMES.doubt(f"it ran only {seconds_text(took_s)}"),) if took_s < SHORTEST_S else ()
     in_flight = (f"{found['concurrent_ios']} in flight",) if "concurrent_ios" in found else ()
     size_bytes = int(found.get("write_size") or found["read_size"])
-    outcome = Outcome("rados bench", (result,), (MOMENT, *short), (rados.goodput(result, text),) if took_s else ())
+    outcome = Outcome("rados bench", (result,), (TIMES.doubt(MOMENT), *short), (rados.goodput(result, text),) if took_s else ())
     return (Run(operation, in_flight, size_bytes, "", outcome),)

@@ -5,7 +5,6 @@ when it had closed it, so a client's window runs from its first rank's open to i
 no latencies.
 """
 
-import json
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ from perjoule.model import OPTIONS, Direction, Outcome, Pattern
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.model.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads import _mpi as mpi
-from perjoule.workloads._raw import Ran, noted, prepared_doubts, reading
+from perjoule.workloads._raw import Ran, keep_doubts, noted, prepared_doubts, reading
 from perjoule.workloads._running import cold, remove_old, require_common
 from perjoule.workloads.ior import report
 from perjoule.workloads.ior.report import doubts, results
@@ -156,7 +155,7 @@ class Ior(Workload):
                 self._load(clients, mounted, folder, "layout-", ["-w", "-e", *self._pattern(), "-o", self._file()])
         for client in clients:
             client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=self.time_limit_s)
-        (folder / "prepared.json").write_text(json.dumps({"doubts": cold(clients, mounted)}))
+        keep_doubts(folder, cold(clients, mounted))
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Load from all clients together and read the reports.

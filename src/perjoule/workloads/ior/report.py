@@ -7,6 +7,7 @@ from typing import Literal
 
 from perjoule.machine.untrusted import json_from
 from perjoule.model import ClientResult
+from perjoule.model.doubts import DERIVED, TIMES, WORK, Doubt
 from perjoule.model.units import MIB
 
 SHORTEST_S = 0.1
@@ -101,12 +102,13 @@ def results(
     )
 
 
-def doubts(log: str, found: tuple[ClientResult, ...], *, equal: bool) -> tuple[str, ...]:
+def doubts(log: str, found: tuple[ClientResult, ...], *, equal: bool) -> tuple[Doubt, ...]:
     """Return doubts from IOR's own data; `equal` is whether all ranks moved the same."""
-    told = [f"IOR warned: {words}" for words in _WARNING.findall(log) if not words.startswith(_EXPECTED)]
+    told = [WORK.doubt(f"IOR warned: {words}") for words in _WARNING.findall(log) if not words.startswith(_EXPECTED)]
     shortest_s = min(one.ended_s - one.began_s for one in found)
     if shortest_s < SHORTEST_S:
-        told.append(f"a client ran only {shortest_s * 1e3:.0f} ms")
+        told.append(TIMES.doubt(f"a client ran only {shortest_s * 1e3:.0f} ms"))
     if not equal and len(found) > 1:
-        told.append("the stonewall ended the load: IOR reports the sum of the bytes, and each client is assigned an equal share")
+        shared = "the stonewall ended the load: IOR reports the sum of the bytes, and each client is assigned an equal share"
+        told.append(DERIVED.doubt(shared))
     return tuple(dict.fromkeys(told))

@@ -5,7 +5,6 @@ nobody reads before the common start. It tells a mean and a longest latency, no 
 reads is not compared with what was written (`--no-verify`).
 """
 
-import json
 import math
 import shutil
 from collections.abc import Mapping, Sequence
@@ -22,9 +21,10 @@ from perjoule.drivers.protocols import Check, Host, Mounted, Need, Workload, req
 from perjoule.machine.each import each
 from perjoule.machine.untrusted import json_from, read_as, text_of
 from perjoule.model import OPTIONS, Channel, ClientResult, Direction, Outcome, Pattern, Series
+from perjoule.model.doubts import TIMES, Doubt
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
-from perjoule.workloads._raw import Ran, noted, prepared_doubts, reading
+from perjoule.workloads._raw import Ran, keep_doubts, noted, prepared_doubts, reading
 from perjoule.workloads._running import cold, daemons_first
 from perjoule.workloads._start import clock_offsets_s
 from perjoule.workloads.rados.start import together
@@ -50,7 +50,7 @@ class Began:
 
     version: str
     began_s: Mapping[str, float]
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -124,7 +124,7 @@ class RadosBench(Workload):
                     what = f"rados wrote {made} of {self.objects_count} objects and reported no error"
                     raise WorkloadError(what, where=client.name)
                 self._mark(client, mounted)
-        (folder / "prepared.json").write_text(json.dumps({"doubts": cold(clients, mounted)}))
+        keep_doubts(folder, cold(clients, mounted))
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Load from all clients together and read the reports. Raises WorkloadError, TransientError."""
@@ -153,7 +153,7 @@ class RadosBench(Workload):
             series = tuple(goodput(one, texts[one.host]) for one in results)
             shortest_s = min(one.ended_s - one.began_s for one in results)
             if shortest_s < SHORTEST_S:
-                found += (f"a client ran only {shortest_s * 1e3:.0f} ms",)
+                found += (TIMES.doubt(f"a client ran only {shortest_s * 1e3:.0f} ms"),)
             return Outcome(ran.version, results, found, series)
 
     def _load(

@@ -5,6 +5,7 @@ from dataclasses import replace
 from statistics import fmean
 
 from perjoule.model import ClientResult, Outcome, Series, covered_s
+from perjoule.model.doubts import APART, UNLIKE, Doubt
 
 TOGETHER_RATIO = 1 / 3  # of the time with any load, below which a mix is mostly one user alone
 LATE_S = 0.05  # behind its time, above which a job is said to have waited
@@ -19,7 +20,7 @@ def mixed(found: Mapping[str, Sequence[Outcome]], waits_s: Mapping[str, Sequence
     """
     every = [(name, outcome) for name, outcomes in found.items() for outcome in outcomes]
     results = tuple(replace(result, user=name) for name, outcome in every for result in outcome.results)
-    doubts = [*(f"{n}: {d}" for n, outcome in every for d in outcome.doubts), *_late(waits_s), *_apart(results)]
+    doubts = [*(d.of(n) for n, outcome in every for d in outcome.doubts), *_late(waits_s), *_apart(results)]
     return Outcome(
         engine=" + ".join(dict.fromkeys(outcome.engine for _, outcome in every)),
         results=results,
@@ -29,18 +30,19 @@ def mixed(found: Mapping[str, Sequence[Outcome]], waits_s: Mapping[str, Sequence
     )
 
 
-def _late(waits_s: Mapping[str, Sequence[float]]) -> list[str]:
+def _late(waits_s: Mapping[str, Sequence[float]]) -> list[Doubt]:
     late = {name: sum(wait_s > LATE_S for wait_s in waits[1:]) for name, waits in waits_s.items()}
-    return [f"{name}: {n} of {len(waits_s[name])} jobs waited for the one before them" for name, n in late.items() if n]
+    told = (f"{name}: {n} of {len(waits_s[name])} jobs waited for the one before them" for name, n in late.items() if n)
+    return list(map(UNLIKE.doubt, told))
 
 
-def _apart(results: Sequence[ClientResult]) -> list[str]:
+def _apart(results: Sequence[ClientResult]) -> list[Doubt]:
     """Doubt a mix whose users hardly ran together."""
     users = [[r for r in results if r.user == user] for user in dict.fromkeys(r.user for r in results)]
     share = covered_s(users, 2) / covered_s(users, 1)
     if len(users) < 2 or share >= TOGETHER_RATIO:
         return []
-    return [f"several users ran at once for only {share:.0%} of the time; for the rest, one user ran alone"]
+    return [APART.doubt(f"several users ran at once for only {share:.0%} of the time; for the rest, one user ran alone")]
 
 
 def _of_user(name: str, series: Series) -> Series:

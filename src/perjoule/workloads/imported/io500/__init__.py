@@ -11,6 +11,7 @@ from math import isfinite
 
 from perjoule.machine.untrusted import UNEXPECTED, words
 from perjoule.model import Outcome
+from perjoule.model.doubts import DERIVED, TIMES, WORK, Doubt
 from perjoule.workloads import ior
 from perjoule.workloads.imported.io500 import texts as programs
 from perjoule.workloads.imported.io500.amounts import exact_count, reckoned_count
@@ -90,7 +91,13 @@ class _Phase:
         took_s = count / per_s
         began_s, placed = self.began_s(took_s)
         hosts, shared = self.hosts()
-        against = (placed, *(f"IO500 calls it invalid: {told}" for told in self.of.invalid), *shared, *reckoned, *doubts)
+        against = (
+            TIMES.doubt(placed),
+            *(WORK.doubt(f"IO500 calls it invalid: {told}") for told in self.of.invalid),
+            *shared,
+            *reckoned,
+            *doubts,
+        )
         if self.of.moves:
             way = "read" if self.of.name.endswith("read") else "write"
             done = ior.results(dict.fromkeys(hosts, (began_s, began_s + took_s)), way, count, size_bytes or 1)
@@ -107,22 +114,22 @@ class _Phase:
             Outcome(version, done, (*against, *brief(took_s))),
         )
 
-    def rate(self) -> tuple[float, tuple[str, ...]]:
+    def rate(self) -> tuple[float, tuple[Doubt, ...]]:
         """Return GiB/s or kIOPS: as stated; with the digits of the program's own text if only the summary states it."""
         stated, text = float(self.of.score), programs.rate(self.of.name, self.text)
-        doubts: list[str] = []
+        doubts: list[Doubt] = []
         if self.of.keys.get("score") and self.of.rate and not _close(float(self.of.rate), self.of.score):
-            doubts.append(f"{SUMMARY} states {self.of.rate} {self.of.unit}, {RESULT} {self.of.score}")
+            doubts.append(WORK.doubt(f"{SUMMARY} states {self.of.rate} {self.of.unit}, {RESULT} {self.of.score}"))
         if not self.file and not self.of.keys and programs.known(self.of.name):
-            doubts.append(f"{DAMAGED}{self.of.name.replace('-', '_')}.txt is missing")
+            doubts.append(WORK.doubt(f"{DAMAGED}{self.of.name.replace('-', '_')}.txt is missing"))
         if self.file and text is None and programs.known(self.of.name):
-            doubts.append(f"{DAMAGED}{self.file} is truncated: it has no rate")
+            doubts.append(WORK.doubt(f"{DAMAGED}{self.file} is truncated: it has no rate"))
         if text is not None and not _close(text, self.of.score):
-            doubts.append(f"{self.file} states {text:.6g} {self.of.unit}, not {self.of.score}")
+            doubts.append(WORK.doubt(f"{self.file} states {text:.6g} {self.of.unit}, not {self.of.score}"))
         exact = text is not None and not doubts and not self.of.keys.get("score")
         return (text if exact and text is not None else stated), tuple(doubts)
 
-    def amount(self) -> tuple[int, tuple[str, ...]]:
+    def amount(self) -> tuple[int, tuple[Doubt, ...]]:
         """Return bytes or operations."""
         exact = exact_count(self.of, self.texts.get(f"{self.of.name}.csv", ""), self.text)
         if exact is not None:
@@ -130,7 +137,9 @@ class _Phase:
         reckoned = round(reckoned_count(self.of))
         if not reckoned:
             raise ValueError("it has a rate, and neither an amount nor a time")
-        return reckoned, ("the amount of work is rate times time, and that time includes what IO500 does around a phase",)
+        return reckoned, (
+            DERIVED.doubt("the amount of work is rate times time, and that time includes what IO500 does around a phase"),
+        )
 
     def began_s(self, took_s: float) -> tuple[float, str]:
         """Return when it began (UTC), and how well that is known."""
@@ -152,12 +161,13 @@ class _Phase:
             f"no file says when it ran: the end of the run is taken to be when {SUMMARY} was written"
         )
 
-    def hosts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def hosts(self) -> tuple[tuple[str, ...], tuple[Doubt, ...]]:
         """Name the clients, and say how the sum is shared among them."""
         first = self.texts.get(_first(self.texts), "")
         count = max(programs.nodes_count(self.text), programs.nodes_count(first), 1)
         hosts = self.told.hosts(machine(first), count)
-        return hosts, ("IO500 reports the sum of all nodes: each node is assigned an equal share",) if count > 1 else ()
+        equal = DERIVED.doubt("IO500 reports the sum of all nodes: each node is assigned an equal share")
+        return hosts, (equal,) if count > 1 else ()
 
     def ranks_count(self) -> int:
         stated = head(self.texts).get("procs", "")
