@@ -114,7 +114,7 @@ if [ ! -d "$root" ] && mkdir "$root" 2> /dev/null; then echo "folders of runs by
 [ -d "$root" ] || refuse "$root can't be made"
 for _ in {1..20}; do [ -f "$root/perjoule-made-this" ] && break; sleep 0.05; done
 [ -f "$root/perjoule-made-this" ] && [ -O "$root" ] || refuse "$root is not ours"
-(umask 077; : >> "$root/$2.lock" && exec chmod 600 "$root/$2.lock") && exec 9<> "$root/$2.lock" ||
+{ [ -e "$root/$2.lock" ] || (umask 077; : >> "$root/$2.lock"); } && exec 9<> "$root/$2.lock" ||
   refuse "$root can't be written to"
 if ! flock -w 2 9; then
   read -r holder pid <&9
