@@ -16,13 +16,16 @@ import signal
 import statistics
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from perjoule.drivers.protocols import Host
 from perjoule.machine.removal import scratch
+from perjoule.testbeds.local import LocalHost
 from perjoule.testbeds.virtual import Virtual
+from perjoule.workloads._start import Gates
 from sshd import CURVE25519, Lab
 from typed import as_written
 
@@ -95,6 +98,22 @@ def meters(controller: Host, options: dict[str, Any], seconds: int) -> None:
     print(f"{len(said['doubts'])} doubts:", *said["doubts"][:2], sep="\n  ", flush=True)
 
 
+def alone(count: int, rounds: int, folder: Path) -> list[float]:
+    """Return the spreads, in s, of as many loads that wait in the same way on this machine itself: its scheduler's own."""
+    host, spreads_s = LocalHost(folder), list[float]()
+    for number in range(rounds):
+        names = [f"load-{n}" for n in range(count)]
+        gates = Gates(dict.fromkeys(names, host))
+        running = {name: host.spawn(["sh", "-c", gates.command(name)], log=folder / f"{name}.{number}.log") for name in names}
+        gates.open(running, {host.name: 0.0}, until_s=time.monotonic() + 60)
+        for process in running.values():
+            process.wait(timeout_s=60)
+        began_s = [float(process.output()) for process in running.values()]
+        spreads_s.append(max(began_s) - min(began_s))
+    host.stop()
+    return spreads_s
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="What one controller costs many hosts over SSH.")
     parser.add_argument("--hosts", type=int, default=64)
@@ -130,6 +149,10 @@ def main() -> None:
                 end=" ",
             )
             print(f"spread {usual:.1f} ms (median), {largest:.1f} ms (largest), goal: {SPREAD_S * 1e3:g} ms on 16")
+            bare_s = alone(asked.hosts, asked.starts, folder / "alone")
+            print(
+                f"as many that wait on this machine itself, without ssh: spread {statistics.median(bare_s) * 1e3:.1f} ms (median)"
+            )
 
 
 if __name__ == "__main__":
