@@ -68,7 +68,9 @@ def main() -> None:
             row = [found[count, trials][name] for count in hosts]
             memory_bytes = max(one.memory_bytes for one in row)
             start, middle, last = (one.cpu_s for one in row)
-            power = math.log((last - start) / max(0.1, middle - start)) / math.log((hosts[2] - hosts[0]) / (hosts[1] - hosts[0]))
+            power = math.log(max(0.1, last - start) / max(0.1, middle - start)) / math.log(
+                (hosts[2] - hosts[0]) / (hosts[1] - hosts[0])
+            )
             good = memory_bytes < MOST_BYTES and power <= MOST_POWER
             met &= good
             times = " ".join(f"{one.cpu_s:10.2f} s" for one in row)
