@@ -27,7 +27,7 @@ from perjoule.simulators import _tool, hwmon, nvme, rapl
 from perjoule.simulators._behaviour import Behaviour
 from perjoule.testbeds.cluster import Cluster
 from perjoule.workloads.hep import LIBRARIES
-from sshd import ON_LOOPBACK, SUDOER, USER, Lab, on_loopback, toml, until
+from sshd import ON_LOOPBACK, OVER_SSH, SUDOER, USER, Lab, on_loopback, toml, until
 from typed import as_written
 
 pytestmark = [
@@ -371,8 +371,11 @@ def lacking(folder: Path, filesystem: str, *workloads: str, clients: int) -> set
 
 
 @pytest.mark.parametrize("name", MATRIX)
-def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_their_own(name: str, open_folder: Path) -> None:
+def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_their_own(
+    name: str, open_folder: Path, record_property: Callable[[str, object], None]
+) -> None:
     filesystem, workloads = MATRIX[name]
+    record_property(OVER_SSH, [name, list(workloads), "failed"])
     user = USER if "without root" in name else SUDOER if "sudo" in name else "root"
     if user == SUDOER and not shutil.which("sudo"):
         pytest.skip("sudo is missing: apt install sudo")
@@ -382,6 +385,7 @@ def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_the
     clients_count = 1 if name == "local" else 2
     (open_folder / "load.fio").write_text("[one]\nrw=write\nsize=16m\nbs=1m\nend_fsync=1\n")
     if missing := lacking(open_folder, filesystem, *workloads.values(), clients=clients_count):
+        record_property(OVER_SSH, [name, list(workloads), "missing"])
         pytest.skip(" | ".join(sorted(missing)))
     lab = Lab(open_folder)
     testbed = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, "servers": 2})
@@ -405,3 +409,4 @@ def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_the
     assert (open_folder / "results" / "report.html").stat().st_size > 100_000
     verified = subprocess.run([PERJOULE, "verify", open_folder / "results"], capture_output=True, text=True, check=False)
     assert verified.returncode == 0, verified.stdout + verified.stderr
+    record_property(OVER_SSH, [name, list(workloads), "valid"])
