@@ -32,7 +32,7 @@ from perjoule.model.records import (
     Traits,
     covered_s,
 )
-from perjoule.model.redundancy import Amplification, Flow, Redundancy
+from perjoule.model.redundancy import WHOLE_FILE, Amplification, Flow, Redundancy
 from perjoule.model.results import Cell, Interval, PartEnergy, Point, Ran, Replacement
 from perjoule.model.series import DRIVE, SAMPLE, UNMEASURED, Channel, Grade, Quantity, Semantics, Series, Specification
 
@@ -43,6 +43,7 @@ __all__ = [
     "SAMPLE",
     "UNIT_SUFFIXES",
     "UNMEASURED",
+    "WHOLE_FILE",
     "WRITE_BACK",
     "Amplification",
     "AttachedText",

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
+WHOLE_FILE = float(2**63)  # bytes of a unit that lies on one group of hosts as a whole: larger than any file
+
 
 @dataclass(frozen=True)
 class Flow:

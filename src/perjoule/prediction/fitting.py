@@ -18,7 +18,7 @@ from scipy.optimize import least_squares
 from perjoule.model import Flow, Redundancy
 from perjoule.prediction.bounds import Demand
 from perjoule.prediction.observation import Case, Observation
-from perjoule.prediction.queueing import Job, Spread, Way, dealt_ratio, duration_s, job, stacked
+from perjoule.prediction.queueing import Job, Spread, Way, duration_s, job, placed_ratio, stacked
 
 DRAWS_COUNT = 40
 ROBUST = 0.03  # of ln(throughput): larger errors count less than by their square
@@ -47,9 +47,9 @@ class Fit:
     uneven: tuple[tuple[Redundancy, float], ...] = ()  # bytes of the busiest host over the mean, beyond what whole units explain
 
     def uneven_ratio(self, kept: Redundancy) -> float:
-        """Return how uneven hosts are under a redundancy: the median of its points, or of all if it was not measured."""
+        """Return how uneven hosts are under a redundancy: the median of its points, else of those of its kind, else 1."""
         own = [ratio for redundancy, ratio in self.uneven if redundancy == kept]
-        known = own or [ratio for _, ratio in self.uneven]
+        known = own or [ratio for redundancy, ratio in self.uneven if bool(redundancy.data_count) == bool(kept.data_count)]
         return median(known) if known else 1.0
 
 
@@ -86,7 +86,7 @@ def group_count(case: Case) -> int:
 def uneven_ratio(one: Observation, unit_bytes: float) -> float:
     """Return how uneven a trial was beyond what whole units explain."""
     fleet, stations = one.case.fleet, max(1.0, float(one.case.fleet.servers_count) / group_count(one.case))
-    return one.busiest_ratio / float(dealt_ratio(np.asarray(fleet.clients_count), stations, unit_bytes, one.case.client_bytes))
+    return one.busiest_ratio / float(placed_ratio(np.asarray(fleet.clients_count), stations, unit_bytes, one.case.client_bytes))
 
 
 def throughput_bytes_per_s(found: Fit, case: Case, unit_bytes: float) -> float:

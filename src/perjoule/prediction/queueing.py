@@ -15,12 +15,17 @@ stations are alike, so the recursion over m has this solution). Three correction
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from math import inf
 
 import numpy as np
+from scipy.special import pdtr
+from scipy.stats import poisson
 
+from perjoule.model.redundancy import WHOLE_FILE
 from perjoule.prediction.bounds import Demand, Fleet, Floats, Number, times_s_per_byte
 
+EXACT_COUNT = 100  # units, above which their sum no longer matters for the fullest station
 DIRTY_RATIO = 0.2  # vm.dirty_ratio: https://docs.kernel.org/admin-guide/sysctl/vm.html
 
 
@@ -75,17 +80,53 @@ def job(demand: Demand, fleet: Fleet, spread: Spread, client_bytes: Number) -> J
         cpu_s=times["server CPU"],
         disks_s=times["disks"],
         fullest_ratio=spread.uneven_ratio
-        * dealt_ratio(np.asarray(fleet.clients_count), stations, spread.unit_bytes, client_bytes),
+        * placed_ratio(np.asarray(fleet.clients_count), stations, spread.unit_bytes, client_bytes),
         most_left_ratio=np.minimum(1.0, held / np.maximum(1.0, user_bytes * demand.flow.disk_written_ratio)),
     )
 
 
-def dealt_ratio(clients: Floats, stations: Number, unit_bytes: float, client_bytes: Number) -> Number:
-    """Return the share of the fullest station over an equal share when whole units are dealt out in turn."""
+def placed_ratio(clients: Floats, stations: Number, unit_bytes: float, client_bytes: Number) -> Number:
+    """Return the share of the fullest station over an equal share, as expected.
+
+    Units of a file are dealt out in turn; whole files fall where a hash of their name says.
+    """
     if unit_bytes == inf:
         return 1.0
     units = clients * np.ceil(np.asarray(client_bytes) / unit_bytes)
-    return np.ceil(units / stations) * stations / units
+    full = fallen_count(units, np.round(stations)) if unit_bytes >= WHOLE_FILE else np.ceil(units / stations)
+    return full * stations / units
+
+
+@np.vectorize
+@cache
+def fallen_count(units: float, stations: float) -> float:
+    """Return how many units the fullest station has on average, when each falls on any station with the same probability.
+
+    P(no station has more than k) is that of as many independent Poisson numbers, given their sum (B. Levin, A Representation for
+    Multinomial Cumulative Distribution Functions, https://doi.org/10.1214/aos/1176345593); of many units, the sum hardly matters.
+    """
+    mean, all_count, one_count = units / stations, int(stations), int(units)
+    if one_count > EXACT_COUNT:
+        least = int(mean)
+        most = np.arange(least, int(least + 20 * np.sqrt(mean) + 50))
+        return float(least + np.sum(1 - pdtr(most, mean) ** stations))
+    chance = poisson.pmf(np.arange(one_count + 1), mean)
+    beyond = [
+        1 - _power(np.where(np.arange(one_count + 1) <= k, chance, 0), all_count)[one_count] / poisson.pmf(one_count, units)
+        for k in range(one_count)
+    ]
+    return float(sum(beyond))
+
+
+def _power(terms: Floats, exponent: int) -> Floats:
+    """Return a polynomial to a power, up to as high a term as it has."""
+    found = np.eye(1, len(terms)).ravel()
+    while exponent:
+        if exponent & 1:
+            found = np.convolve(found, terms)[: len(terms)]
+        terms = np.convolve(terms, terms)[: len(terms)]
+        exponent >>= 1
+    return found
 
 
 def duration_s(way: Way, job: Job) -> Floats:

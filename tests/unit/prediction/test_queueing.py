@@ -1,16 +1,18 @@
 """The closed network, against mean value analysis step by step, printed measurements of a cluster, and cases by hand."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from math import inf
 
 import numpy as np
 import pytest
 
 from perjoule import published
-from perjoule.model import Flow
+from perjoule.model import WHOLE_FILE, Flow
 from perjoule.prediction.bounds import Demand, Fleet
-from perjoule.prediction.queueing import Spread, Way, duration_s, job, waiting_ratio
+from perjoule.prediction.queueing import Spread, Way, duration_s, fallen_count, job, waiting_ratio
 
 MIB = 1024**2
 ONE_COPY = Flow(client_sent_ratio=1, storage_received_ratio=1, disk_written_ratio=1)
@@ -147,6 +149,22 @@ def test_whole_units_are_dealt_out_in_turn() -> None:
     three = replace(FLEET, clients_count=3.0)
     assert float(job(Demand(ONE_COPY), three, chunks, 128 * MIB).fullest_ratio) == pytest.approx(2 * 4 / 6)  # two hosts have 2
     assert float(job(Demand(ONE_COPY), three, Spread(1), 128 * MIB).fullest_ratio) == 1.0
+
+
+@pytest.mark.parametrize(("files_count", "hosts_count"), [(1, 4), (2, 4), (4, 4), (3, 2), (5, 3)])
+def test_whole_files_fall_where_a_hash_says(files_count: int, hosts_count: int) -> None:
+    """Against the mean of the fullest host over every way in which the files can lie."""
+    ways = list(product(range(hosts_count), repeat=files_count))
+    fullest = sum(max(Counter(way).values()) for way in ways) / len(ways)
+    fleet = replace(FLEET, clients_count=float(files_count), servers_count=float(hosts_count))
+    found = job(Demand(READ), fleet, Spread(1, unit_bytes=WHOLE_FILE), 128 * MIB)
+    assert float(found.fullest_ratio) == pytest.approx(fullest * hosts_count / files_count)
+
+
+def test_many_files_are_placed_as_a_simulation_places_them() -> None:
+    for units, stations in ((1000, 20), (150, 150), (99, 3)):
+        drawn = np.random.default_rng(3).multinomial(units, [1 / stations] * stations, size=4000)
+        assert float(fallen_count(units, stations)) == pytest.approx(float(drawn.max(axis=1).mean()), rel=0.01)
 
 
 def test_many_clusters_are_solved_at_once() -> None:

@@ -15,7 +15,6 @@ from perjoule.drivers.protocols.hosts import Hosts
 from perjoule.model import Amplification, Disk, Json, Redundancy
 from perjoule.model.errors import WorkloadError
 
-WHOLE_FILE = float(2**63)  # as `unit_bytes`: larger than any file
 Access = Literal["folders", "pools", "devices"]  # how a client gets at its data
 
 
@@ -89,7 +88,8 @@ class FileSystem(ABC):
     largest_host_bytes: ClassVar[int] = 0  # the same on the host on which they take most, if that is much more
     host_tasks_count: ClassVar[int] = 64  # processes and threads, roughly
     devices_at: ClassVar[str] = "storage"  # the hosts whose `devices` it overwrites, by `Hosts.at`
-    # Of a file, that lie on one group of hosts as a whole: a chunk, WHOLE_FILE; inf: every file is spread over all.
+    # Of a file, that lie on one group of hosts as a whole: a chunk, hosts in turn; WHOLE_FILE, by a hash of its name; inf: every
+    # file is spread over all.
     unit_bytes: ClassVar[float] = inf
     heals: ClassVar[bool] = False  # after the loss of a server, and says when it has: events can happen to its servers
     beneath: Disk | None = None  # made for the data of each host; None: they lie on the host's own disk

@@ -20,7 +20,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import WHOLE_FILE, Host, Hosts, Tunable
+from perjoule.drivers.protocols import Host, Hosts, Tunable
 from perjoule.filesystems._daemons import Daemon, last_words
 from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems._options import Deployed
@@ -28,7 +28,7 @@ from perjoule.filesystems.glusterfs import parse as words
 from perjoule.filesystems.glusterfs.layout import Kind, shape
 from perjoule.machine.each import each
 from perjoule.machine.mounts import has_own_mounts
-from perjoule.model import OPTIONS, Json, Redundancy
+from perjoule.model import OPTIONS, WHOLE_FILE, Json, Redundancy
 from perjoule.model.errors import MachineError, TransientError, WorkloadError
 
 EXAMPLE = '[[filesystem]]\nkind = "glusterfs"\nlayout = "dispersed"\nredundancy = 1\n'
