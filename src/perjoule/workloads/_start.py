@@ -19,11 +19,11 @@ WAIT = """
 mkfifo -m 600 "$1.new" && exec 3<> "$1.new" && mv "$1.new" "$1" || exit 1
 if [ -s "$1.told" ]; then read -r moment < "$1.told"; else read -r moment <&3; fi
 rm -f "$1"
-left_us=$((${moment/./} - ${EPOCHREALTIME/[.,]/}))
-if [ "$left_us" -gt 0 ]; then
+# A timer may end a few microseconds before the clock says so.
+while left_us=$((${moment/./} - ${EPOCHREALTIME/[.,]/})); [ "$left_us" -gt 0 ]; do
   printf -v left_s %d.%06d $((left_us / 1000000)) $((left_us % 1000000))
   read -r -t "$left_s" <&3
-fi
+done
 """
 BEGUN = 'echo "${EPOCHREALTIME/,/.}"\n'
 _LOOK = 'for _ in {1..50}; do [ -p "$1" ] && exit 0; sleep 0.02; done; exit 1'
