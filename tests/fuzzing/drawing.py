@@ -120,6 +120,7 @@ def _watched(asked: argparse.Namespace, folder: Path, began_s: float) -> int:
         finally:
             sys.stdout.flush()
             os._exit(code)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child ends
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         print(f"killed by signal {os.WTERMSIG(status)} at input {last.read_text()} of seed {asked.seed}")
@@ -137,6 +138,7 @@ def _drawn(asked: argparse.Namespace, folder: Path, began_s: float, last: Path) 
     tallies = defaultdict[str, Tally](Tally)
     findings: dict[str, str] = {}
     signal.signal(signal.SIGALRM, _late)
+    signal.signal(signal.SIGINT, lambda *_: setattr(asked, "seconds", 0))  # Ctrl-C: no further input, but the counts
     print(f"seed {asked.seed}, from input {asked.first}", flush=True)
     with last.open("r+b", buffering=0) as note:
         for number in range(asked.first, asked.first + asked.inputs):
