@@ -19,7 +19,7 @@ from perjoule.store import progress
 from perjoule.testbeds.cluster.inventory import inventory
 from perjoule.tuning import folder as tunings
 from perjoule.tuning.study import study
-from perjoule.workloads.duty import profile_steps
+from perjoule.workloads.duty.profile import profile_steps
 
 from .mutate import changed, toml
 

@@ -11,7 +11,8 @@ from perjoule.drivers.protocols import Workload
 from perjoule.model import Channel, ClientResult, Json, Outcome, Series, Spec
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB
-from perjoule.workloads.duty import Duty, Paced, Step, profile_steps
+from perjoule.workloads.duty import Duty, Paced
+from perjoule.workloads.duty.profile import Step, profile_steps
 
 DAY = """hour,load
 0,5 %
@@ -136,5 +137,5 @@ def test_a_load_that_falls_short_and_time_between_steps_are_doubts(tmp_path: Pat
     claimed(tmp_path, 0, 10.0, 22.0, 900)
     claimed(tmp_path, 1, 25.0, 37.0, 1800)
     found = made.outcome(tmp_path)
-    assert any("56.2% of what the file system can, in place of 70.0%" in doubt for doubt in found.doubts)
+    assert any("56.2% of the maximum, instead of 70.0%" in doubt for doubt in found.doubts)
     assert any("11% of the window lie between the steps" in doubt for doubt in found.doubts)

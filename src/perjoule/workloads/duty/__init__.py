@@ -1,19 +1,18 @@
-"""A load of a share of what the file system can, steady or in bursts, or along a day's profile, by fio.
+"""A load at a share of the maximum throughput, steady, in bursts, or along a day's profile, by fio.
 
 The graduated loads of SPECpower, https://www.spec.org/power_ssj2008/, for file systems. fio: https://fio.readthedocs.io
 
-What it can (100 %) is measured first in each trial, before the meters start, or stated. The paced load follows: for one share, or
-for one after the other of a profile. A share of 0 is no load.
+The maximum (100 %) is measured first in each trial, before the meters start, or stated. The paced load follows: at one share,
+or at those of a profile in turn. A share of 0 is no load.
 """
 
-import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from dataclasses import dataclass as plain_dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass
@@ -21,13 +20,11 @@ from pydantic.dataclasses import dataclass
 from perjoule import drivers
 from perjoule.drivers.protocols import Check, Host, Mounted, Workload
 from perjoule.machine.untrusted import read_as
-from perjoule.model import OPTIONS, ClientResult, Direction, Json, Outcome, Pattern, Series, Spec, TextFile
-from perjoule.model.doubts import UNLIKE, Doubt
+from perjoule.model import OPTIONS, Direction, Json, Outcome, Pattern, Spec, TextFile
 from perjoule.model.units import (
     BYTES,
     MIB,
     RATES,
-    RATIOS,
     SECONDS,
     Bytes,
     BytesPerSecond,
@@ -35,9 +32,10 @@ from perjoule.model.units import (
     Seconds,
     bytes_text,
     exact_text,
-    quantity,
 )
 from perjoule.workloads._raw import reading
+from perjoule.workloads.duty.joining import joined, mean, pace_doubts, rate_bytes_per_s
+from perjoule.workloads.duty.profile import Step, profile_steps
 
 EXAMPLE = """
 [[workload]]
@@ -50,50 +48,20 @@ duration = "20 s"
 
 FULL, STEP, RAW = "full", "step-{}", "duty.json"
 MARGIN = 2  # times the bytes of a step: a file of this size is never at its end before the time is
-MISSED_RATIO = 0.05  # of the share, from which a load that falls short is a doubt
-BETWEEN_RATIO = 0.05  # of a profile, from which the time between its steps is a doubt
-DAY_HOURS = 24.0
-
-
-class Step(NamedTuple):
-    """A share of what the file system can, for a time."""
-
-    load_ratio: float
-    duration_s: float
 
 
 @plain_dataclass(frozen=True)
 class Paced:
-    """duty.json: what the clients can together, how many they were, and how many steps there were."""
+    """duty.json: the maximum of all clients together, and the numbers of clients and of steps."""
 
     full_bytes_per_s: float
     clients_count: int
     steps_count: int
 
 
-def profile_steps(text: str, hour_s: float) -> tuple[Step, ...]:
-    """Parse a day's profile: lines "hour,load" with the hour from which a share holds. Raises ValueError, with the line."""
-    rows = list(csv.reader(text.splitlines()))
-    if not rows or [word.strip() for word in rows[0]] != ["hour", "load"]:
-        raise ValueError('line 1: write "hour,load"')
-    found: list[tuple[float, float]] = []
-    for number, row in enumerate(rows[1:], start=2):
-        try:
-            hour, load = float(row[0]), quantity(row[1].strip(), RATIOS, bare=True)
-            found.append((hour, load))
-        except (IndexError, ValueError):
-            raise ValueError(f'line {number}: write an hour and a load, such as "8,40 %"') from None
-        if not (0 <= hour < DAY_HOURS and 0 <= load <= 1) or (len(found) > 1 and hour <= found[-2][0]):
-            raise ValueError(f"line {number}: hours rise from 0 to below 24, and loads are from 0 to 100 %")
-    if not found or not any(load for _, load in found):
-        raise ValueError("it has no line with a load")
-    ends = [*(hour for hour, _ in found[1:]), DAY_HOURS]
-    return tuple(Step(load, (end - hour) * hour_s) for (hour, load), end in zip(found, ends, strict=True))
-
-
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Duty(Workload):
-    """A paced load, at a share of what the file system can."""
+    """A paced load, at a share of the maximum throughput."""
 
     simulated_with: ClassVar[Mapping[str, Json] | None] = {
         "engine": "simulated",
@@ -113,28 +81,28 @@ class Duty(Workload):
     """Bytes per I/O call."""
 
     size_bytes: Bytes = 256 * MIB
-    """Bytes that each client moves to measure what the file system can, in `duration` at most."""
+    """Bytes that each client moves to measure the maximum, for at most `duration`."""
 
     direct: bool = False
-    """Bypass the client's page cache (O_DIRECT). Otherwise writes may gather in it until the closing fsync."""
+    """Bypass the client's page cache (O_DIRECT). Otherwise writes may stay in it until the closing fsync."""
 
     full_bytes_per_s: BytesPerSecond | None = None
-    """What all clients together can, per second of wall time; measured first in each trial if omitted."""
+    """The maximum of all clients together, per second of wall time; measured first in each trial if omitted."""
 
     load_ratio: Ratio = 0.5
-    """The share of what they can; 0 is no load, and at 100 % they are not held back."""
+    """The share of the maximum; at 0 % there is no load, at 100 % clients are not limited."""
 
     duration_s: Seconds = 20.0
     """How long the load lasts, in wall time."""
 
     burst_s: Seconds | None = None
-    """Load in bursts of about this length, as fast as it can, with pauses that give the share; at a steady pace if omitted."""
+    """Length of bursts at full speed, with pauses between them that give the share; a steady pace if omitted."""
 
     profile: TextFile | None = None
     """A CSV file with the columns hour and load, relative to the campaign, in place of `load` and `duration`: a day's shares."""
 
     hour_s: Seconds = 10.0
-    """Wall time that stands for an hour of the profile."""
+    """Wall time for an hour of the profile."""
 
     time_limit_s: Seconds = 600.0
     """Time limit of each of its loads, and of the layout before."""
@@ -159,14 +127,14 @@ class Duty(Workload):
 
     @property
     def directions(self) -> tuple[Direction, ...]:
-        """The one of its operation; none of a share of 0."""
+        """The direction of its operation; "idle" if every share is 0."""
         if not any(step.load_ratio for step in self.steps):
             return ("idle",)
         return ("write" if "write" in self.operation else "read",)
 
     @property
     def duration_limit_s(self) -> float:
-        """That of all steps."""
+        """The duration of all steps together."""
         return sum(step.duration_s for step in self.steps)
 
     @property
@@ -192,12 +160,12 @@ class Duty(Workload):
         return self._load(1.0, 0.0, self.size_bytes, self.duration_s).checks()
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
-        """Measure what the clients can, unless it is stated; then prepare the first step. Raises as the engine does."""
+        """Measure the maximum, unless it is stated; then prepare the first step. Raises as the engine does."""
         full_bytes_per_s = self.full_bytes_per_s
         if full_bytes_per_s is None:
             load, room = self._load(1.0, 0.0, self.size_bytes, self.duration_s), _made(folder / FULL)
             load.prepare(clients, mounted, room)
-            full_bytes_per_s = _rate_bytes_per_s(load.run(clients, mounted, room).results)
+            full_bytes_per_s = rate_bytes_per_s(load.run(clients, mounted, room).results)
         paced = Paced(full_bytes_per_s, len(clients), len(self.steps))
         (folder / RAW).write_text(json.dumps(asdict(paced)))
         self.step(0, paced).prepare(clients, mounted, _made(folder / STEP.format(0)))
@@ -216,15 +184,15 @@ class Duty(Workload):
         """Parse the reports of all steps. Raises WorkloadError."""
         paced = self._paced(folder)
         found = [self.step(n, paced).outcome(folder / STEP.format(n)) for n in range(len(self.steps))]
-        whole = found[0] if len(found) == 1 else _joined(found)
-        asked = _mean([step.load_ratio for step in self.steps], [step.duration_s for step in self.steps])
+        whole = found[0] if len(found) == 1 else joined(found)
+        asked = mean([step.load_ratio for step in self.steps], [step.duration_s for step in self.steps])
         times_s = [one.ended_s - one.began_s for one in found]
-        reached = _mean([_rate_bytes_per_s(one.results) / paced.full_bytes_per_s for one in found], times_s)
+        reached = mean([rate_bytes_per_s(one.results) / paced.full_bytes_per_s for one in found], times_s)
         full = f"{bytes_text(paced.full_bytes_per_s)}/s, {'stated' if self.full_bytes_per_s else 'measured before'}"
-        doubts = (*whole.doubts, *_doubts(asked, reached, found))
+        doubted = (*whole.doubts, *pace_doubts(asked, reached, found))
         return replace(
             whole,
-            doubts=tuple(dict.fromkeys(doubts)),
+            doubts=tuple(dict.fromkeys(doubted)),
             measured={"asked_load_ratio": asked, "load_ratio": reached},
             note="; ".join(filter(None, (f"{asked:.3g} of {full}", whole.note))),
         )
@@ -246,7 +214,7 @@ class Duty(Workload):
         return self._load(load_ratio, client_bytes_per_s, round(MARGIN * most_bytes), duration_s)
 
     def _load(self, load_ratio: float, client_bytes_per_s: float, size_bytes: int, duration_s: float) -> Workload:
-        """Return a load of the engine, by each client at this share of what it can."""
+        """Return a load of the engine at this share of the maximum of each client."""
         blocks_count = max(1, -(-size_bytes // self.transfer_bytes))
         options: dict[str, Json] = {
             "operation": self.operation,
@@ -269,45 +237,3 @@ class Duty(Workload):
 def _made(folder: Path) -> Path:
     folder.mkdir(exist_ok=True)
     return folder
-
-
-def _rate_bytes_per_s(results: Sequence[ClientResult]) -> float:
-    """Return the throughput of all clients, in wall time: the bytes until the last one's end."""
-    began_s, ended_s = min(one.began_s for one in results), max(one.ended_s for one in results)
-    return sum(one.moved_bytes for one in results) / (ended_s - began_s)
-
-
-def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
-    return sum(value * weight for value, weight in zip(values, weights, strict=True)) / sum(weights)
-
-
-def _joined(found: Sequence[Outcome]) -> Outcome:
-    """Join steps: each client moved the bytes of all, from the first step's beginning to the last one's end."""
-    began_s, ended_s = found[0].began_s, found[-1].ended_s
-    loads: dict[str, list[ClientResult]] = {}
-    for one in (one for step in found for one in step.results if one.direction != "idle"):
-        loads.setdefault(one.host, []).append(one)
-    results = tuple(
-        ClientResult(
-            host,
-            own[0].direction,
-            began_s,
-            ended_s,
-            sum(one.moved_bytes for one in own),
-            sum(one.operations_count for one in own),
-        )
-        for host, own in loads.items()
-    )
-    engine = next(step.engine for step in found if any(one.direction != "idle" for one in step.results))
-    doubts = tuple(dict.fromkeys(doubt for step in found for doubt in step.doubts))
-    return Outcome(engine, results, doubts, Series.joined(series for step in found for series in step.series))
-
-
-def _doubts(asked: float, reached: float, found: Sequence[Outcome]) -> Iterator[Doubt]:
-    if asked < 1 and abs(reached - asked) > MISSED_RATIO * asked:
-        yield UNLIKE.doubt(f"the load was {reached:.1%} of what the file system can, in place of {asked:.1%}")
-    inside_s = sum(one.ended_s - one.began_s for one in found)
-    whole_s = found[-1].ended_s - found[0].began_s
-    if whole_s - inside_s > BETWEEN_RATIO * whole_s:
-        between = f"{1 - inside_s / whole_s:.0%} of the window lie between the steps of the profile: lengthen hour"
-        yield UNLIKE.doubt(between)
