@@ -41,6 +41,12 @@ def test_the_methods_say_what_was_run_on_what_how_often_and_how_power_was_got(sa
     assert "measured at the mains" not in said
 
 
+def test_one_trial_is_said_as_one(results: store.Results) -> None:
+    found = content(results)
+    said = "\n".join(methods(replace(found, records=found.records[:1])))
+    assert "The only combination was measured once, 1 trial in all." in said
+
+
 def test_the_methods_say_what_memory_and_network_emulated_hosts_had(results: store.Results) -> None:
     found = content(results)
     facts = {"memory_cap_bytes": {"client-1": 8 << 30, "storage-1": 4 << 30}, "network_delay_s": 1e-4, "network_loss_ratio": 0.01}

@@ -148,7 +148,9 @@ def _order(found: Content, valid: Sequence[Record], document: Mapping[str, Any])
     failed_count = sum(r.status == "failed" for r in found.records)
     failed = f"; {failed_count} more failed and are excluded from the numbers" if failed_count else ""
     times = f"{times} times" if most > 1 else "once"
-    yield f"Each of {len(repetitions)} combinations was measured {times}, {len(valid)} trials in all{failed}."
+    subject = f"Each of {len(repetitions)} combinations" if len(repetitions) > 1 else "The only combination"
+    trials = "trial" if len(valid) == 1 else "trials"
+    yield f"{subject} was measured {times}, {len(valid)} {trials} in all{failed}."
     order = _asked(found, document, "order", "shuffled")
     seed = f" (seed {found.seed})" if found.seed is not None else ""
     told = {
