@@ -1,3 +1,4 @@
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,7 @@ import pytest
 from perjoule import campaign, report, store
 from perjoule.campaign import replication
 from perjoule.execution import runner
-from perjoule.model import Json
+from perjoule.model import Doubt, Json
 from perjoule.model.errors import CampaignError
 from perjoule.report.content import content
 from perjoule.report.methods import methods
@@ -43,8 +44,12 @@ def test_the_methods_say_what_was_run_on_what_how_often_and_how_power_was_got(sa
 
 def test_one_trial_is_said_as_one(results: store.Results) -> None:
     found = content(results)
-    said = "\n".join(methods(replace(found, records=found.records[:1])))
+    cell = replace(found.cells[0], doubts=(Doubt("the moon was full"),), omitted=())
+    said = "\n".join(methods(replace(found, records=found.records[:1], cells=(cell,))))
     assert "The only combination was measured once, 1 trial in all." in said
+    assert "Limitations: the moon was full." in said
+    ends = re.search(r"servers' energy is (\S+)( to (\S+))? in a trial", said)
+    assert ends and ends[1] != ends[3]
 
 
 def test_the_methods_say_what_memory_and_network_emulated_hosts_had(results: store.Results) -> None:

@@ -209,7 +209,7 @@ def _power(found: Content) -> Iterator[str]:
     if any("clients_energy_j" in cell.metrics for cell in found.cells):
         yield "That of the clients that ran the load, and of both together, is given beside it."
     if shares and shares[-1]:
-        span = f"{shares[0]:.1%} to {shares[-1]:.1%}"
+        span = " to ".join(dict.fromkeys(f"{share:.1%}" for share in (shares[0], shares[-1])))
         whose = "The expanded uncertainty (95 %) of the servers' energy"
         yield f"{whose} is {span} in a trial, from an uncertainty budget according to the GUM."
     if found.modelled:
@@ -253,7 +253,8 @@ def _refused(found: Content) -> Iterator[str]:
 
 
 def _counted(doubts: Sequence[tuple[str, int]], rows_count: int) -> str:
-    named = "; ".join(f"{doubt} (in {count} of {rows_count} rows)" for doubt, count in doubts[:DOUBTS_COUNT])
+    rows = {doubt: f" (in {count} of {rows_count} rows)" if rows_count > 1 else "" for doubt, count in doubts}
+    named = "; ".join(f"{doubt}{rows[doubt]}" for doubt, _ in doubts[:DOUBTS_COUNT])
     return named + (f"; and {len(doubts) - DOUBTS_COUNT} more" if len(doubts) > DOUBTS_COUNT else "")
 
 
