@@ -1,4 +1,4 @@
-"""Energy proportionality: power against load, of cells that differ only in the share of what their file system can.
+"""Energy proportionality: power against load, of cells that differ only in the share of the maximum.
 
     ideal      power in proportion to load, through the power at 100 %: load x W(100 %)
     EP         2 - 2 x (mean over all loads of W / W(100 %)): 1 if ideal, 0 if power does not depend on load
@@ -31,7 +31,7 @@ _LOAD = re.compile(r" ?\bload \S+(?: %)?")  # what a level adds to the name of i
 
 @dataclass(frozen=True)
 class Level:
-    """One share of what a file system can."""
+    """One share of the maximum."""
 
     cell: Cell
     asked_ratio: float

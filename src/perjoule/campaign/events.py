@@ -24,17 +24,17 @@ class EventTable:
     """Something that happens to a server in each trial."""
 
     at_s: Seconds
-    """When it happens: wall time after the load's programs begin to start (the phase "measure")."""
+    """When it happens: wall time since the start of the load's programs (the phase "measure")."""
 
     kind: Literal["kill", "cut", "slow", "back"]
     """"kill" ends the file system's daemons on the host by SIGKILL, "cut" takes its link down, "slow" lowers the caps of its
-    disks, and "back" ends all of that."""
+    disks, and "back" undoes all of that."""
 
     host: str
     """The server, as in "storage-2"."""
 
     factor: Annotated[float, Field(gt=1, le=1000)] | None = None
-    """By how much slower the disks are; needed for "slow", and of no use for others."""
+    """Factor by which the disks slow down; for "slow" only."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -27,8 +27,8 @@ from perjoule.model.errors import CampaignError
 def ledger(pledges: tuple[Path, ...], folders: tuple[Path, ...], as_json: bool) -> None:
     """Show how wrong predictions have been.
 
-    Without PLEDGE: errors of the profiles that come with perjoule, about points that were left out, beside simpler models. With
-    pledges of `perjoule predict --pledge`: each prediction beside the trials that began after it.
+    Without PLEDGES: errors of the profiles that come with perjoule, about points that were left out, next to simpler models. With
+    pledges written by `perjoule predict --pledge`: each prediction next to the trials that began after it.
     """
     if bool(pledges) != bool(folders):
         raise CampaignError("pledges and results belong together", next="perjoule ledger PLEDGE.json --with DIR")

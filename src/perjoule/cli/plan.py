@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     ),
 )
 @click.argument("file", type=click.Path(path_type=Path), metavar="NEED.toml")
-@click.option("--all", "everything", is_flag=True, help="List the whole front instead of a dozen of it.")
+@click.option("--all", "everything", is_flag=True, help="List the whole front instead of a dozen candidates.")
 @click.option("--candidate", "number", type=click.IntRange(min=1), metavar="N", help="Describe candidate N of the front.")
 @click.option("--page", "target", type=OutputFile(), metavar="FILE.html", help="Write a page to explore the front with.")
 @click.option("--write", "campaign", type=OutputFile(), metavar="FILE.toml", help="Write a campaign that measures the candidate.")
@@ -44,9 +44,9 @@ def plan_command(
 ) -> None:
     """Find the clusters that meet NEED.toml with the least energy, money and carbon, and the most throughput.
 
-    Every combination of the catalogue's servers, disks, networks and file systems is computed. None is better than one on the
-    front at everything. Bands are 5 % to 95 % of draws of all uncertain values. If nothing meets the need, the nearest is shown,
-    and which limit to move; the exit code is then 1. See docs/how-to/plan.md for the keys and for every definition.
+    Computes every combination of the catalogue's servers, disks, networks and file systems; none beats a candidate of the front
+    at everything. Bands are the 5th to 95th percentile of draws of all uncertain values. If nothing meets the need, the output
+    has the nearest candidate and the limits to move, and the exit code is 1. See docs/how-to/plan.md for keys and definitions.
     """
     from perjoule import planning
     from perjoule.model.errors import CampaignError

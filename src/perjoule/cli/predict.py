@@ -58,8 +58,8 @@ def calibrate(
 ) -> None:
     """Measure file systems on a virtual cluster whose resources are slowed in turn, and write a profile of each.
 
-    A profile holds the points, the work for a byte by role, what was fitted, and how wrong it was about points that it had not
-    seen. `perjoule predict` reads it. After an interruption: `perjoule resume DIR`, then `perjoule calibrate --from DIR`.
+    A profile holds the measured points, the work per byte by role, the fitted parameters, and the errors about points that were
+    left out. `perjoule predict` reads it. After an interruption: `perjoule resume DIR`, then `perjoule calibrate --from DIR`.
     """
     from perjoule import campaign
     from perjoule.campaign import calibration
@@ -138,8 +138,8 @@ def predict(
 ) -> None:
     """Predict what a file system would do on hardware that you don't have, with 90 % bands.
 
-    PROFILE comes with perjoule, or is a file of `perjoule calibrate`. The bands hold what points that were left out show of the
-    model, and the uncertainty of the hardware's values; what would narrow them most is named.
+    PROFILE comes with perjoule, or is a file that `perjoule calibrate` wrote. The bands combine the model's errors about points
+    that were left out with the uncertainty of the hardware's values; the output names what would narrow them most.
     """
     from perjoule.prediction import Target, predictions
     from perjoule.results import prediction as tables

@@ -43,7 +43,7 @@ END_S = 3 * LINGER_S  # after which a page that does not end is ended
 def watch(folder: Path, address: str, port: int, duration_s: float, once: bool, with_run: bool) -> None:
     """Watch a run in a browser: trial, phase, throughput, watts, hosts, time left, doubts, results so far.
 
-    The run can be another user's; nothing of it is changed. Only this machine reaches the page, unless --address says otherwise,
+    The run can be another user's; watching changes nothing. Only this machine reaches the page, unless --address says otherwise,
     and only with the token in its address. The same folder has the same address each time.
     """
     from perjoule.monitoring import server, watching

@@ -46,7 +46,7 @@ class Course:
 
     @contextmanager
     def explained(self) -> Generator[None]:
-        """Say of a failure in the block what happened before it; raises WorkloadError, too, if an event could not be done."""
+        """Name the last event in an error of the block. Raises WorkloadError, too, if an event could not be done."""
         try:
             yield
         except WorkloadError as error:
@@ -61,7 +61,7 @@ class Course:
             raise self.failure
 
     def end_load(self) -> None:
-        """Let nothing more happen."""
+        """Do no further event."""
         self._over.set()
 
     def _act(self, began_s: float) -> None:

@@ -12,10 +12,9 @@ from perjoule.drivers.boundary import Boundary
 from perjoule.meters._metered import MOMENTS_HZ, RATE, Metered
 from perjoule.meters._secret import secret
 from perjoule.model import OPTIONS, Channel, Specification
-from perjoule.model.units import Hertz, Ratio, Seconds
+from perjoule.model.units import JOULES, Hertz, Ratio, Seconds
 
-JOULES_PER_WH = 3600.0
-JOULES_PER_KWH = 3.6e6
+JOULES_PER_WH, JOULES_PER_KWH = JOULES["Wh"], JOULES["kWh"]
 MOST = 1e15  # of what any plug counts
 
 ADDRESS = 'Its host name or IP address, with ":port" if not the default.'

@@ -203,8 +203,8 @@ ENTRIES = (
     Metric("least_gap_s", "least gap", _S, "shortest gap between accesses in which a disk could sleep, as the campaign sets it"),
     Metric("clients_mounted_count", "clients mounted", _ONE, "clients with the file system mounted during an idle trial"),
     # of a paced load
-    Metric("asked_load_ratio", "% load asked", _PERCENT, "load that the campaign asks for / what the file system can"),
-    Metric("load_ratio", "% load", _PERCENT, "bytes moved / time until the last client's end / what the file system can"),
+    Metric("asked_load_ratio", "% load asked", _PERCENT, "load in the campaign / the maximum"),
+    Metric("load_ratio", "% load", _PERCENT, "bytes moved / time until the last client's end / the maximum"),
     Metric("gap_ratio", "% gap", _PERCENT, "(W at a load - that load x W at 100 %) / W at 100 %; of rows, not of trials", "lower",
            energy=True),
     Metric("proportionality_ratio", "EP", _ONE,

@@ -1,4 +1,4 @@
-"""All candidates of a space, computed at the values of all quantities, and held against the need."""
+"""All candidates of a space, computed at the values of all quantities and compared with the need."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -11,7 +11,7 @@ from perjoule.figures.vega import THEMES
 from perjoule.planning.answer import Answer, Row
 from perjoule.planning.enumeration import constraints
 from perjoule.planning.quantities import SPEED, number, speed
-from perjoule.planning.texts import HEADERS, about, cells, change_text, main_changes, misses, move_text
+from perjoule.planning.texts import HEADERS, KWH_J, about, cells, change_text, main_changes, misses, move_text
 
 PICKS: Mapping[str, str] = {
     "least regret": "Least regret",
@@ -20,10 +20,9 @@ PICKS: Mapping[str, str] = {
     "carbon": "Least carbon",
     "throughput": "Most throughput",
 }
-_KWH_J = 3.6e6
 # What an axis can show: a row's field, the unit of print, and whether it follows the sliders.
 AXES: Mapping[str, tuple[str, str, float]] = {
-    "energy": ("energy_j", "kWh in all years", _KWH_J),
+    "energy": ("energy_j", "kWh in all years", KWH_J),
     "money": ("money_usd", "USD in all years", 1),
     "carbon": ("carbon_kg", "kgCO2e in all years", 1),
     "throughput": ("throughput_bytes_per_s", SPEED.symbol, SPEED.per),

@@ -85,7 +85,7 @@ class Need:
     @model_validator(mode="after")
     def _loaded(self) -> Self:
         if self.read_bytes_per_s is None and self.write_bytes_per_s is None:
-            raise ValueError('neither read nor write is given (write read = "1 GiB/s" or so)')
+            raise ValueError('neither read nor write is given (write, for example, read = "1 GiB/s")')
         for what, rate, time_s in (
             ("read", self.read_bytes_per_s, self.day.read_s),
             ("write", self.write_bytes_per_s, self.day.write_s),
@@ -95,7 +95,7 @@ class Need:
                 more = "raise clients or client_network, or lower the rate"
                 raise ValueError(f"{what} = {asked} is more than the network of all clients, {reached} ({more})")
             if rate is None and time_s:
-                raise ValueError(f'day.{what} needs a rate (write {what} = "1 GiB/s" or so)')
+                raise ValueError(f'day.{what} needs a rate (write, for example, {what} = "1 GiB/s")')
         return self
 
     @property

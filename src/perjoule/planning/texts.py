@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from math import ceil
 
+from perjoule.model.units import JOULES
 from perjoule.planning.answer import Answer, Banded, Move, Row
 from perjoule.planning.enumeration import Constraint
 from perjoule.planning.quantities import SPEED, number
@@ -10,7 +11,7 @@ from perjoule.planning.ranking import Change
 
 SHOWN_COUNT = 12  # rows of the terminal
 CHANGES_COUNT = 3  # for each aim
-KWH_J = 3.6e6
+KWH_J = JOULES["kWh"]
 HEADERS = ("#", "servers", "each", "file system", SPEED.symbol, "idle W", "kWh", "USD", "kgCO2e", "meets", "regret", "best at")
 
 

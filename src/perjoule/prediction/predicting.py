@@ -78,7 +78,7 @@ def _nodes(target: Target) -> tuple[Node, ...]:
         return target.cluster.nodes
     first = next((node for node in target.cluster.nodes if node.role == "storage"), None)
     if first is None:
-        raise CampaignError(f'cluster "{target.cluster.name}" has no storage hosts to number', next="leave out --servers")
+        raise CampaignError(f'cluster "{target.cluster.name}" has no storage hosts', next="leave out --servers")
     others = tuple(node for node in target.cluster.nodes if node.role != "storage")
     return (replace(first, count=target.servers_count), *others)
 

@@ -146,18 +146,18 @@ def _seen(found: Profile, fitted: Fit, name: str, points: Sequence[Observation])
 
 
 def read(text: str, name: str) -> Profile:
-    """Read a profile's file. Raises CampaignError: it is none, or its points are not those that it was fitted to."""
+    """Read a profile's file. Raises CampaignError: it is not a profile, or its points differ from those that it was fitted to."""
     try:
         data: Json = json_from(text)
         if not isinstance(data, dict):
-            raise ValueError("it is no table")
+            raise ValueError("not a table")
         digest = data.pop("digest", None)
         found = from_json(Profile, data)
         _require_possible(asdict(found))
     except ValueError as error:
         raise CampaignError(f"not a profile: {error}", where=name, next="write one with `perjoule calibrate`") from None
     if digest != found.digest:
-        raise CampaignError("its points are not those that it was fitted to", where=name, next="calibrate again")
+        raise CampaignError("its points differ from those that it was fitted to", where=name, next="calibrate again")
     return found
 
 

@@ -100,7 +100,7 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         yield "scaling", scaling(grown, notes=[drawn, *power_notes])
     if loaded := proportionality(cells):
         drawn = "dashed: in proportion to load; mean, 95 % interval, a small mark for each repetition"
-        title, axis = "Power against load", "load in % of what the file system can"
+        title, axis = "Power against load", "load in % of the maximum"
         yield "proportionality", scaling(curves(loaded), title=title, axis=axis, ticks=LOADS, notes=[drawn, *power_notes])
     if found.overheads:
         most = max(r.trial.clients_count for r in found.records)

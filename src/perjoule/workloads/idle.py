@@ -52,7 +52,7 @@ class Idle(Workload):
     simulated_with: ClassVar[Mapping[str, Json] | None] = {"duration": "0.5 s", "rest": "0 s"}
 
     duration_s: Seconds = 60.0
-    """Length of the window, in wall time. Daemons act in periods of seconds to minutes: cover several of the longest."""
+    """Length of the window, in wall time. Daemons work in periods of seconds to minutes; cover several of the longest."""
 
     mounted: bool = True
     """Whether clients have the file system mounted; otherwise they unmount it before the window and mount it again after it."""
@@ -61,7 +61,7 @@ class Idle(Workload):
     """Wall time between the last write-back or unmount and the window."""
 
     least_gap_s: Seconds = 10.0
-    """The shortest time without an access, in emulated time, in which a disk could sleep. Shorter gaps do not count."""
+    """The shortest time without an access, in emulated time, after which a disk could sleep. Shorter gaps do not count."""
 
     @property
     def directions(self) -> tuple[Direction, ...]:
@@ -82,7 +82,7 @@ class Idle(Workload):
         return self.duration_s + self.rest_s
 
     def checks(self) -> tuple[Check, ...]:
-        """Check nothing: there are no requirements."""
+        """Check nothing: it needs no program."""
         return (Check("idle", True, "needs nothing"),)
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:

@@ -41,7 +41,7 @@ def test_a_profile_reads_back_as_it_was_written() -> None:
 def test_points_that_were_changed_are_refused() -> None:
     data = json.loads(_text(_profile()))
     data["points"][0]["throughput_bytes_per_s"] *= 2
-    with pytest.raises(CampaignError, match=r"made\.json: its points are not those that it was fitted to"):
+    with pytest.raises(CampaignError, match=r"made\.json: its points differ from those that it was fitted to"):
         read(json.dumps(data), "made.json")
 
 

@@ -45,7 +45,7 @@ def places(
     if servers_count is not None:
         storage = [node for node in nodes if node.role == "storage"]
         if not storage:
-            raise CampaignError(f'cluster "{cluster.name}" has no storage hosts to number', next="remove `servers`")
+            raise CampaignError(f'cluster "{cluster.name}" has no storage hosts', next="remove `servers`")
         storage += [storage[-1]] * servers_count
         nodes = [*storage[:servers_count], *(node for node in nodes if node.role != "storage")]
     client = next((node for node in cluster.nodes if node.role == "client"), None)
