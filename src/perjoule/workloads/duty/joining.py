@@ -45,7 +45,7 @@ def joined(found: Sequence[Outcome]) -> Outcome:
 def pace_doubts(asked: float, reached: float, found: Sequence[Outcome]) -> Iterator[Doubt]:
     """Doubt a share that was missed, and a profile whose steps lie far apart."""
     if asked < 1 and abs(reached - asked) > MISSED_RATIO * asked:
-        yield UNLIKE.doubt(f"the load was {reached:.1%} of what the file system can, in place of {asked:.1%}")
+        yield UNLIKE.doubt(f"the load was {reached:.1%} of the maximum, instead of {asked:.1%}")
     inside_s = sum(one.ended_s - one.began_s for one in found)
     whole_s = found[-1].ended_s - found[0].began_s
     if whole_s - inside_s > BETWEEN_RATIO * whole_s:
