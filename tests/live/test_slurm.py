@@ -17,6 +17,9 @@ from typing import Any
 import pytest
 
 from on_hosts import hosts_of
+from perjoule import drivers
+from perjoule.model import Spec
+from perjoule.model.units import MIB
 from slurm_lab import NOBODY, READING, SlurmLab, missing
 from sshd import until
 
@@ -275,6 +278,40 @@ def test_a_launcher_that_hangs_is_ended_in_time_and_the_next_that_works_starts_t
     assert "not finished within 8 s" in facts["failed"]["srun --mpi=pmix"]
     assert "no PMI-2 here" in facts["failed"]["srun --mpi=pmi2"]
     assert said == [f"rank {rank} of 4 on {node} for {node}" for rank, node in enumerate(("n1", "n1", "n2", "n2"))]
+
+
+BENCHMARKS = """kind = "ior"
+operation = ["write", "read"]
+size = "8 MiB"
+transfer = "1 MiB"
+ranks = 2
+[[workload]]
+kind = "mdtest"
+operation = ["create", "stat"]
+files = 50
+ranks = 2"""
+MOVED = {"ior": 8 * MIB, "mdtest": 2 * 50}  # bytes or operations of each client
+
+
+def test_ior_and_mdtest_are_started_by_srun(lab: SlurmLab, home: Path) -> None:
+    checks = [check for kind in ("ior", "mdtest") for check in drivers.workload(Spec(kind)).checks()]
+    if lacking := [f"{check.name} is missing: {check.fix}" for check in checks if not check.ok]:
+        pytest.skip("; ".join(lacking))
+    file = campaign(home, "nodes = 2", BENCHMARKS, "clients = [2]\nrepetitions = 1")
+    done = perjoule(lab, home, "run", file, "--into", home / "results")
+    assert done.returncode == 0, done.stdout + done.stderr
+    records = [json.loads(path.read_text()) for path in (home / "results").rglob("record.json")]
+    found = {(record["status"], record["trial"]["workload"]["kind"]) for record in records}
+    assert found == {("valid", "ior"), ("valid", "mdtest")}
+    for record in records:
+        ways = record["facts"]["testbed"]["slurm"]["mpi"].values()
+        assert {way["launcher"] for way in ways} == {"srun --mpi=pmix"}, ways
+        results = record["outcome"]["results"]
+        assert {one["host"] for one in results} == {"n1", "n2"}
+        assert {one["moved_bytes"] or one["operations_count"] for one in results} == {MOVED[record["trial"]["workload"]["kind"]]}
+    assert lab.jobs() == ""
+    verified = perjoule(lab, home, "verify", home / "results")
+    assert verified.returncode == 0, verified.stdout + verified.stderr
 
 
 METERS = """
