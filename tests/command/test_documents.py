@@ -30,6 +30,7 @@ ELSEWHERE = {
     "perjoule reproduce green-storage --simulate": "minutes: tests/command/test_reproduce.py runs fewer trials",
     "sudo .venv/bin/perjoule run examples/hep.toml": "real file systems: tests/live/test_hep.py",
     "sudo perjoule run examples/ssd-vs-hdd.toml": "minutes on virtual hosts: tests/live/test_device_study.py",
+    "sudo perjoule run governors.toml": "governors and RAPL: tests/live/test_power.py",
     "sudo perjoule run real.toml": "two disks, which are overwritten: tests/live/test_overwrite.py",
     "perjoule doctor lab.toml": "a lab's hosts: tests/unit/testbeds/test_cluster_findings.py",
     "perjoule doctor scratch.toml": "a lab's hosts: tests/unit/testbeds/test_cluster_findings.py",

@@ -72,6 +72,8 @@ def driver_schema(name: str, kind: str) -> Schema:
             found["properties"][option]["description"] = info.description
         if not takes_list(info.annotation):
             found["properties"][option] = _spanning(found["properties"][option])
+            if inner := table_class(info.annotation):
+                _span(found["$defs"][f"{name}-{kind}-{inner.__name__}"]["properties"], inner)
     label = {"type": "string", "description": "How tables and figures name it."}
     in_order = {option: found["properties"][option] for option in fields_of(name, kind)}
     found["properties"] = {"kind": {"const": kind}, "label": label, **in_order}
@@ -118,6 +120,13 @@ def _docstrings(cls: type) -> Mapping[str, str]:
             case _:
                 pass
     return found
+
+
+def _span(properties: Schema, inner: type) -> None:
+    """Let the options of an option's own table span the matrix, too."""
+    for field, info in drivers.options(inner).items():
+        if not takes_list(info.annotation):
+            properties[option_name(field)] = _spanning(properties[option_name(field)])
 
 
 def _spanning(option: Schema) -> Schema:

@@ -19,7 +19,7 @@ from perjoule.campaign.attachments import attached, takes_file
 from perjoule.campaign.header import TOP_KEYS
 from perjoule.campaign.lines import Path
 from perjoule.campaign.messages import clauses, fault, instead, line, written
-from perjoule.campaign.source import Source, Table, is_list
+from perjoule.campaign.source import Source, Table, is_list, is_table
 from perjoule.drivers.protocols import ListsUsers, Testbed, Workload
 from perjoule.model import option_name
 from perjoule.model.errors import CampaignError
@@ -155,8 +155,17 @@ def _plain(path: Path, option: str, value: object, annotation: object, source: S
 
 
 def _choices(value: object, annotation: object) -> list[Any]:
-    """Return the values that an option takes in turn."""
-    return value if is_list(value) and (not takes_list(annotation) or any(map(is_list, value))) else [value]
+    """Return the values that an option takes in turn; lists in an option's own table span the matrix, too."""
+    values = value if is_list(value) and (not takes_list(annotation) or any(map(is_list, value))) else [value]
+    inner = table_class(annotation)
+    return [one for value in values for one in (_spanned(value, inner) if inner and is_table(value) else [value])]
+
+
+def _spanned(table: Table, inner: type) -> list[Table]:
+    fields = {option_name(name): info.annotation for name, info in drivers.options(inner).items()}
+    choices = [_choices(value, fields[key]) if key in fields and value != [] else [value] for key, value in table.items()]
+    found = itertools.islice(itertools.product(*choices), MOST_ROWS + 1)  # more are refused
+    return [dict(zip(table, values, strict=True)) for values in found]
 
 
 def _build(name: str, path: Path, kind: str, options: Mapping[str, Any], source: Source) -> object:

@@ -18,7 +18,7 @@ from perjoule.machine import removal
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import cluster as real_hosts
-from perjoule.testbeds import slurm, virtual
+from perjoule.testbeds import local, slurm, virtual
 
 
 @click.command(
@@ -69,7 +69,7 @@ def up(kind: str | None, clients: int, cluster: str, overrides: tuple[str, ...])
 @click.argument("kept", required=False, metavar="[RUN]", shell_complete=completing(lambda: [one.id for one in virtual.kept()]))
 @click.option("--all", "everything", is_flag=True, help="Also all clusters that `perjoule up` made.")
 def down(kept: str | None, everything: bool) -> None:
-    """Remove what killed runs left behind: processes, namespaces, mounts, loop devices, cgroups, folders.
+    """Remove what killed runs left behind: processes, namespaces, mounts, loop devices, cgroups, folders, power states.
 
     Touches nothing that is in use, and lists what it leaves because it does not bear perjoule's mark. Clusters made by `perjoule
     up` stay unless you name them; they are listed with the commands to enter them. Exit code 3 if something could not be removed.
@@ -86,10 +86,13 @@ def down(kept: str | None, everything: bool) -> None:
         *(virtual.clean(everything=True, run=kept) if kept else ()),
         *on_hosts,
     )
+    put_back, not_put_back = local.clean()
     swept, left_alone = removal.sweep()
+    for words in put_back:
+        out.print(f"put back {words}")
     for words in (*removed, *swept):
         out.print(f"removed {words}")
-    left_alone = (*left_alone, *virtual.strangers(), *virtual.blocked(), *not_cleaned, *not_cancelled)
+    left_alone = (*left_alone, *virtual.strangers(), *virtual.blocked(), *not_cleaned, *not_cancelled, *not_put_back)
     for words in left_alone:
         out.print(f"left {words}", soft_wrap=True)
     left = virtual.kept()
@@ -100,9 +103,11 @@ def down(kept: str | None, everything: bool) -> None:
     if stuck := virtual.dead():
         what = f"run {', '.join(one.id for one in stuck)} could not be removed entirely: something is still busy"
         raise MachineError(what, where=str(stuck[0].folder), next="run `perjoule down` again")
+    if not_put_back:
+        raise MachineError("power states that a killed run set could not be put back", next="run `sudo perjoule down` again")
     if not_cleaned or not_cancelled:
         raise MachineError("what killed runs left on some hosts could not be removed", next="run `perjoule down` again")
-    if not (removed or swept or left_alone or left):
+    if not (removed or swept or put_back or left_alone or left):
         unseen = " that this user may see; `sudo perjoule down` sees everything" if os.geteuid() != 0 else ""
         out.print(f"nothing left behind{unseen}")
 

@@ -95,6 +95,9 @@ def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None
             attempt.sink.extend(series)
         outcome = loaded
         mounted.alive()
+        for host in hosts.all:
+            if host.check_power:
+                host.check_power()
     except WorkloadError as error:
         failure = error
     failure = starved(hosts, failure) or failure

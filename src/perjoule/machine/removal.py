@@ -14,12 +14,14 @@ from collections.abc import Generator
 from pathlib import Path
 
 MARK = "perjoule-made-this"
+UNDO = "power.end"  # in a scratch folder: what is still to be put back on this machine, so the folder stays
 SCRATCH = (
     "perjoule-meter-",
     "perjoule-device-",
     "perjoule-mpi-",
     "pjs-",
     "perjoule-local-",
+    "perjoule-power-",
     "perjoule-simulated-",
     "perjoule-bundle-",
     "perjoule-site-",
@@ -153,7 +155,8 @@ def scratch(prefix: str, within: Path | None = None) -> Generator[Path]:
     try:
         yield folder
     finally:
-        remove_folder(folder)
+        if not (folder / UNDO).exists():
+            remove_folder(folder)
         os.close(descriptor)
 
 
@@ -200,6 +203,8 @@ def sweep(within: Path | None = None) -> tuple[tuple[Path, ...], tuple[str, ...]
 
 def _use(folder: Path) -> str:
     """Return how a dead run's folder is still in use, "" if it is not. Its end may be under way."""
+    if (folder / UNDO).exists():
+        return "power states of this machine are still to be put back"
     uses = {
         "a loop device still has its file there": list(Path("/sys/block").glob("loop*/loop/backing_file")),
         "something is still mounted there": [Path("/proc/self/mountinfo")],

@@ -105,7 +105,8 @@ class Modelled(Meter):
         """Stream modelled watts per host and component, and the switch. Clients of unknown hardware or capacity are left out.
 
         Raises:
-            CampaignError: the testbed, or a server, has no hardware in the catalogue, or a server states no CPU capacity.
+            CampaignError: the testbed, or a server, has no hardware in the catalogue, a server states no CPU capacity, or power
+                states of a host were set.
         """
         cluster, nodes = _hardware(hosts)
         capacity_cores = _capacity_cores(hosts)
@@ -142,6 +143,9 @@ def _hardware(hosts: Hosts) -> tuple[Cluster, dict[str, Node]]:
     bare = [name for name, node in nodes.items() if node is None]
     if bare:
         raise CampaignError(f"{', '.join(bare)} stands for no hardware in the catalogue", where=where, next=remedy)
+    if changed := [host.name for host in (*_metered(hosts), *_beside(hosts)) if host.check_power]:
+        what = f"the catalogue does not know the watts of {', '.join(changed)} in the power states of this campaign"
+        raise CampaignError(what, where=where, next="use a power meter, or remove power from the testbed")
     return hosts.cluster, {name: node for name, node in nodes.items() if node is not None}
 
 

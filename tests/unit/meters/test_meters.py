@@ -351,6 +351,13 @@ def test_a_testbed_without_hardware_in_the_catalogue_is_refused():
         record("modelled", Hosts((Scripted("storage-1", None, []),), cluster=HC4))
 
 
+def test_hosts_whose_power_states_were_set_are_not_those_of_the_catalogue():
+    host = Scripted("storage-1", STORAGE, [])
+    host.check_power = lambda: None
+    with pytest.raises(CampaignError, match="the watts of storage-1 in the power states of this campaign; use a power meter"):
+        record("modelled", Hosts((host,), cluster=HC4))
+
+
 def test_a_supply_without_loss_loses_nothing():
     lossless = replace(HC4, supply_efficiency=replace(HC4.supply_efficiency, value=1.0))
     watts = modelled.host_w(MANAGEMENT, lossless, {"board": 0.0})

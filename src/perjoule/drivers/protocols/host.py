@@ -117,6 +117,8 @@ class Host(ABC):
     launcher: Launcher | None = None  # of ranks on it and others; None: their workload starts them, one host at a time
     cpu_capacity_cores: float | None = None  # CPU seconds (of `counters`) a second that are 100 % of its hardware
 
+    check_power: Callable[[], None] | None = None  # raises WorkloadError if a power state that was set for the campaign changed
+
     memory_bytes: int | None = None  # that its programs and their page cache may take, if it is capped
 
     @abstractmethod

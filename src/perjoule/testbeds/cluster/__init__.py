@@ -1,7 +1,8 @@
 """Real hosts over SSH: the machines of a lab with their installed software. https://man.openbsd.org/ssh
 
 Uses OpenSSH's own client with your keys, known hosts and configuration, and never a password. On a host it writes only to
-`work`/cluster. A keeper there ends all our programs and removes our files as soon as it loses contact, for whatever reason.
+`work`/cluster, and to power states that the campaign names. A keeper there ends all our programs, removes our files and puts
+power states back as soon as it loses contact, for whatever reason.
 """
 
 import contextlib
@@ -11,9 +12,9 @@ import shutil
 from collections.abc import Generator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule import catalogue
@@ -25,7 +26,8 @@ from perjoule.model import OPTIONS, EventKind, Json, Overwrite, Permit, TextFile
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.model.units import Seconds
 from perjoule.testbeds import _device
-from perjoule.testbeds.cluster import devices, findings, notes, pool
+from perjoule.testbeds._power import Power
+from perjoule.testbeds.cluster import devices, findings, notes, pool, power
 from perjoule.testbeds.cluster.facts import clock_doubt
 from perjoule.testbeds.cluster.host import MeteredHost, SshHost
 from perjoule.testbeds.cluster.inventory import inventory, tables
@@ -109,6 +111,9 @@ class Cluster(Testbed):
     """The only folder written to on a host, in its subfolder "cluster"; on this machine it holds the daemons' logs."""
     sudo: bool = False
     """Whether to run everything with sudo, which must not ask for a password."""
+    power: Power | None = None
+    """Power states to set during the campaign on the hosts that it names, as {on = ["storage"], cpu_governor = "powersave"}; they
+    are put back afterwards."""
     patience_s: Seconds = 180.0
     """How long to wait, between trials, for hosts to come back whose connection was lost, for example while they reboot."""
 
@@ -116,6 +121,15 @@ class Cluster(Testbed):
     def events(self) -> frozenset[EventKind]:
         """Daemons can be killed and started again; a network that is not ours is not cut, nor are disks slowed down."""
         return frozenset({"kill", "back"})
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        known = [word for machine in self.hosts if machine.login for word in (machine.role, machine.name)]
+        if self.power and (not self.power.on or set(self.power.on) - set(known)):
+            unknown = next((f'power is on "{one}", which is no host here' for one in self.power.on if one not in known), "")
+            what = unknown or "power names no hosts"
+            raise ValueError(f"{what} (on = [...] takes roles and names: {', '.join(dict.fromkeys(known))})")
+        return self
 
     def planned(self, clients_count: int) -> Hosts:
         """The first clients, the first storage hosts if `servers` limits them, and all others."""
@@ -194,7 +208,8 @@ class Cluster(Testbed):
                 return SshHost(*what, folder, keeper, clock_doubt(one.name, clock))
 
             hosts = tuple(map(host, everybody))
-            yield Hosts(hosts, 1.0, _hardware(list(nodes.values())), self._facts(run, keepers, clocks))
+            theirs = stack.enter_context(power.held([one for one in hosts if isinstance(one, SshHost)], self.power))
+            yield Hosts(hosts, 1.0, _hardware(list(nodes.values())), self._facts(run, keepers, clocks) | {"power": theirs})
 
     def checks(self) -> tuple[Check, ...]:
         """Check that each host can be reached, and has enough space and the tools."""

@@ -29,6 +29,9 @@ sweep() { # end all that bear the mark $1, and their sessions but for ours
 remove() { # a folder of ours with all that is mounted and attached below
   local mounts loop file
   [ -f "$1/perjoule-made-this" ] && [ -O "$1" ] || return 0
+  if [ -f "$1/power.end" ]; then # power states as they were; without them the folder stays, for the next one who tries
+    "$BASH" --norc -- "$1/power.end" && rm -f -- "$1/power.end" || return 1
+  fi
   IFS= read -r -d '' mounts < /proc/self/mountinfo
   [[ $mounts != *"$1/"* ]] ||
     findmnt --raw --noheadings --output TARGET | grep -F "$1/" | sort -r | while read -r place; do
@@ -126,6 +129,7 @@ echo "$run $$" > "$root/$2.lock"
 for old in "$root"/????????-"$2"; do # a run has eight letters
   [ -d "$old" ] || continue
   sweep "PERJOULE_HOST=${old##*/}" && remove "$old" && echo "removed $old"
+  [ ! -e "$old/power.end" ] || refuse "a killed run changed power states of this host, and $old/power.end can't put them back"
 done
 own=$folder/programs
 mkdir "$folder" "$own" && : > "$folder/perjoule-made-this" && exec 7<> <(:) ||

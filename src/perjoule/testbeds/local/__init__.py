@@ -9,17 +9,21 @@ import tempfile
 import time
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
+from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed, planned
 from perjoule.machine import removal
 from perjoule.model import OPTIONS, Disk, Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
-from perjoule.testbeds import _device, _process
+from perjoule.testbeds import _device, _power, _process
 from perjoule.testbeds._device import view
 from perjoule.testbeds._kernel import cpu_ticks, disk_busy_s, disk_bytes, network_bytes, switches_count
 from perjoule.testbeds._machine import ThisMachine
+from perjoule.testbeds._power import Power
+from perjoule.testbeds.local import power
 from perjoule.testbeds.local.guard import Guarded, GuardedDevice, GuardedDisk
 
 EXAMPLE = '[testbed]\nkind = "local"\n'
@@ -31,6 +35,14 @@ class Local(Testbed):
 
     work: str = ""
     """Folder for the run's own files; the system's temporary folder by default."""
+    power: Power | None = None
+    """Power states of this machine to set during the campaign, as {cpu_governor = "powersave"}; they are put back afterwards."""
+
+    @model_validator(mode="after")
+    def _here(self) -> Self:
+        if self.power and self.power.on:
+            raise ValueError("power names hosts, but this machine is the only one (remove `on`)")
+        return self
 
     @property
     def folder(self) -> Path:
@@ -57,11 +69,13 @@ class Local(Testbed):
 
         Raises:
             CampaignError: more than one client is requested.
-            MachineError: the folder can't be made.
+            MachineError: the folder can't be made, or power states can't be set or, of a killed run, put back.
         """
         self.planned(clients_count)
         with contextlib.ExitStack() as stack:
             within = Path(self.work) if self.work else None
+            if failures := clean()[1]:
+                raise MachineError(f"a killed run's power states stay: {failures[0]}", next="run `perjoule down`")
             try:
                 removal.sweep(within)  # `perjoule down` does not know of `work`
                 folder = stack.enter_context(removal.scratch("perjoule-local-", within))
@@ -70,13 +84,23 @@ class Local(Testbed):
                 raise MachineError(what, where=str(error.filename), next="set work") from None
             host = LocalHost(folder)
             stack.callback(host.stop)
-            yield Hosts((host,), machine=ThisMachine(covers=(host.name,)))
+            states = stack.enter_context(power.held(host, self.power)) if self.power else _power.facts(host)
+            yield Hosts((host,), facts={"power": {host.name: states}}, machine=ThisMachine(covers=(host.name,)))
 
     def checks(self) -> tuple[Check, ...]:
-        """Check only the permission to drop caches, which reads need."""
+        """Check the permission to drop caches, which reads need, and whether this machine has the power states."""
         able = os.access("/proc/sys/vm/drop_caches", os.W_OK)
         detail = "can be dropped" if able else "can't be dropped: reads may come from memory"
-        return (Check("page cache", able, detail, "run it with sudo", needed=False),)
+        found = Check("page cache", able, detail, "run it with sudo", needed=False)
+        if not self.power:
+            return (found,)
+        lack = _power.lack(LocalHost(self.folder), self.power)
+        return (found, Check("power states", not lack, lack.what if lack else "can be set", lack.next if lack else ""))
+
+
+def clean() -> tuple[list[str], list[str]]:
+    """Put back power states that killed runs have set; return what was put back, and why something could not be."""
+    return power.clean(LocalHost(Path(tempfile.gettempdir())))
 
 
 class LocalHost(Host):

@@ -18,7 +18,7 @@ from perjoule.model import OPTIONS, Disk, EventKind, Json, Reality
 from perjoule.model.errors import MachineError
 from perjoule.model.hardware import Cluster
 from perjoule.model.units import BYTES, Bytes, Ratio, Seconds, exact_text
-from perjoule.testbeds import _disk
+from perjoule.testbeds import _disk, _power
 from perjoule.testbeds._machine import ThisMachine
 from perjoule.testbeds.virtual import cpu, memory, requirements
 from perjoule.testbeds.virtual.host import VirtualHost
@@ -146,6 +146,7 @@ class Virtual(Testbed):
             facts["disk_cap"] = rack.cap_disks(self.scale_ratio) if self.disk_cap else "none: not requested"
             facts |= memory.facts(there, self._uncapped_memory)
             facts["counters"] = rack.counters()
+            facts["power"] = {"this machine": _power.facts(rack.hosts[0])}
             if keep:
                 rack.keep()
             yield Hosts(rack.hosts, self.scale_ratio, cluster, facts, machine=ThisMachine())

@@ -1,0 +1,115 @@
+"""Reads the power states of a host, sets them for the duration of a block, and puts them back."""
+
+import contextlib
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perjoule.drivers.protocols import Host
+from perjoule.machine import removal
+from perjoule.model import Json
+from perjoule.model.errors import MachineError, TransientError, WorkloadError
+from perjoule.testbeds._power import states
+from perjoule.testbeds._power.options import Power
+from perjoule.testbeds._power.scripts import BASH, LOOK, PUT_BACK, READ, SET, record
+from perjoule.testbeds._power.states import Setting, States
+
+RECORD = removal.UNDO  # of former values; who removes a run's folder brings them back first
+DEV = "/dev"
+_TIMEOUT_S = 60.0
+
+
+def facts(host: Host) -> dict[str, Json]:
+    """Return the states of a host, for the record; none if it can't be asked."""
+    try:
+        return states.facts(_read(host, Path("/sys"), ()))
+    except WorkloadError:
+        return {}
+
+
+def lack(host: Host, wanted: Power) -> MachineError | None:
+    """Return why a host can't have these states; None if it can."""
+    try:
+        states.settings(wanted, _found(host, wanted), host.name)
+    except MachineError as error:
+        return error
+    return None
+
+
+@contextlib.contextmanager
+def applied(host: Host, wanted: Power, folder: Path) -> Generator[Mapping[str, Json]]:
+    """Set states for the duration of the block; yields the facts in force, with the former values.
+
+    The former values are in `folder` / RECORD, durably, before anything is written.
+
+    Raises:
+        MachineError: the host lacks something or does not take a value; nothing is changed then. Or it can't be put back.
+    """
+    found = _found(host, wanted)
+    chosen = states.settings(wanted, found, host.name)
+    where = [str(wanted.root), DEV, found.boot]
+    held = _Held(host, where, chosen)
+    end = folder / RECORD
+    former = [word for one in reversed(chosen) for word in (one.how, one.place, one.wanted, one.former)]
+    host.put(record([*where, *former]), Path(f"{end}.new"), mode=0o600)
+    try:
+        ours = [word for one in chosen if one.wanted for word in (one.how, one.place, "", one.wanted)]
+        done = host.run([*BASH, SET, "perjoule-power", f"{end}.new", *where, *ours], timeout_s=_TIMEOUT_S, check=False)
+        if done.returncode:
+            last = (done.stderr.strip().splitlines() or ["the script failed"])[-1]
+            raise MachineError(
+                f"can't set its power states: {last}", where=host.name, next="run as root (sudo), or remove it from power"
+            )
+        try:
+            held.check()
+        except WorkloadError as error:
+            raise MachineError(error.what, where=host.name, next=error.next) from None
+        host.check_power = held.check
+        before, now = states.facts(found), states.facts(_found(host, wanted))
+        former = {name: value for name, value in before.items() if value != now.get(name)}
+        yield now | {"set": list[Json](dict.fromkeys(one.option for one in chosen if one.wanted)), "former": former}
+    finally:
+        host.check_power = None
+        with contextlib.suppress(TransientError):  # the connection is lost: the host brings them back by itself
+            put_back(host, end)
+
+
+def put_back(host: Host, end: Path) -> None:
+    """Bring back what a record says, if there is one, and remove it. Raises MachineError, TransientError."""
+    done = host.run([*BASH, PUT_BACK, "perjoule-power", end], timeout_s=_TIMEOUT_S, check=False)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["the script failed"])[-1]
+        raise MachineError(f"can't put its power states back: {last}", where=host.name, next="run `perjoule down`")
+
+
+@dataclass(frozen=True)
+class _Held:
+    """States that are set."""
+
+    host: Host
+    where: Sequence[str]
+    chosen: Sequence[Setting]
+
+    def check(self) -> None:
+        """Read them again. Raises WorkloadError: something else has changed one."""
+        ours = [one for one in self.chosen if one.wanted]
+        asked = [word for one in ours for word in (one.how, one.place)]
+        done = self.host.run([*BASH, LOOK, "perjoule-power", *self.where, *asked], timeout_s=_TIMEOUT_S)
+        for one, value in zip(ours, done.stdout.splitlines(), strict=True):
+            if value != one.wanted:
+                what = f"{one.option} was set to {one.wanted}, but {one.place} is {value or 'unreadable'}"
+                raise WorkloadError(what, where=self.host.name, next="end what else sets it (tuned, power-profiles-daemon)")
+
+
+def _found(host: Host, wanted: Power) -> States:
+    try:
+        return _read(host, wanted.root, wanted.devices)
+    except TransientError:
+        raise
+    except WorkloadError as error:
+        raise MachineError(f"its power states can't be read ({error.what})", where=host.name) from None
+
+
+def _read(host: Host, root: Path, devices: Sequence[str]) -> States:
+    argv = [*BASH, READ, "perjoule-power", root, DEV, *devices]
+    return states.states(host.run(argv, timeout_s=_TIMEOUT_S).stdout)

@@ -1,0 +1,240 @@
+"""What a host says about its power states, as facts, and what a campaign wants of them as single settings. No host is touched."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from perjoule.model import Json
+from perjoule.model.errors import MachineError
+from perjoule.testbeds._power.options import Power
+
+_POLICY = re.compile(r"devices/system/cpu/cpufreq/policy(\d+)/(\w+)")
+_IDLE = re.compile(r"devices/system/cpu/cpu(\d+)/cpuidle/state(\d+)/(name|disable)")
+_ASPM = "module/pcie_aspm/parameters/policy"
+_FREQUENCIES = {"cpu_min_hz": "scaling_min_freq", "cpu_max_hz": "scaling_max_freq"}  # in kHz
+_WORDS = {
+    "cpu_governor": ("scaling_governor", "scaling_available_governors"),
+    "cpu_preference": ("energy_performance_preference", "energy_performance_available_preferences"),
+}
+# The kernel changes these with others, so they are put back with them.
+_FOLLOWING = ("energy_performance_preference", "scaling_min_freq", "scaling_max_freq")
+
+
+class Setting(NamedTuple):
+    """One state: an attribute below the root of sysfs, or a drive by its ID; `wanted` is "" where only `former` is put back."""
+
+    option: str
+    how: Literal["file", "apm", "nvme"]
+    place: str
+    former: str
+    wanted: str
+
+
+@dataclass
+class Drive:
+    """A named drive: its folder in sysfs, values by attribute's path, and what its tools say."""
+
+    folder: str = ""
+    files: dict[str, str] = field(default_factory=dict[str, str])
+    tools: dict[str, str] = field(default_factory=dict[str, str])
+
+    def file(self, ending: str) -> tuple[str, str]:
+        """Return path and value of the attribute whose path ends so; empty texts if it has none."""
+        return next(((path, value) for path, value in self.files.items() if path.endswith(ending)), ("", ""))
+
+
+@dataclass
+class States:
+    """The states of a host."""
+
+    boot: str = ""
+    files: dict[str, str] = field(default_factory=dict[str, str])
+    drives: dict[str, Drive] = field(default_factory=lambda: defaultdict[str, Drive](Drive))
+
+    @property
+    def policies(self) -> Mapping[str, Mapping[str, str]]:
+        """The attributes of each cpufreq policy, a group of CPUs that share a clock."""
+        found: dict[str, dict[str, str]] = defaultdict(dict)
+        for path, value in self.files.items():
+            if match := _POLICY.fullmatch(path):
+                found[path.rpartition("/")[0]][match[2]] = value
+        return found
+
+    @property
+    def idle(self) -> Mapping[int, Sequence[tuple[str, str, bool]]]:
+        """The idle states of each CPU from the shallowest to the deepest: name, path, and whether it is enabled."""
+        found: dict[int, list[tuple[int, str, str, bool]]] = defaultdict(list)
+        for path, value in self.files.items():
+            if (match := _IDLE.fullmatch(path)) and match[3] == "disable":
+                name = self.files.get(f"{path.rpartition('/')[0]}/name", "")
+                found[int(match[1])].append((int(match[2]), name, path, value == "0"))
+        return {cpu: [state[1:] for state in sorted(states)] for cpu, states in sorted(found.items())}
+
+
+def states(said: str) -> States:
+    """Parse the answer of the script READ; unknown lines are skipped."""
+    found = States()
+    for line in said.splitlines():
+        what, _, rest = line.partition("\t")
+        drive, tab, value = rest.partition("\t")
+        if what == "boot":
+            found.boot = rest
+        elif not tab:
+            found.files[what] = rest.strip()
+        elif what == "drive":
+            found.drives[drive].folder = value
+        elif "/" in what:
+            found.drives[drive].files[what] = value.strip()
+        else:
+            found.drives[drive].tools[what] = value.strip()
+    return found
+
+
+def current(value: str) -> str:
+    """Return the chosen one of "[default] performance powersave"; a plain value as it is."""
+    match = re.search(r"\[([^\]]+)\]", value)
+    return match[1] if match else value
+
+
+def facts(found: States) -> dict[str, Json]:
+    """Return the states for the record: what the host does not have is None, what its CPUs do not share is a list."""
+    policies, idle = found.policies.values(), found.idle.values()
+
+    def shared(values: Sequence[Json]) -> Json:
+        different = [value for n, value in enumerate(values) if value not in values[:n]]
+        return different[0] if len(different) == 1 else different or None
+
+    def of_policies(name: str) -> list[str]:
+        return [policy[name] for policy in policies if name in policy]
+
+    known: dict[str, Json] = {"cpu_driver": shared([*of_policies("scaling_driver")])}
+    known |= {option: shared([*of_policies(name)]) for option, (name, _) in _WORDS.items()}
+    known |= {option: shared([int(khz) * 1000 for khz in of_policies(name)]) for option, name in _FREQUENCIES.items()}
+    known["cpu_idle_driver"] = found.files.get("devices/system/cpu/cpuidle/current_driver")
+    known["cpu_idle_states"] = shared(["+".join(name for name, _, enabled in of if enabled) for of in idle])
+    known["pcie_aspm"] = current(found.files[_ASPM]) if _ASPM in found.files else None
+    if found.drives:
+        known["drives"] = {id: _of_drive(drive) for id, drive in found.drives.items()}
+    return known
+
+
+def _of_drive(drive: Drive) -> dict[str, Json]:
+    tolerance = drive.file("latency_tolerance_us")[1]
+    control, delay_ms = drive.file("power/control")[1], drive.file("autosuspend_delay_ms")[1]
+    return {
+        "sata_link": drive.file("link_power_management_policy")[1] or None,
+        "disk_apm": drive.tools.get("apm") or None,
+        "disk_spin_down_s": int(delay_ms) / 1000 if control == "auto" and delay_ms.lstrip("-").isdigit() else None,
+        "nvme_state": _state(drive),
+        "nvme_tolerance_s": int(tolerance) / 1e6 if tolerance.isdigit() else tolerance or None,
+    }
+
+
+def _state(drive: Drive) -> int | None:
+    """Return the power state of a controller: bits 0 to 4 of feature 2 (NVMe Base Specification, Power Management)."""
+    said = drive.tools.get("nvme", "")
+    return int(said, 16) & 0x1F if re.fullmatch(r"[0-9a-fA-F]+", said) else None
+
+
+def settings(wanted: Power, found: States, where: str) -> tuple[Setting, ...]:
+    """Return what has to be set and put back. Raises MachineError: the host lacks it, or does not offer the value."""
+    return (
+        *_of_policies(wanted, found, where),
+        *_idle_states(wanted, found, where),
+        *_aspm(wanted, found, where),
+        *_of_drives(wanted, found, where),
+    )
+
+
+def _refusal(where: str, option: str, value: object, offered: Sequence[str]) -> MachineError:
+    if not offered:
+        return MachineError(f"has no {option}", where=where, next="remove it from power, or this host from its `on`")
+    return MachineError(f'does not offer {option} = "{value}"', where=where, next=f"choose one of: {', '.join(offered)}")
+
+
+def _of_policies(wanted: Power, found: States, where: str) -> Iterator[Setting]:
+    named = {option: value for option in (*_WORDS, *_FREQUENCIES) if (value := getattr(wanted, option)) is not None}
+    if named and not found.policies:
+        raise _refusal(where, next(iter(named)), "", ())
+    for folder, policy in found.policies.items():
+        ours: set[str] = set()
+        for option, value in named.items():
+            if option in _WORDS:
+                name, choices = _WORDS[option]
+                offered, text = policy.get(choices, "").split(), str(value)
+                if name not in policy or text not in offered:
+                    raise _refusal(where, option, value, offered)
+            else:
+                name, text = _FREQUENCIES[option], str(round(float(value) / 1000))
+                limits = [int(policy.get(f"cpuinfo_{one}_freq", 0)) for one in ("min", "max")]
+                if name not in policy or not limits[0] <= int(text) <= limits[1]:
+                    offered = [f"{limits[0] / 1000:g} MHz to {limits[1] / 1000:g} MHz"] if name in policy else []
+                    raise _refusal(where, option.removesuffix("_hz"), f"{value / 1e6:g} MHz", offered)
+            ours.add(name)
+            yield Setting(option, "file", f"{folder}/{name}", policy[name], text)
+        for name in _FOLLOWING:
+            if named and name in policy and name not in ours:
+                yield Setting("", "file", f"{folder}/{name}", policy[name], "")
+
+
+def _idle_states(wanted: Power, found: States, where: str) -> Iterator[Setting]:
+    deepest = wanted.cpu_deepest_idle
+    if deepest is None:
+        return
+    if not found.idle:
+        raise _refusal(where, "cpu_deepest_idle", deepest, ())
+    for there in found.idle.values():
+        names = [name for name, *_ in there]
+        if deepest not in names:
+            raise _refusal(where, "cpu_deepest_idle", deepest, names)
+        for number, (_, path, enabled) in enumerate(there):
+            text = "0" if number <= names.index(deepest) else "1"
+            yield Setting("cpu_deepest_idle", "file", path, "0" if enabled else "1", text)
+
+
+def _aspm(wanted: Power, found: States, where: str) -> Iterator[Setting]:
+    if wanted.pcie_aspm is None:
+        return
+    said = found.files.get(_ASPM, "")
+    offered = said.replace("[", "").replace("]", "").split()
+    if wanted.pcie_aspm not in offered:
+        raise _refusal(where, "pcie_aspm", wanted.pcie_aspm, offered)
+    yield Setting("pcie_aspm", "file", _ASPM, current(said), wanted.pcie_aspm)
+
+
+def _of_drives(wanted: Power, found: States, where: str) -> Iterator[Setting]:
+    there = {id: found.drives[id] for id in wanted.devices if id in found.drives}
+    if wanted.devices and not there:
+        raise MachineError("has none of the devices of power", where=where, next="correct devices, or remove it from `on`")
+    for id, drive in there.items():
+        name = f"{where}: {id}"
+        if "partition" in drive.tools:
+            raise MachineError("is a partition", where=name, next="name the whole drive")
+        spin_down_s, tolerance_s = wanted.disk_spin_down_s, wanted.nvme_tolerance_s
+        if wanted.sata_link is not None:
+            yield _of_file("sata_link", drive, "link_power_management_policy", wanted.sata_link, name)
+        if spin_down_s is not None:
+            yield _of_file("disk_spin_down", drive, "autosuspend_delay_ms", str(round(spin_down_s * 1000)), name)
+            yield _of_file("disk_spin_down", drive, "power/control", "auto", name)
+        if tolerance_s is not None:
+            yield _of_file("nvme_tolerance", drive, "latency_tolerance_us", str(round(tolerance_s * 1e6)), name)
+        if wanted.disk_apm is not None:
+            former = drive.tools.get("apm", "")
+            if not (former.isdigit() or former == "off"):
+                raise _refusal(name, "disk_apm", wanted.disk_apm, ())
+            yield Setting("disk_apm", "apm", id, former, str(wanted.disk_apm) if wanted.disk_apm < 255 else "off")
+        if wanted.nvme_state is not None:
+            state, most = _state(drive), drive.tools.get("npss", "")
+            if state is None or not most.isdigit() or wanted.nvme_state > int(most):
+                known = [] if state is None else [str(one) for one in range(int(most or 0) + 1)]
+                raise _refusal(name, "nvme_state", wanted.nvme_state, known)
+            yield Setting("nvme_state", "nvme", id, str(int(drive.tools["nvme"], 16)), str(wanted.nvme_state))
+
+
+def _of_file(option: str, drive: Drive, ending: str, text: str, where: str) -> Setting:
+    path, former = drive.file(ending)
+    if not path:
+        raise _refusal(where, option, text, ())
+    return Setting(option, "file", path, former, text)

@@ -1,0 +1,76 @@
+"""Power states of this machine: a guard process that outlives perjoule puts them back; if it is killed, the next command does."""
+
+import contextlib
+import fcntl
+import os
+import select
+import tempfile
+from collections.abc import Generator, Mapping
+from pathlib import Path
+
+from perjoule.drivers.protocols import Host
+from perjoule.machine import removal
+from perjoule.model import Json
+from perjoule.model.errors import MachineError
+from perjoule.testbeds import _process
+from perjoule.testbeds._power import Power, applied, lack, put_back
+from perjoule.testbeds._power.scripts import BASH, GUARD
+
+_ANSWER_S = 10.0
+_PUT_BACK_S = 60.0
+
+
+@contextlib.contextmanager
+def held(host: Host, wanted: Power) -> Generator[Mapping[str, Json]]:
+    """Set states of this machine during the block; yields them as facts. Raises MachineError: see `applied`, or in use."""
+    if refusal := lack(host, wanted):
+        raise refusal
+    with removal.scratch("perjoule-power-") as folder, _guarded(wanted.root, folder), applied(host, wanted, folder) as facts:
+        yield facts
+
+
+@contextlib.contextmanager
+def _guarded(root: Path, folder: Path) -> Generator[None]:
+    """Hold the machine's states, and put them back once this process has ended. Raises MachineError: another run has them."""
+    stdin, lifeline = os.pipe2(os.O_CLOEXEC)
+    words, stdout = os.pipe2(os.O_CLOEXEC)
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        argv = [*BASH, GUARD, "perjoule-guard", str(root), str(folder / removal.UNDO), ""]
+        guard = _process.Child(argv, stdin=stdin, stdout=stdout, stderr=null)
+    except BaseException:
+        os.close(lifeline)
+        raise
+    finally:
+        for descriptor in (stdin, stdout, null):
+            os.close(descriptor)
+    try:
+        said = os.read(words, 64) if select.select([words], [], [], _ANSWER_S)[0] else b""
+        if said != b"held\n":
+            raise MachineError("another run has set power states of this machine", where=str(root), next="wait for its end")
+        yield
+    finally:
+        os.close(lifeline)
+        os.close(words)
+        guard.ended(_PUT_BACK_S)
+
+
+def clean(host: Host) -> tuple[list[str], list[str]]:
+    """Put back what killed runs have set; return what was put back, and why something could not be."""
+    done: list[str] = []
+    failures: list[str] = []
+    for folder in sorted(Path(tempfile.gettempdir()).glob("perjoule-power-*")):
+        with contextlib.suppress(OSError):  # in use: its perjoule, or its guard, is at work
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                record = folder / removal.UNDO
+                if os.fstat(descriptor).st_uid != os.geteuid() or not record.is_file() or record.is_symlink():
+                    continue
+                put_back(host, record)
+                done.append(f"power states set by a killed run ({folder})")
+            except MachineError as error:
+                failures.append(f"{folder}: {error.what}")
+            finally:
+                os.close(descriptor)
+    return done, failures
