@@ -6,10 +6,13 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import pytest
 
 from places import EXAMPLES
 
@@ -77,3 +80,28 @@ def test_wrong_words_are_told_with_what_there_is() -> None:
     assert "has no way to show the fault" in perjoule("simulate", "rapl", "--fault", "late", code=2)
     assert "[[meter]] is missing" in perjoule("watch", str(EXAMPLES / "local.toml"), code=2)
     assert perjoule("list", "127.0.0.1:1")
+
+
+def children(parent: int) -> list[int]:
+    stats = [(int(path.parent.name), path.read_text()) for path in Path("/proc").glob("[0-9]*/stat")]
+    return [pid for pid, stat in stats if int(stat.rpartition(")")[2].split()[1]) == parent]
+
+
+def running_still(pid: int) -> bool:
+    with suppress(OSError):
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return False
+
+
+@pytest.mark.parametrize("kind", ["snmp_pdu", "ipmi"])
+def test_a_simulator_ends_with_the_command_that_is_killed(kind: str) -> None:
+    process = subprocess.Popen([*PERJOULE, "simulate", kind], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    with process, process.stdout as said:
+        assert said.readline()
+        (server,) = children(process.pid)
+        process.kill()
+    until_s = time.monotonic() + 20
+    while running_still(server) and time.monotonic() < until_s:
+        time.sleep(0.1)
+    assert not running_still(server)

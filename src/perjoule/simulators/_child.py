@@ -4,6 +4,7 @@ For libraries whose servers need their own process (global state, an event loop)
 """
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ from perjoule.simulators._behaviour import Behaviour, Manner, Truth
 
 _START_S = 20.0
 _END_S = 5.0
+_WATCH_S = 0.5
 
 
 @contextmanager
@@ -74,6 +76,19 @@ def child(behaviour: Behaviour, module: str, *arguments: str) -> Generator[str]:
             answers.close()
         asked.close()
         server.stderr.close()
+
+
+def ready(line: str) -> None:
+    """In the child: send the first line to the parent process, and end with it from now on, even if it is killed."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH_S)
+        os._exit(0)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
+    say(line)
 
 
 def say(line: str) -> None:

@@ -6,7 +6,7 @@ import struct
 import sys
 from typing import Any
 
-from perjoule.simulators._child import say, told
+from perjoule.simulators._child import ready, told
 from perjoule.simulators.ipmi import PASSWORD, USER
 
 GROUP, DCMI, POWER_READING = 0x2C, 0xDC, 0x02
@@ -43,7 +43,7 @@ def main(address: str, port: int) -> None:
             probe.bind((address, 0))
             port = probe.getsockname()[1]
     Simulated({USER: PASSWORD}, port=port, address=address)
-    say(str(port))
+    ready(str(port))
     Simulated.listen()
 
 

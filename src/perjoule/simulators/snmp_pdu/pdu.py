@@ -9,7 +9,7 @@ from threading import Event, Thread
 from typing import Any, cast
 
 from perjoule.simulators._behaviour import Fault, Truth
-from perjoule.simulators._child import say, told
+from perjoule.simulators._child import ready, told
 from perjoule.simulators._hostile import pour
 from perjoule.simulators.snmp_pdu import AUTHENTICATION, COMMUNITY, OUTLET, PRIVACY, USER
 
@@ -91,7 +91,7 @@ def main(address: str, port: int) -> None:
     settings.add_v3_user(agent, USER, config.USM_AUTH_HMAC96_SHA, AUTHENTICATION, config.USM_PRIV_CFB128_AES, PRIVACY)
     Answers(agent, context.SnmpContext(agent))
     cast(Any, agent.transport_dispatcher).job_started(1)
-    say(str(endpoint.getsockname()[1]))
+    ready(str(endpoint.getsockname()[1]))
     agent.open_dispatcher()
 
 
