@@ -45,7 +45,7 @@ def quantity(text: object, units: dict[str, float], *, bare: bool = False) -> fl
     example = next((u for u in ("MiB", "MiB/s", "s", "Hz", "W", "%") if u in units), next(iter(units)))
     if isinstance(text, int | float) and not isinstance(text, bool):
         if bare:
-            return _finite(float(text), text)
+            return _finite(text, text)
         raise ValueError(f'{text} has no unit (write "{_meant(str(text), example, units)}")')
     match = _QUANTITY.fullmatch(text) if isinstance(text, str) else None
     if match is None:
@@ -67,16 +67,20 @@ def quantity(text: object, units: dict[str, float], *, bare: bool = False) -> fl
 
 def _meant(number: str, example: str, units: dict[str, float]) -> str:
     """Suggest a unit for a number without one: a large size is taken as bytes, as other tools do."""
-    value = float(number)
+    value = _finite(float(number), number)
     if "iB" in example and 1024 <= value < math.inf:
         return exact_text(value, units)
     return f"{number} {example}"
 
 
 def _finite(value: float, text: object) -> float:
-    if not math.isfinite(value):
-        raise ValueError(f"{text!r} is too large")
-    return value
+    try:
+        number = float(value)
+    except OverflowError:  # an integer of more than 308 digits
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"{str(text)[:40]!r} is too large")
+    return number
 
 
 def seconds(text: object) -> float:

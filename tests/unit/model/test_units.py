@@ -89,6 +89,9 @@ def test_a_duration_may_have_several_terms() -> None:
         (True, "not a number"),
         (None, "not a number"),
         ("", "not a number"),
+        (10**400, "too large"),
+        ("1" + "0" * 400, "too large"),
+        ("1e999 MiB", "too large"),
     ],
 )
 def test_what_is_not_a_quantity_is_answered_with_what_to_write(text: object, words: str) -> None:

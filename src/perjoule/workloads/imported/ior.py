@@ -74,7 +74,7 @@ def _details(asked: dict[str, Any], how: dict[str, Any]) -> Iterator[str]:
     tasks_count = int(how["tasks"])
     if tasks_count > 1:
         yield f"{tasks_count} ranks"
-    yield from filter(None, (asked["api"] if asked["api"] != "POSIX" else "", "" if asked["filePerProc"] else "shared file"))
+    yield from filter(None, (str(asked["api"]) if asked["api"] != "POSIX" else "", "" if asked["filePerProc"] else "shared file"))
     total_bytes = int(asked["segmentCount"]) * int(asked["blockSize"])
     yield f"{total_bytes / MIB:g} MiB per rank"
     yield from (words for key, words in (("fsync", "fsync"), ("reorderTasks", "reordered")) if asked.get(key))
