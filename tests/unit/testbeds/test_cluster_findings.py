@@ -19,7 +19,10 @@ from perjoule.testbeds.cluster.openssh import Ssh
 from perjoule.workloads.hep import LIBRARIES
 from places import TRANSCRIPTS
 
-TOOLS = "bash cat chmod cut env flock findmnt getconf grep id losetup mkdir mkfifo nproc pkill ps rm setsid sleep sort stat tar"
+TOOLS = (
+    "bash cat chmod cut env flock findmnt getconf grep head id losetup mkdir mkfifo "
+    "nproc pkill ps readlink rm setsid sleep sort stat tar"
+)
 CAMPAIGN = """
 name = "lab"
 clients = [1, 3]
