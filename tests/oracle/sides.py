@@ -50,7 +50,7 @@ def _spans(counted: Devices, servers: list[str], clients: list[str]) -> bool:
 
 
 def pieces(attempt: Attempt, began_s: float, ended_s: float) -> dict[str, float]:
-    """Where the energy went, in wall time; none that is 0."""
+    """Where the energy went, in wall time; none below a millionth of it all."""
     servers, clients = attempt.hosts("servers"), only_loading(attempt)
     own, others = devices(attempt, servers), devices(attempt, clients)
     own_j, others_j = (summed(cover(attempt, of), began_s, ended_s) for of in (own, others))
@@ -62,7 +62,8 @@ def pieces(attempt: Attempt, began_s: float, ended_s: float) -> dict[str, float]
         for side, hosts, whole_j in (("server", servers, own_j), ("client", clients, others_j)):
             for name, part_j in _side(attempt, side, hosts, whole_j, began_s, ended_s).items():
                 found[name] = found.get(name, 0.0) + part_j
-    return {f"part_{name}_j": part_j for name, part_j in found.items() if part_j > 0}
+    least_j = np.nansum(list(found.values())) / 1e6
+    return {f"part_{name}_j": part_j for name, part_j in found.items() if part_j > least_j}
 
 
 def _side(attempt: Attempt, side: str, hosts: list[str], whole_j: float, began_s: float, ended_s: float) -> dict[str, float]:
@@ -70,9 +71,9 @@ def _side(attempt: Attempt, side: str, hosts: list[str], whole_j: float, began_s
         return {}
     grade_of_side = cover(attempt, devices(attempt, hosts))[0][1]["grade"].iloc[0]
     if grade_of_side == "modelled":
-        above_j = {host: _modelled_j(attempt, host, "board", began_s, ended_s) for host in hosts}
-        cpu_j = sum(above_j.values()) - (ended_s - began_s) * sum(_idle_w(attempt, host) for host in hosts)
-        disks_j = sum(_modelled_j(attempt, host, "disks", began_s, ended_s) for host in hosts)
+        span = (began_s, ended_s)
+        cpu_j = sum(_modelled_j(attempt, host, "board", *span, above_w=_idle_w(attempt, host)) for host in hosts)
+        disks_j = sum(_modelled_j(attempt, host, "disks", *span) for host in hosts)
     elif grade_of_side in UNSPLITTABLE:
         cpu_j = disks_j = np.nan
     else:
@@ -86,10 +87,10 @@ def _side(attempt: Attempt, side: str, hosts: list[str], whole_j: float, began_s
     return {**told, (f"{side}_rest" if told.keys() == known.keys() else "unsplit"): left_j}
 
 
-def _modelled_j(attempt: Attempt, host: str, component: str, began_s: float, ended_s: float) -> float:
+def _modelled_j(attempt: Attempt, host: str, component: str, began_s: float, ended_s: float, above_w: float = 0.0) -> float:
     words = ("modelled", host, component)
     own = [s for s in attempt.powers if tuple(s[["grade", "host", "component"]].iloc[0]) == words]
-    return joules(own[0], began_s, ended_s) if own else 0.0
+    return joules(own[0].assign(value=own[0]["value"] - above_w), began_s, ended_s) if own else 0.0
 
 
 def _idle_w(attempt: Attempt, host: str) -> float:

@@ -6,6 +6,7 @@ rest is what the hosts' meters count besides. If a part of a side is unknown, th
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from perjoule.analysis.devices import MEASURED_GRADES, device_j
 from perjoule.analysis.energy import energy_j
@@ -16,6 +17,7 @@ from perjoule.model import Record, Series
 from perjoule.model.metrics import PIECES
 
 UNSPLIT = "unsplit"
+LEAST_RATIO = 1e-6  # of all pieces, below which one is left out: what is left of equal sums is rounding, no energy
 
 
 def split_j(
@@ -43,7 +45,8 @@ def split_j(
                 pieces[name] = pieces.get(name, 0.0) + part_j
     if servers.gross_j is not None and servers.net_j is not None:
         pieces["network"] = servers.gross_j - servers.net_j
-    return {f"part_{name}_j": pieces[name] for name in PIECES if pieces.get(name, 0.0) > 0}
+    least_j = LEAST_RATIO * sum(pieces.values())
+    return {f"part_{name}_j": pieces[name] for name in PIECES if pieces.get(name, 0.0) > least_j}
 
 
 def _side(
@@ -75,10 +78,11 @@ def _above_idle_j(record: Record, parts: Parts, began_s: float, ended_s: float) 
     cluster = hardware(record)
     nodes = {node.name: node for node in cluster.nodes} if cluster else {}
     idle_w = {host.name: nodes[host.node].board.idle_w.value for host in record.hosts if host.node in nodes}
-    boards = [s.channel.host for _, s in parts.net if s.channel.component == "board"]
-    if not boards or not set(boards) <= idle_w.keys():
+    boards = [(sign, s) for sign, s in parts.net if s.channel.component == "board"]
+    if not boards or not {s.channel.host for _, s in boards} <= idle_w.keys():
         return None
-    return _component_j(parts, "board", began_s, ended_s) - (ended_s - began_s) * sum(idle_w[host] for host in boards)
+    above = [(sign, replace(s, value=s.value - idle_w[s.channel.host])) for sign, s in boards]
+    return sum(sign * (energy_j(one, began_s, ended_s).value or 0.0) for sign, one in above)
 
 
 def _component_j(parts: Parts, component: str, began_s: float, ended_s: float) -> float:

@@ -119,3 +119,24 @@ def test_modelled_watts_split_into_what_the_model_is_made_of(made):
 def test_modelled_watts_of_unknown_hardware_have_no_processors(made):
     record, series = modelled(made, cluster="sold-long-ago")
     assert pieces(made, series, record) == pytest.approx({"disks": 60, "network": 150, "unsplit": 3 * 65 + 1000})
+
+
+def quiet_clients(made, seed, above_w):
+    """Clients that work until second 5 and then draw so much more than idle, sampled at odd moments; the load begins later."""
+    record, series = modelled(made, scale=0.5)
+    rng = np.random.default_rng(seed)
+    t_s = np.sort(rng.uniform(-30.0, 60.0, 400))
+    power_w = np.where(t_s < 5, rng.uniform(31.0, 60.0, t_s.size), 30 + above_w)
+    own = [
+        made.series(one.channel, t_s, power_w, np.diff(t_s, prepend=t_s[0] - 0.2))
+        if one.channel.component == "board" and one.channel.host in CLIENTS
+        else one
+        for one in series
+    ]
+    return pieces(made, own, record)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rounding_is_no_energy_of_clients_that_did_nothing(made, seed):
+    assert "client_cpu" not in quiet_clients(made, seed, 0.0)
+    assert quiet_clients(made, seed, 0.1)["client_cpu"] == pytest.approx(2 * 0.1 * 5, rel=1e-12)
