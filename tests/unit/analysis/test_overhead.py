@@ -134,7 +134,8 @@ def test_the_report_draws_network_against_disk_and_names_the_best(measured: Meas
     assert all(len(line.t_s) == len(line.network) == len(line.disk) == len(line.use_ratio) for line in found.overheads)
     assert '<figure id="overhead">' in measured.page
     assert "Best for each workload" in measured.page
-    assert {finding.best for finding in found.winners} == {"fast"}
+    # Writes count until their write-back has ended, which takes a busy machine as long as the load itself.
+    assert [finding.best for finding in found.winners if finding.direction == "read"] == ["fast"]
 
 
 def test_show_names_the_best(measured: Measured) -> None:
