@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lacking import lacking
 from perjoule import campaign, drivers
 from perjoule.drivers.protocols import Host, Hosts, Testbed
 from perjoule.execution import runner
@@ -22,10 +23,10 @@ from perjoule.model.errors import CampaignError, MachineError, TransientError
 from perjoule.model.units import MIB
 from perjoule.store import create
 
-MISSING = [check for check in BeeGFS().checks() if check.needed and not check.ok]
+MISSING = lacking(BeeGFS().checks())
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(bool(MISSING), reason="; ".join(f"{c.name}: {c.detail}; {c.fix}" for c in MISSING)),
+    pytest.mark.skipif(bool(MISSING), reason=MISSING),
 ]
 
 REFUSED = (

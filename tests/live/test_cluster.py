@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
+from lacking import lacking
 from perjoule import campaign, drivers
-from perjoule.drivers.protocols import Testbed
+from perjoule.drivers.protocols import Check, Testbed
 from perjoule.machine import mirrors
 from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, TransientError, WorkloadError
@@ -358,16 +359,14 @@ def open_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def lacking(folder: Path, filesystem: str, *workloads: str, clients: int) -> set[str]:
-    """What a campaign needs and this machine does not have, each with what mends it."""
+def asked_for(folder: Path, filesystem: str, *workloads: str, clients: int) -> list[Check]:
+    """What a campaign needs of this machine."""
     loads = "".join(f"[[workload]]\n{workload}\n" for workload in workloads)
     head = f'name = "lab"\nclients = {clients}\n[testbed]\nkind = "virtual"\n'
     (folder / "asked.toml").write_text(f"{head}[[filesystem]]\n{filesystem}\n{loads}")
     trials = campaign.read(folder / "asked.toml").trials
     asked = [of for trial in trials for of in (drivers.filesystem(trial.filesystem), drivers.workload(trial.workload))]
-    return {
-        f"{check.name}: {check.detail}; {check.fix}" for of in asked for check in of.checks() if check.needed and not check.ok
-    }
+    return [check for of in asked for check in of.checks()]
 
 
 @pytest.mark.parametrize("name", MATRIX)
@@ -384,9 +383,9 @@ def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_the
     filesystem = filesystem.replace("FOLDER", str(open_folder))
     clients_count = 1 if name == "local" else 2
     (open_folder / "load.fio").write_text("[one]\nrw=write\nsize=16m\nbs=1m\nend_fsync=1\n")
-    if missing := lacking(open_folder, filesystem, *workloads.values(), clients=clients_count):
+    if missing := lacking(asked_for(open_folder, filesystem, *workloads.values(), clients=clients_count)):
         record_property(OVER_SSH, [name, list(workloads), "missing"])
-        pytest.skip(" | ".join(sorted(missing)))
+        pytest.skip(missing)
     lab = Lab(open_folder)
     testbed = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, "servers": 2})
     assert isinstance(testbed, Testbed)

@@ -10,6 +10,7 @@ import pytest
 import tomlkit
 from tomlkit import TOMLDocument
 
+from lacking import lacking
 from on_hosts import hosts_of
 from perjoule import drivers
 from perjoule.campaign import read
@@ -39,9 +40,8 @@ Trials = dict[tuple[str, str], tuple[tuple[str, str, int], ...]]
 def example(name: str) -> TOMLDocument:
     """The example, or a skip that says what it needs."""
     kinds = {trial.filesystem.kind: drivers.filesystem(trial.filesystem) for trial in read(EXAMPLES / f"{name}.toml").trials}
-    lacking = {check.name: check.fix for of in kinds.values() for check in of.checks() if check.needed and not check.ok}
-    if lacking:
-        pytest.skip("; ".join(f"{name}: {fix}" for name, fix in lacking.items()))
+    if missing := lacking(check for of in kinds.values() for check in of.checks()):
+        pytest.skip(missing)
     return tomlkit.parse((EXAMPLES / f"{name}.toml").read_text())
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from lacking import lacking
 from on_hosts import hosts_of, received_bytes
 from perjoule import drivers
 from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted
@@ -90,8 +91,8 @@ def driver(kind: str, folder: Path, **options: Any) -> FileSystem:
         table["path"] = str(folder)  # of a file system that is there already
     cls = next(one for one in vars(found).values() if getattr(one, "__module__", "") == found.__name__ and is_driver(one))
     made = cls(**{option: value for option, value in table.items() if option not in ("kind", "label")})
-    if missing := [check for check in made.checks() if check.needed and not check.ok]:
-        pytest.skip("; ".join(dict.fromkeys(f"{check.name}: {check.detail}; {check.fix}" for check in missing)))
+    if missing := lacking(made.checks()):
+        pytest.skip(missing)
     return made
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from lacking import lacking
 from on_hosts import Shared
 from perjoule import drivers
 from perjoule.drivers.protocols import Hosts, Mounted, Testbed, Workload
@@ -18,10 +19,10 @@ def mdtest(**options: Json) -> Workload:
     return made
 
 
-MISSING = [check for check in mdtest().checks() if check.needed and not check.ok]
+MISSING = lacking(mdtest().checks())
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(bool(MISSING), reason="; ".join(f"{c.name}: {c.detail} ({c.fix})" for c in MISSING)),
+    pytest.mark.skipif(bool(MISSING), reason=MISSING),
 ]
 
 

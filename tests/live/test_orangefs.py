@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lacking import lacking
 from on_hosts import FILE_BYTES, checksum, hosts_of, received_bytes
 from perjoule import campaign, drivers
 from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted
@@ -18,11 +19,10 @@ from perjoule.model.errors import TransientError
 from perjoule.model.units import MIB
 from perjoule.store import create, open_results
 
-MISSING = [check for check in OrangeFS().checks() if check.needed and not check.ok]
-FIXES = [check.fix for check in MISSING]
+MISSING = lacking(OrangeFS().checks())
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(bool(MISSING), reason="; ".join(dict.fromkeys([*(f"{c.name} {c.detail}" for c in MISSING), *FIXES]))),
+    pytest.mark.skipif(bool(MISSING), reason=MISSING),
 ]
 
 CAMPAIGN = """

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lacking import lacking
 from perjoule import drivers
 from perjoule.drivers.protocols import FileSystem
 
@@ -35,8 +36,8 @@ kind = "system"
 def test_a_campaign_measures_a_write_and_a_read(kind: str, tmp_path: Path) -> None:
     filesystem = drivers.build("filesystems", kind, {})
     assert isinstance(filesystem, FileSystem)
-    if missing := [check for check in filesystem.checks() if check.needed and not check.ok]:
-        pytest.skip("; ".join(dict.fromkeys(f"{check.name}: {check.detail}; {check.fix}" for check in missing)))
+    if missing := lacking(filesystem.checks()):
+        pytest.skip(missing)
     (tmp_path / "campaign.toml").write_text(CAMPAIGN.format(kind=kind))
     results = tmp_path / "results"
     argv = [Path(sys.executable).with_name("perjoule"), "run", tmp_path / "campaign.toml", "--into", results]

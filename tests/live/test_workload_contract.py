@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from lacking import lacking
 from perjoule import campaign, drivers
 from perjoule.campaign.tables import fields_of, takes_list
 from perjoule.drivers.protocols import Workload
@@ -59,8 +60,8 @@ def test_it_runs_valid_and_its_raw_outputs_say_the_same_again(kind: str, tmp_pat
     table = workload_table(kind)
     driver = drivers.build("workloads", kind, {option: value for option, value in table.items() if option != "kind"})
     assert isinstance(driver, Workload)
-    if missing := [check for check in driver.checks() if check.needed and not check.ok]:
-        pytest.skip("; ".join(f"{check.name}: {check.detail}; {check.fix}" for check in missing))
+    if missing := lacking(driver.checks()):
+        pytest.skip(missing)
     testbed: dict[str, Any] = {"kind": "virtual", "disk": "directory", "servers": 2, "cpu_cap": False}
     store: dict[str, Any] = dict(MOUNTED_ON_SERVERS if driver.using else STORES.get(driver.needs, STORES["folders"]))
     if kind == ON_FAKES:
