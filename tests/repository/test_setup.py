@@ -6,9 +6,11 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 from places import ROOT
 from tests.kernels.image import packages
@@ -175,3 +177,18 @@ def test_what_is_no_lock_is_said_and_not_waited_for(tmp_path: Path) -> None:
     done = install(tmp_path, LOCKED="1", REASON="Unable to locate package fio")
     assert (done.returncode, done.stderr) == (100, "E: Unable to locate package fio\n")
     assert (tmp_path / "calls").read_text().count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-development.txt", "requirements-extras.txt"])
+@pytest.mark.parametrize("python", ["3.11.2", "3.13.5"])
+def test_debians_own_python_can_install_what_is_pinned(name: str, python: str) -> None:
+    """Debian 12's and 13's; a patch release counts: soupsieve 4.1 wants 3.11.5."""
+    lines = (ROOT / "setup" / name).read_text().splitlines()
+    pinned = [line.partition("==") for line in lines if "==" in line]
+    assert pinned
+    for package, _, version in pinned:
+        found = metadata.metadata(package.partition("[")[0].strip())
+        assert found["Version"] == version.partition(";")[0].strip(), (
+            f"{package}: run `make check`, which installs what is pinned"
+        )
+        assert python in SpecifierSet(found["Requires-Python"] or ""), f"{package} {version} wants {found['Requires-Python']}"
