@@ -134,7 +134,7 @@ def test_a_monitor_that_finds_its_port_taken_is_told_in_its_own_words_and_nothin
         began_s = time.monotonic()
         with pytest.raises(TransientError, match=r"mon\.a ended .*3300"), cephfs(placement_groups=8).mount(hosts):
             pass
-        assert time.monotonic() - began_s < 20
+        assert time.monotonic() - began_s < 60
         assert taken.returncode is None
         assert not any((host.directory / "ceph").exists() for host in hosts.all)
 

@@ -260,7 +260,7 @@ def test_a_disk_that_fills_up_stops_the_load_and_resume_goes_on_when_there_is_ro
         assert process.stderr is not None
         errors = process.stderr.read()
         assert process.wait(timeout=60) == 3, errors
-        assert time.monotonic() - began_s < 10
+        assert time.monotonic() - began_s < 60
     assert "Traceback" not in errors
     last = errors.splitlines()[-1]
     assert last.startswith(f"perjoule: the disk of {small_disk}")
