@@ -6,7 +6,8 @@
   (tau >= 0.9), beside simpler models; fitted anew here
 - the configuration that predictions would choose, of all file systems, redundancies, speeds of hardware and numbers of clients,
   each predicted by a fit that had not seen its like: how far it is from the best one measured (goal: <= 3 %)
-- published clusters, which no profile was fitted to: the Odroid HC4 cluster of the green-storage paper and the Cubieboards
+- published clusters, which no profile was fitted to: the Odroid HC4 cluster of the green-storage paper, the Cubieboards,
+  and 63 servers of Ceph
 - the time to predict 1e5 servers (goal: <= 1 ms)
 
 usage: .venv/bin/python benchmarks/prediction.py
@@ -18,9 +19,10 @@ from dataclasses import replace
 from itertools import product
 from statistics import median
 
-from perjoule import catalogue, prediction, published
-from perjoule.model import Flow
-from perjoule.prediction import Demand, Fleet, Profile, Target, bound_shares, predictions
+from perjoule import catalogue, drivers, prediction, published
+from perjoule.drivers.protocols import planned
+from perjoule.model import Flow, Json, Spec
+from perjoule.prediction import Demand, Fleet, Profile, Target, bound_shares, predictions, times_s_per_byte
 from perjoule.prediction.queueing import Spread, Way, duration_s, job
 from perjoule.prediction.scores import Score, scores
 from perjoule.prediction.validation import LEVELS, Test, left_out
@@ -37,6 +39,7 @@ def main() -> int:
     missed = [*_bounds(profiles), *_left_out(profiles)]
     _published()
     _cubieboards()
+    ceph_servers()
     missed += _speed()
     print("missed: " + ("; ".join(missed) if missed else "nothing"))
     return bool(missed)
@@ -141,6 +144,25 @@ def _cubieboards() -> None:
         asked = job(Demand(flow), replace(boards, clients_count=float(count)), Spread(1), 1e9)
         errors.append(count * 1e9 / float(duration_s(way, asked)) / measured - 1)
     print(f"published, Cubieboards, reads by 1 to {max(reads)} clients: {', '.join(f'{error:+.1%}' for error in errors)}")
+
+
+def ceph_servers() -> None:
+    """Predict 63 servers with a code of 6+2 from the same servers with three copies, by the bytes of their networks alone."""
+    printed = {one.id: one.value for one in published.paper("ceph-1tib").numbers}
+    hosts = planned(["storage"] * 63)
+    servers = Fleet(63.0, 25e9, 1e9, 1e12, 1e12, 63.0, 1e12, 1e9)
+    options: dict[str, dict[str, Json]] = {"copies": {"copies": 3}, "code": {"erasure": "6+2"}}
+    flows = {name: drivers.filesystem(Spec("cephfs", own, name)).amplification(hosts) for name, own in options.items()}
+    for way in ("read", "write"):
+        network_s = {
+            name: times_s_per_byte(Demand(getattr(flow, way)), servers)["server network"] for name, flow in flows.items()
+        }
+        found = printed[f"copies_{way}"] * float(network_s["copies"] / network_s["code"])
+        measured = printed[f"code_{way}"]
+        print(
+            f"published, 63 servers of Ceph, {way}, from 3 copies to 6+2: predicted {found / GIB:.0f} GiB/s, "
+            f"printed {measured / GIB:.0f}, {found / measured - 1:+.1%}"
+        )
 
 
 def _speed() -> list[str]:

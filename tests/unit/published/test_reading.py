@@ -124,7 +124,7 @@ def test_clusters_and_devices_are_called_as_in_the_catalogue():
 
 
 def test_the_papers_come_with_the_package():
-    assert len([path for path in files("perjoule.published").iterdir() if path.name.endswith(".toml")]) == 6
+    assert len([path for path in files("perjoule.published").iterdir() if path.name.endswith(".toml")]) == 7
 
 
 def test_papers_are_listed_with_how_many_numbers_they_have():
