@@ -94,7 +94,7 @@ def test_an_idle_file_system_has_the_rates_of_its_hosts_counters(idle: Results) 
     mounted, unmounted = summary(idle).cells
     assert [(cell.workload, cell.direction) for cell in (mounted, unmounted)] == [
         ("idle mounted", "idle"),
-        ("idle no mounted", "idle"),
+        ("idle not mounted", "idle"),
     ]
     for cell in (mounted, unmounted):
         means = {key: found.mean for key, found in cell.metrics.items()}
@@ -181,7 +181,7 @@ def test_proportionality_follows_from_what_is_exported(duty: Results) -> None:
 
 def test_the_report_has_power_against_load(duty: Results, tmp_path: Path) -> None:
     loads, whole = report.duty_tables(duty)
-    assert [row[3] for row in loads.rows] == ["0.000", "25.00", "100.0"]
+    assert [row[3] for row in loads.rows] == ["0", "25.00", "100.0"]
     assert len(whole.rows) == 1
     page = report.write(duty, tmp_path / "report.html").read_text()
     assert "<h3>Power against load</h3>" in page

@@ -8,6 +8,8 @@ from perjoule.campaign.tables import Row, fields_of
 from perjoule.model import Spec
 from perjoule.model.units import OF_SUFFIX, exact_text
 
+PARTICIPLES = ("collective", "direct", "exclusive", "mounted", "shared")  # options that say what something is, not what it has
+
 
 def specs(rows: Sequence[Row], source: Source) -> tuple[Spec, ...]:
     """Name every row. Raises CampaignError if two of them have the same name."""
@@ -30,7 +32,7 @@ def _words(row: Row, family: Sequence[Row]) -> list[str]:
     fields = fields_of(row.name, row.kind)
     files = [row.options.get(option) for option, (_, info) in fields.items() if takes_file(info.annotation)]
     if names := [str(file["name"]) for file in files if is_table(file)]:
-        return names  # it is complete
+        return names if not row.label or len(family) > 1 else []  # a file's name is complete
     words: list[str] = []
     for option, (field, info) in fields.items():
         if not takes_file(info.annotation) and len({repr(vars(other.driver)[field]) for other in family}) > 1:
@@ -58,7 +60,7 @@ def _word(option: str, field: str, options: Mapping[str, object], value: object)
     """Return the text for an option: "goal 2", "transfer 4 MiB", "write"."""
     said = options.get(option, value)
     if isinstance(value, bool):
-        return option if value else f"no {option}"
+        return option if value else f"not {option}" if option in PARTICIPLES else f"no {option}"
     if said is None:
         return f"no {option}"
     if isinstance(said, list | tuple):

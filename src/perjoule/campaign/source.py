@@ -48,8 +48,8 @@ def text_of(path: File) -> str:
         with path.open("rb") as file:
             content = file.read(LONGEST_BYTES + 1)
     except FileNotFoundError:
-        there = sorted(p.name for p in path.parent.glob("*.toml")) if path.parent.is_dir() else []
-        advice = instead(path.name, there) if there else "see examples/ for campaigns"
+        near = neighbour(path.stem, (one.stem for one in path.parent.glob("*.toml")))
+        advice = f'did you mean "{near}.toml"?' if near else "see examples/ for campaigns"
         raise CampaignError("no such file", where=str(path), next=advice) from None
     except IsADirectoryError:
         raise CampaignError("this is a folder, not a campaign file", where=str(path), next="name a .toml file in it") from None

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from perjoule import published
 from perjoule.analysis.winners import Finding
 from perjoule.model import Cell
-from perjoule.model.metrics import IDLE, PER_JOULE, RATES, metric_of
+from perjoule.model.metrics import EVENT_COSTS, IDLE, PER_JOULE, RATES, metric_of
 from perjoule.model.units import clients_text
 from perjoule.report.claims import graded
 from perjoule.report.content import Content
 from perjoule.report.methods import GRADES, listed
-from perjoule.results.table import pair_texts, with_meter
+from perjoule.results.table import pair_texts, with_interval, with_meter
 
 NO_WINNER = "No clear winner"
 ANSWERS_COUNT = 8  # on the first screen; the table of the best has all
@@ -56,7 +56,7 @@ def answers(found: Content) -> Iterator[Answer]:
             if (one.among, one.workload, one.direction, one.clients_count, one.metric) == ("", workload, direction, most, metric)
         ]
         if findings:
-            yield Answer(f"{load}, {clients_text(most)}", _headline(findings), _sentence(findings, cells))
+            yield Answer(f"{load}, {clients_text(most)}", _headline(findings), _sentence(findings, cells) + _events(cells))
         elif metrics:
             yield _alone(f"{load}, {clients_text(most)}", cells, metrics)
 
@@ -65,7 +65,19 @@ def _alone(heading: str, cells: Sequence[Cell], metrics: Sequence[str]) -> Answe
     """Say what the only one that did this work reached."""
     best = max((cell for cell in cells if metrics[0] in cell.metrics), key=lambda cell: cell.metrics[metrics[0]].mean)
     reached = [f"{with_meter(best, key)} {_unit(key)}" for key in metrics if key in best.metrics]
-    return Answer(heading, reached[0], f"{best.filesystem} is the only one measured: it reaches {' and '.join(reached)}.")
+    sentence = f"{best.filesystem} is the only one measured: it reaches {' and '.join(reached)}."
+    return Answer(heading, reached[0], sentence + _events(cells))
+
+
+def _events(cells: Sequence[Cell]) -> str:
+    """Say what events cost each file system, if something happened to servers: a sentence of its own."""
+    costs: dict[str, list[str]] = {}
+    for cell in cells:
+        for key in (key for key in EVENT_COSTS if key in cell.metrics):
+            cost = f"{with_interval(cell.metrics[key], metric_of(key).unit.per)} {metric_of(key).label}"
+            costs.setdefault(cell.filesystem, []).append(cost)
+    each = (f"{filesystem} {', '.join(words)}" for filesystem, words in costs.items())
+    return f" With events: {'; '.join(each)}." if costs else ""
 
 
 def clear(one: Finding) -> bool:

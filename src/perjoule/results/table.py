@@ -23,6 +23,7 @@ class Table:
 
 
 WIDE_RATIO = 1 / 3  # half an interval over the mean, above which the two summarise nothing
+NOTHING = 1e-9  # in the printed unit: what rounding errors leave of a zero
 NARROW = 0.04  # width of a ratio's interval, below which two decimals would hide it
 
 
@@ -33,13 +34,13 @@ def with_interval(interval: Interval, per: float = 1.0) -> str:
     and interval to mean anything: then the median, followed by every repetition from low to high.
     """
     half = (interval.high - interval.low) / 2
-    if isfinite(half) and half > WIDE_RATIO * abs(interval.mean):
+    if isfinite(half) and half / per >= NOTHING and half > WIDE_RATIO * abs(interval.mean):
         points = " ".join(number(value / per) for value in sorted(interval.values))
         return f"{number(median(interval.values) / per)} [{points}]"
     if not isfinite(half):
         return f"{number(interval.mean / per)} ± ?"
     digits = _decimals(interval.mean / per, half / per)
-    return f"{interval.mean / per:.{digits}f} ± {half / per:.{digits}f}"
+    return f"{interval.mean / per:z.{digits}f} ± {half / per:.{digits}f}"
 
 
 def _decimals(value: float, half: float) -> int:
@@ -66,10 +67,13 @@ def with_meter(cell: Cell, key: str) -> str:
 def number(value: float) -> str:
     """Print a number with three or four significant digits, never in powers of ten.
 
-    A number that rounds to 1, 100 or 1000 has their digits: 0.9999999 is "1.00", like 1, and 99.999 is "100.0".
+    A number that rounds to 1, 100 or 1000 has their digits: 0.9999999 is "1.00", like 1, and 99.999 is "100.0". Zero is "0",
+    without a sign; a number that only rounds to it is "0.000".
     """
+    if abs(value) < NOTHING:
+        return "0"
     digits = next((digits for digits, least in ((0, 1000), (1, 100), (2, 1)) if round(abs(value), digits + 1) >= least), 3)
-    return f"{value:.{digits}f}"
+    return f"{value:z.{digits}f}"
 
 
 def mean(interval: Interval, per: float = 1.0) -> str:

@@ -157,8 +157,8 @@ def test_labels_are_made_of_the_options_that_differ() -> None:
 def test_labels_name_the_default_of_an_option_that_only_one_table_sets() -> None:
     text = TEXT + '[[workload]]\nkind = "fio"\noperation = "write"\nsize = "64 MiB"\ntransfer = "64 KiB"\ndirect = true\n'
     assert labels(campaign.parse(text), "workload") == {
-        "fio write transfer 4 MiB no direct",
-        "fio read transfer 4 MiB no direct",
+        "fio write transfer 4 MiB not direct",
+        "fio read transfer 4 MiB not direct",
         "fio write transfer 64 KiB direct",
     }
 
@@ -166,6 +166,12 @@ def test_labels_name_the_default_of_an_option_that_only_one_table_sets() -> None
 def test_a_label_as_written_stays_and_is_completed_where_its_table_spans() -> None:
     text = TEXT.replace("goal = [1, 2]", 'goal = [1, 2]\nlabel = "MooseFS"').replace('"cephfs"', '"cephfs"\nlabel = "CephFS"')
     assert labels(campaign.parse(text), "filesystem") == {"MooseFS goal 1", "MooseFS goal 2", "CephFS"}
+
+
+def test_what_an_option_says_of_a_thing_is_negated_as_such_and_a_file_under_a_label_is_not_named() -> None:
+    asked = campaign.read(EXAMPLES / "duty.toml")
+    assert "day" in labels(asked, "workload")
+    assert labels(campaign.read(EXAMPLES / "idle.toml"), "workload") == {"idle mounted", "idle not mounted"}
 
 
 def test_the_same_value_written_in_two_ways_is_the_same() -> None:
@@ -256,6 +262,8 @@ def test_a_missing_file_is_answered_with_its_neighbour(tmp_path: Path) -> None:
     (tmp_path / "demo.toml").touch()
     with pytest.raises(CampaignError, match=r'no such file; did you mean "demo.toml"\?'):
         campaign.read(tmp_path / "dmeo.toml")
+    with pytest.raises(CampaignError, match="no such file; see examples/ for campaigns"):  # all that is alike is .toml
+        campaign.read(tmp_path / "x.toml")
     with pytest.raises(CampaignError, match="no such file"):
         campaign.read(tmp_path / "nowhere" / "demo.toml")
 

@@ -155,7 +155,11 @@ def test_a_number_of_bytes_without_a_unit_is_answered_with_what_it_counts(writte
         (999.94, "999.9"),
         (999.96, "1000"),
         (-0.9999999, "-1.00"),
-        (0.0, "0.000"),
+        (0.0, "0"),
+        (-0.0, "0"),
+        (-2.2e-16, "0"),
+        (4e-4, "0.000"),
+        (-4e-4, "0.000"),
     ],
 )
 def test_what_rounds_to_one_is_printed_as_one_is(value, printed):
