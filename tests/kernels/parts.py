@@ -36,6 +36,12 @@ PARTS = {
         default=True,
         but=("counts_twice_where_the_kernel_has_it_and_is_a_doubt_elsewhere[zfs]",),  # not in Debian's main archive
     ),
+    "mirrors": Part(
+        "of these only md and LVM mirrors, and f2fs",
+        ("tests/live/test_local_fs.py", "-k", "counts_twice or f2fs"),
+        8,
+        but=("counts_twice_where_the_kernel_has_it_and_is_a_doubt_elsewhere[zfs]",),
+    ),
     "nfs-contract": Part("what every file system must do, by NFS", (CONTRACT, "-k", "nfs"), 10),
     "moosefs": Part("what every file system must do, by MooseFS", (CONTRACT, "-k", "moosefs"), 15),
     "glusterfs": Part("the same by GlusterFS", (CONTRACT, "-k", "glusterfs"), 15),
