@@ -3,7 +3,7 @@
 Usage: .venv/bin/python setup/site_pages.py [FOLDER]
 
 The pages are those of docs/, in the order of docs/README.md, and what is generated: a page for each driver with its options, the
-help of all commands, and the examples. A link that leads nowhere is an error.
+help of all commands, the examples, and our own list of results. A link that leads nowhere is an error.
 """
 
 import re
@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 import click
 from man import WIDTH, commands
 
-from perjoule import campaign, drivers
+from perjoule import campaign, drivers, publishing
 from perjoule.cli import cli
 
 ROOT = Path(__file__).parents[1]
@@ -39,6 +39,14 @@ def build(target: Path, pages: Path = ROOT / "docs") -> None:
         sphinx = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "-b", "html"]
         subprocess.run([*sphinx, "-d", Path(name) / "trees", source, target], check=True)
     shutil.copy(target / "README.html", target / "index.html")
+    if (pages / "list").is_dir():
+        publish(pages / "list", target / "list" / "ranked")
+
+
+def publish(of: Path, to: Path) -> None:
+    """Write the pages of our own list of results. Raises SystemExit: a bundle does not verify."""
+    if refused := publishing.build(of, to).refused:
+        raise SystemExit("\n".join(refused))
 
 
 def prepare(pages: Path, source: Path) -> None:

@@ -51,6 +51,26 @@ def test_a_driver_is_shown_with_its_options_and_an_example(site: Path) -> None:
         assert wanted in words.replace("&quot;", '"'), wanted
 
 
+def test_our_own_results_verify_and_are_ranked(site: Path) -> None:
+    pages = site / "list" / "ranked"
+    words = (pages / "index.html").read_text(encoding="utf-8")
+    assert "MooseFS" in words
+    assert "GlusterFS" in words
+    assert 'href="ranked/index.html"' in (site / "list" / "README.html").read_text(encoding="utf-8")
+    bundles = {path.read_bytes() for path in (ROOT / "docs" / "list" / "bundles").glob("*.zip")}
+    assert {path.read_bytes() for path in pages.rglob("*.zip")} == bundles != set()
+
+
+def test_a_list_with_a_damaged_bundle_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "list" / "bundles").mkdir(parents=True)
+    (tmp_path / "list" / "bundles" / "one.zip").write_bytes(b"no bundle")
+    script = "import sys, pathlib, site_pages; site_pages.publish(*map(pathlib.Path, sys.argv[1:]))"
+    argv = [sys.executable, "-c", script, tmp_path / "list", tmp_path / "pages"]
+    done = subprocess.run(argv, cwd=ROOT / "setup", capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "one.zip" in done.stderr
+
+
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     loading = [str(page) for page in site.rglob("*.html") if LOADED.search(page.read_text(encoding="utf-8"))]
     assert loading == []
