@@ -124,8 +124,7 @@ def _judged(one: Finding) -> str:
     chance = f"p {p if p.startswith('<') else f'= {p}'}"
     if clear(one):
         return f", {ratio} times {second}, the second best ({chance})"
-    joint = ", but is" if one.plain_verdict.startswith(("not ", "significantly ")) else ";"
-    return f"{joint} {one.plain_verdict} ({ratio} times {second}, {chance})"
+    return f", {ratio} times {second} ({chance}): {one.plain_verdict}"
 
 
 def _unit(metric: str) -> str:

@@ -1,5 +1,7 @@
 """The first screen's answers: what differs between file systems is said once, and each answer says that it does."""
 
+import re
+
 import pytest
 
 from perjoule.analysis.statistics import interval
@@ -34,3 +36,8 @@ def test_an_answer_says_once_that_redundancy_differs_and_not_in_what(others: str
 
 def test_an_answer_about_equals_in_redundancy_says_nothing_of_it() -> None:
     assert "redundancy" not in said(cell("a", 2), cell("b", 2))
+
+
+def test_what_is_not_clear_puts_the_ratio_next_to_whom_it_is_with() -> None:
+    words = said(cell("a", 1), cell("b", 1), cell("c", 1))
+    assert re.search(r" times c \(p = [\d.]+\): not significantly different from c; significantly better than b", words), words
