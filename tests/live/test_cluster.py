@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -318,6 +319,7 @@ together = [
     {user = "writer", kind = "fio", operation = "write", size = "16 MiB", clients = [2]},
 ]""",
     "hep": 'kind = "hep"\nsize = "16 MiB"\nworkers = "clients"',
+    "hep in parts": 'kind = "hep"\nsize = "16 MiB"\nfiles = 1\ntasks_per_file = 4\nworkers = "clients"',
 }
 MPI = {
     "ior": 'kind = "ior"\noperation = ["write", "read"]\nsize = "8 MiB"\ntransfer = "1 MiB"\nranks = 2',
@@ -340,7 +342,7 @@ MATRIX = {
     "orangefs with MPI": ('kind = "orangefs"', MPI),
     "directory with MPI": ('kind = "directory"\npath = "FOLDER/mounted"', MPI),
     # hep runs this checkout's Python, which may be where root alone may look
-    "directory without root": ('kind = "directory"\npath = "FOLDER/mounted"', {k: v for k, v in FILES.items() if k != "hep"}),
+    "directory without root": ('kind = "directory"\npath = "FOLDER/mounted"', {k: v for k, v in FILES.items() if "hep" not in k}),
     "directory with MPI without root": ('kind = "directory"\npath = "FOLDER/mounted"', MPI),
     "moosefs with sudo": ('kind = "moosefs"\ngoal = 2', {"fio": FIO, "hep": FILES["hep"]}),
     "glusterfs with MPI with sudo": ('kind = "glusterfs"\nlayout = "distributed"\nhosts = 2', MPI),
@@ -405,6 +407,11 @@ def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_the
     bricks = [path.stat().st_size for path in (open_folder / "results").rglob("logs/*brick-1.log")]
     assert bricks or "glusterfs" not in name, "no log of a brick came back from its host"
     assert all(bricks)
+    analyses = [path.read_text().splitlines() for path in (open_folder / "results").rglob("tasks.jsonl")]
+    tasks = [[json.loads(line) for line in lines] for lines in analyses]
+    shared = [Counter(task["worker"] for task in of) for of in tasks if len({task["file"] for task in of}) == 1]
+    parts = [{f"client-{n + 1}": 4 // clients_count for n in range(clients_count)}]
+    assert shared == (parts if "hep in parts" in workloads else []), "one file did not give work to all workers"
     assert (open_folder / "results" / "report.html").stat().st_size > 100_000
     verified = subprocess.run([PERJOULE, "verify", open_folder / "results"], capture_output=True, text=True, check=False)
     assert verified.returncode == 0, verified.stdout + verified.stderr

@@ -1,8 +1,10 @@
 """What hosts lack for a campaign, asked before anything is changed on them."""
 
+import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,17 +14,20 @@ from perjoule.drivers.protocols import Check
 from perjoule.execution import host_disks, readiness
 from perjoule.filesystems._ceph import layout
 from perjoule.model.errors import MachineError
-from perjoule.testbeds.cluster import pool
+from perjoule.testbeds._power import setting
+from perjoule.testbeds.cluster import Cluster, pool
 from perjoule.testbeds.cluster.facts import probe
 from perjoule.testbeds.cluster.findings import clock_finding, installed_at_once, together
 from perjoule.testbeds.cluster.openssh import Ssh
 from perjoule.workloads.hep import LIBRARIES
 from places import TRANSCRIPTS
+from sysfs import DRIVE, Sysfs
 
 TOOLS = (
     "bash cat chmod cut env flock findmnt getconf grep head id losetup mkdir mkfifo "
-    "nproc pkill ps readlink rm setsid sleep sort stat tar"
+    "nproc pkill ps readlink rm sed setsid sleep sort stat tar"
 )
+LEVELS = "choose one of: default, performance, powersave, powersupersave"
 CAMPAIGN = """
 name = "lab"
 clients = [1, 3]
@@ -118,6 +123,69 @@ def test_a_host_says_of_each_thing_whether_it_has_it(text: str, look: str, there
     bed.checks()
     found = lines(bed.lacking(1, [Check("it", True, "", "mend it", look=look, on="first storage")]))
     assert found == ([] if there else [("host s1", "no it", "mend it", True)])
+
+
+def with_power(text: str, **wanted: object) -> Cluster:
+    table = "\n".join(f"{key} = {json.dumps(value)}" for key, value in wanted.items())
+    text = text.replace("[[filesystem]]", f"[testbed.power]\n{table}\n[[filesystem]]")
+    bed = drivers.testbed(campaign.parse(text, source="lab.toml").trials[0].testbed)
+    assert isinstance(bed, Cluster)
+    return bed
+
+
+@pytest.mark.parametrize(
+    ("wanted", "on", "lacked"),
+    [
+        ({"cpu_governor": "powersave"}, ["storage", "client"], []),
+        (
+            {"cpu_governor": "ondemand"},
+            ["storage"],
+            [("hosts s[1-2]", 'power: does not offer cpu_governor = "ondemand"', "choose one of: performance, powersave", True)],
+        ),
+        (
+            {"pcie_aspm": "none"},
+            ["n01", "n04"],  # a campaign of one client does not hold n04
+            [("host n01", 'power: does not offer pcie_aspm = "none"', LEVELS, True)],
+        ),
+        (
+            {"devices": [f"{DRIVE}-part1"], "disk_apm": 1},
+            ["s1"],
+            [("host s1", f"power: {DRIVE}-part1: is a partition", "name the whole drive", True)],
+        ),
+        (
+            {"devices": [DRIVE, f"{DRIVE}-2"], "disk_apm": 127},
+            ["storage"],
+            [("hosts s[1-2]", f"power: none has {DRIVE}-2", "correct devices", True)],
+        ),
+    ],
+)
+def test_hosts_are_asked_whether_they_have_the_power_states_that_are_wanted_of_them(
+    wanted: dict[str, object],
+    on: list[str],
+    lacked: list[tuple[str, str, str, bool]],
+    text: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake = Sysfs(tmp_path / "fake folder")
+    for tool in fake.tools.iterdir():
+        (tmp_path / tool.name).symlink_to(tool)
+    monkeypatch.setattr(setting, "DEV", str(fake.dev))
+    bed = with_power(text, **fake.options(**wanted, on=on))
+    bed.checks()
+    assert lines(bed.lacking(1, [])) == lacked
+    assert fake.changed() == {}
+
+
+def test_power_states_of_the_kernel_are_for_root(text: str) -> None:
+    bed = with_power(text, on=["s1"], cpu_governor="none")
+    bed.checks()
+    keeper = pool.kept(bed._place(bed.hosts[0]))
+    assert keeper is not None
+    keeper.probe = replace(keeper.probe, user="user")
+    assert lines(bed.lacking(1, [])) == [
+        ("host s1", "only root can set power states", "log in as root, or set sudo = true", True)
+    ]
 
 
 def test_a_server_without_login_is_skipped_and_can_run_nothing(text: str) -> None:

@@ -5,51 +5,52 @@ from collections.abc import Sequence
 
 BASH = ("bash", "--norc", "-c")
 
-# $1 the root of sysfs, $2 where device files are, then the IDs of drives.
+# A function of bash. $1 the root of sysfs, $2 where device files are, then the IDs of drives; it needs a shell of its own.
 # Each line of the answer: what, a tab, its value; for a drive: what, a tab, its ID, a tab, its value.
-READ = r"""
-export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
-root=$1 dev=$2
-shift 2
-shopt -s nullglob
-read -r boot < /proc/sys/kernel/random/boot_id
-printf 'boot\t%s\n' "$boot"
-cd "$root" || exit 0
-cpu=devices/system/cpu
-for file in $cpu/cpuidle/current_driver module/pcie_aspm/parameters/policy $cpu/cpu[0-9]*/cpuidle/state*/{name,disable} \
-  $cpu/cpufreq/policy*/{scaling_{driver,governor,available_governors,min_freq,max_freq},cpuinfo_{min,max}_freq} \
-  $cpu/cpufreq/policy*/energy_performance_{preference,available_preferences}; do
-  { IFS= read -r value < "$file"; } 2> /dev/null && printf '%s\t%s\n' "$file" "$value"
-done
-for id; do
-  path=$(readlink -e -- "$dev${id#/dev}") || continue
-  name=${path##*/}
-  folder=$(readlink -e "class/block/$name") || continue
-  printf 'drive\t%s\t%s\n' "$id" "$folder"
-  if [ -e "$folder/partition" ]; then
-    printf 'partition\t%s\tyes\n' "$id"
-    continue
-  fi
-  files=("class/block/$name/device/power/control" "class/block/$name/device/power/autosuspend_delay_ms")
-  if [[ $folder =~ /nvme/(nvme[0-9]+)/ ]]; then
-    files=("class/nvme/${BASH_REMATCH[1]}/power/pm_qos_latency_tolerance_us")
-    if type -P nvme > /dev/null; then
-      printf 'nvme\t%s\t%s\n' "$id" "$(nvme get-feature "$dev/${BASH_REMATCH[1]}" --feature-id=2 2> /dev/null |
-        sed -n 's/.*value: *\(0x\)\{0,1\}//Ip')"
-      printf 'npss\t%s\t%s\n' "$id" "$(nvme id-ctrl "$dev/${BASH_REMATCH[1]}" 2> /dev/null | sed -n 's/^npss *: *//p')"
-    fi
-  elif type -P hdparm > /dev/null; then
-    printf 'apm\t%s\t%s\n' "$id" "$(hdparm -B "$path" 2> /dev/null | sed -n 's/.*APM_level[[:space:]]*= *//p')"
-  fi
-  if [[ $folder =~ /(host[0-9]+)/ ]]; then
-    files+=("class/scsi_host/${BASH_REMATCH[1]}/link_power_management_policy")
-  fi
-  for file in "${files[@]}"; do
-    { IFS= read -r value < "$file"; } 2> /dev/null && printf '%s\t%s\t%s\n' "$file" "$id" "$value"
+STATES = r"""
+states() {
+  local root=$1 dev=$2 boot cpu file value id path name folder files
+  shift 2
+  shopt -s nullglob
+  read -r boot < /proc/sys/kernel/random/boot_id
+  printf 'boot\t%s\n' "$boot"
+  cd "$root" || return
+  cpu=devices/system/cpu
+  for file in $cpu/cpuidle/current_driver module/pcie_aspm/parameters/policy $cpu/cpu[0-9]*/cpuidle/state*/{name,disable} \
+    $cpu/cpufreq/policy*/{scaling_{driver,governor,available_governors,min_freq,max_freq},cpuinfo_{min,max}_freq} \
+    $cpu/cpufreq/policy*/energy_performance_{preference,available_preferences}; do
+    { IFS= read -r value < "$file"; } 2> /dev/null && printf '%s\t%s\n' "$file" "$value"
   done
-done
-exit 0
+  for id; do
+    path=$(readlink -e -- "$dev${id#/dev}") || continue
+    name=${path##*/}
+    folder=$(readlink -e "class/block/$name") || continue
+    printf 'drive\t%s\t%s\n' "$id" "$folder"
+    if [ -e "$folder/partition" ]; then
+      printf 'partition\t%s\tyes\n' "$id"
+      continue
+    fi
+    files=("class/block/$name/device/power/control" "class/block/$name/device/power/autosuspend_delay_ms")
+    if [[ $folder =~ /nvme/(nvme[0-9]+)/ ]]; then
+      files=("class/nvme/${BASH_REMATCH[1]}/power/pm_qos_latency_tolerance_us")
+      if type -P nvme > /dev/null; then
+        printf 'nvme\t%s\t%s\n' "$id" "$(nvme get-feature "$dev/${BASH_REMATCH[1]}" --feature-id=2 2> /dev/null |
+          sed -n 's/.*value: *\(0x\)\{0,1\}//Ip')"
+        printf 'npss\t%s\t%s\n' "$id" "$(nvme id-ctrl "$dev/${BASH_REMATCH[1]}" 2> /dev/null | sed -n 's/^npss *: *//p')"
+      fi
+    elif type -P hdparm > /dev/null; then
+      printf 'apm\t%s\t%s\n' "$id" "$(hdparm -B "$path" 2> /dev/null | sed -n 's/.*APM_level[[:space:]]*= *//p')"
+    fi
+    if [[ $folder =~ /(host[0-9]+)/ ]]; then
+      files+=("class/scsi_host/${BASH_REMATCH[1]}/link_power_management_policy")
+    fi
+    for file in "${files[@]}"; do
+      { IFS= read -r value < "$file"; } 2> /dev/null && printf '%s\t%s\t%s\n' "$file" "$id" "$value"
+    done
+  done
+}
 """
+READ = f'export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"\n{STATES}states "$@"\nexit 0\n'
 
 _GET = r"""
 export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"

@@ -15,6 +15,7 @@ from perjoule.testbeds._power.scripts import BASH, LOOK, PUT_BACK, READ, SET, re
 from perjoule.testbeds._power.states import Setting, States
 
 RECORD = removal.UNDO  # of former values; who removes a run's folder brings them back first
+SYSFS = Path("/sys")
 DEV = "/dev"
 _TIMEOUT_S = 60.0
 
@@ -22,7 +23,7 @@ _TIMEOUT_S = 60.0
 def facts(host: Host) -> dict[str, Json]:
     """Return the states of a host, for the record; none if it can't be asked."""
     try:
-        return states.facts(_read(host, Path("/sys"), ()))
+        return states.facts(_read(host, SYSFS, ()))
     except WorkloadError:
         return {}
 
@@ -30,7 +31,15 @@ def facts(host: Host) -> dict[str, Json]:
 def lack(host: Host, wanted: Power) -> MachineError | None:
     """Return why a host can't have these states; None if it can."""
     try:
-        states.settings(wanted, _found(host, wanted), host.name)
+        return refusal(wanted, _found(host, wanted), host.name)
+    except MachineError as error:
+        return error
+
+
+def refusal(wanted: Power, found: States, where: str) -> MachineError | None:
+    """Return why a host with these states can't have those that are wanted; None if it can."""
+    try:
+        states.settings(wanted, found, where)
     except MachineError as error:
         return error
     return None

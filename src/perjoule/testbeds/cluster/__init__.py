@@ -173,6 +173,7 @@ class Cluster(Testbed):
             folders = [self._folder(run, machine) for machine in chosen]
             stack.callback(lambda: [notes.remove_logs(folder) for folder in folders])
             held: list[Keeper] = []
+            states: dict[str, Json] = {}
 
             def release() -> None:
                 ended = each(held, Keeper.close)
@@ -185,9 +186,12 @@ class Cluster(Testbed):
 
             def keep(machine: Machine) -> Keeper:
                 keeper = pool.fresh(self._place(machine))
-                if not (check := findings.readiness(machine.name, keeper.probe)).ok:
-                    keeper.close()
-                    raise MachineError(check.detail, where=check.name, next=check.fix)
+                with contextlib.ExitStack() as refused:
+                    refused.callback(keeper.close)
+                    if not (check := findings.readiness(machine.name, keeper.probe)).ok:
+                        raise MachineError(check.detail, where=check.name, next=check.fix)
+                    states[machine.name] = power.facts(keeper)
+                    refused.pop_all()
                 keeper.keep(run, tuple(dead))
                 held.append(keeper)
                 return keeper
@@ -208,8 +212,11 @@ class Cluster(Testbed):
                 return SshHost(*what, folder, keeper, clock_doubt(one.name, clock))
 
             hosts = tuple(map(host, everybody))
-            theirs = stack.enter_context(power.held([one for one in hosts if isinstance(one, SshHost)], self.power))
-            yield Hosts(hosts, 1.0, _hardware(list(nodes.values())), self._facts(run, keepers, clocks) | {"power": theirs})
+            if self.power:
+                setting = [one for one in hosts if isinstance(one, SshHost) and self._sets_power(one)]
+                states |= stack.enter_context(power.held(setting, self.power))
+            facts = self._facts(run, keepers, clocks) | {"power": {one.name: states[one.name] for one in chosen}}
+            yield Hosts(hosts, 1.0, _hardware(list(nodes.values())), facts)
 
     def checks(self) -> tuple[Check, ...]:
         """Check that each host can be reached, and has enough space and the tools."""
@@ -235,7 +242,7 @@ class Cluster(Testbed):
         return tuple(findings.together(each(self.hosts, look)))
 
     def lacking(self, clients_count: int, wanted: Sequence[Check]) -> tuple[Check, ...]:
-        """Return what the hosts that `checks` has reached lack, and clocks that nothing synchronizes."""
+        """Return what hosts that `checks` has reached lack, power states too, and clocks that nothing synchronizes."""
         chosen = self._chosen(clients_count)
         places = planned(machine.role for machine in chosen)
         needing = [(check, places.at(check.on)) for check in wanted if check.look]
@@ -251,8 +258,14 @@ class Cluster(Testbed):
             found = [findings.lacking(machine.name, check) for check, lacks in zip(needed, answers, strict=True) if lacks]
             return [*found, *findings.clock_finding(machine.name, keeper.probe)]
 
-        found = each(zip(chosen, places.all, strict=True), lambda pair: look(*pair))
-        return tuple(findings.installed_at_once(findings.together([check for checks in found for check in checks])))
+        found = [check for checks in each(zip(chosen, places.all, strict=True), lambda pair: look(*pair)) for check in checks]
+        if self.power:
+            setting = [pool.kept(self._place(machine)) for machine in chosen if self._sets_power(machine)]
+            found += power.lacking([keeper for keeper in setting if keeper], self.power)
+        return tuple(findings.installed_at_once(findings.together(found)))
+
+    def _sets_power(self, one: Machine | Host) -> bool:
+        return bool(self.power and {one.name, one.role} & set(self.power.on))
 
     def _chosen(self, clients_count: int) -> list[Machine]:
         names = [machine.name for machine in self.hosts]

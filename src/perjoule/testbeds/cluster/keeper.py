@@ -13,12 +13,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from typing import NamedTuple
 
 from perjoule.drivers.protocols import ClockOffset
 from perjoule.machine import removal
 from perjoule.model.errors import MachineError, PerjouleError, TransientError
 from perjoule.testbeds import _process
+from perjoule.testbeds._power.states import States, states
 from perjoule.testbeds.cluster import hearing
 from perjoule.testbeds.cluster.facts import Probe, clock_s, probe
 from perjoule.testbeds.cluster.login import Login
@@ -100,6 +102,16 @@ class Keeper:
             found.append(line == "lacks")
         return found
 
+    def states(self, root: Path, dev: str, drives: Sequence[str] = ()) -> States:
+        """Return the power states of the host and of drives by their IDs, before `keep`. Raises MachineError."""
+        self._say(f"states {_words([str(root), dev, *drives])}")
+        lines, until_s = list[str](), time.monotonic() + KEPT_S
+        while (line := self._line(until_s)) != "stated":
+            if line is None:
+                raise self._error()
+            lines.append(line)
+        return states("\n".join(lines))
+
     def keep(self, run: str, dead: Sequence[str] = ()) -> None:
         """Have it take the host for a run, from `dead` ones whose keepers still wait for them, and remove what those left.
 
@@ -169,9 +181,7 @@ class Keeper:
             TransientError: the connection was lost.
         """
         number = self.number()
-        # One line: a line feed within a quoted word becomes one in the quotes that bash has for it.
-        words = shlex.join(argv).replace("\n", "'$'\\n''")
-        future = self._ask(number, f"run {number} {len(content)} {words}", content)
+        future = self._ask(number, f"run {number} {len(content)} {_words(argv)}", content)
         try:
             return future.result(timeout_s), False
         except TimeoutError:
@@ -306,6 +316,11 @@ class Keeper:
         os.close(self._errors)
         self._own.close()
         return self._child.returncode == 0
+
+
+def _words(argv: Sequence[str]) -> str:
+    """Quote words for one line of bash: a line feed within a quoted word becomes one in the quotes that bash has for it."""
+    return shlex.join(argv).replace("\n", "'$'\\n''")
 
 
 def _ready(fd: int, event: int, timeout_s: float) -> bool:

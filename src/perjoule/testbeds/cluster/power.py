@@ -4,30 +4,54 @@ import contextlib
 import time
 from collections.abc import Generator, Mapping, Sequence
 
-from perjoule.drivers.protocols import Host
+from perjoule.drivers.protocols import Check, Host
 from perjoule.machine.each import each
 from perjoule.model import Json
-from perjoule.model.errors import MachineError, TransientError
-from perjoule.testbeds._power import Power, applied, facts, lack
+from perjoule.model.errors import MachineError, PerjouleError, TransientError
+from perjoule.testbeds._power import Power, applied, lack, setting, states
 from perjoule.testbeds._power.scripts import BASH, GUARD
-from perjoule.testbeds._power.setting import RECORD
+from perjoule.testbeds.cluster.keeper import Keeper
 
 _ANSWER_S = 20.0
 
 
+def facts(keeper: Keeper) -> dict[str, Json]:
+    """Return the states of a host that is not kept yet, for the record. Raises MachineError."""
+    return states.facts(keeper.states(setting.SYSFS, setting.DEV))
+
+
+def lacking(keepers: Sequence[Keeper], wanted: Power) -> list[Check]:
+    """Return why hosts can't have states that are wanted of them, before they are kept; nothing is changed."""
+
+    def look(keeper: Keeper) -> tuple[set[str], list[Check]]:
+        name = keeper.login.name
+        if keeper.probe.user != "root" and wanted.root == setting.SYSFS:
+            return set(), [Check(name, False, "only root can set power states", "log in as root, or set sudo = true")]
+        try:
+            found = keeper.states(wanted.root, setting.DEV, wanted.devices)
+        except PerjouleError as error:
+            return set(), [Check(name, False, error.what, error.next)]
+        if error := setting.refusal(wanted, found, name):
+            what = ": ".join(filter(None, (error.where.removeprefix(name).removeprefix(": "), error.what)))
+            return set(found.drives), [Check(name, False, f"power: {what}", error.next)]
+        return set(found.drives), []
+
+    looked = each(keepers, look)
+    checks = [check for _, some in looked for check in some]
+    lost = set(wanted.devices).difference(*(drives for drives, _ in looked))
+    if lost and not checks:
+        checks = [Check(keeper.login.name, False, f"power: none has {min(lost)}", "correct devices") for keeper in keepers]
+    return checks
+
+
 @contextlib.contextmanager
-def held(hosts: Sequence[Host], wanted: Power | None) -> Generator[dict[str, Json]]:
-    """Set states of the hosts that `wanted` names during the block; yields the states of all hosts, by name.
+def held(hosts: Sequence[Host], wanted: Power) -> Generator[dict[str, Json]]:
+    """Set states of hosts during the block; yields them as facts, by name.
 
     Raises:
         MachineError: see `applied`, or another run has set states of a host.
     """
-    chosen = [host for host in hosts if wanted and {host.name, host.role} & set(wanted.on)]
-    found: dict[str, Json] = dict(zip((host.name for host in hosts), each(hosts, facts), strict=True))
-    if wanted is None:
-        yield found
-        return
-    there = [contextlib.ExitStack() for _ in chosen]
+    there = [contextlib.ExitStack() for _ in hosts]
 
     def enter(pair: tuple[Host, contextlib.ExitStack]) -> Mapping[str, Json]:
         host, stack = pair
@@ -38,7 +62,8 @@ def held(hosts: Sequence[Host], wanted: Power | None) -> Generator[dict[str, Jso
 
     with contextlib.ExitStack() as closing:
         closing.callback(lambda: each(there, contextlib.ExitStack.close))
-        found |= dict(zip((host.name for host in chosen), each(zip(chosen, there, strict=True), enter), strict=True))
+        entered = each(zip(hosts, there, strict=True), enter)
+        found: dict[str, Json] = dict(zip((host.name for host in hosts), entered, strict=True))
         _require_devices(wanted, found)
         yield found
 
@@ -54,7 +79,7 @@ def _require_devices(wanted: Power, found: Mapping[str, Json]) -> None:
 def _claimed(host: Host, wanted: Power) -> Generator[None]:
     """Hold a host's states against other runs there. Raises MachineError: another one has them."""
     log = host.directory / "power.held"
-    guard = host.spawn([*BASH, GUARD, "perjoule-power", wanted.root, host.directory / RECORD, "keeper"], log=log)
+    guard = host.spawn([*BASH, GUARD, "perjoule-power", wanted.root, host.directory / setting.RECORD, "keeper"], log=log)
     try:
         until_s = time.monotonic() + _ANSWER_S
         while guard.output() != "held\n":

@@ -7,6 +7,8 @@ environment is found by its session, which sshd made for it alone. Folders conta
 import shlex
 from collections.abc import Sequence
 
+from perjoule.testbeds._power.scripts import STATES
+
 BASH = ("bash", "--norc", "-c")  # which would read ~/.bashrc once more, as a child of sshd
 # Without the file `perjoule-made-this` (perjoule.machine.removal.MARK) nothing below a folder is ever removed.
 
@@ -49,9 +51,10 @@ remove() { # a folder of ours with all that is mounted and attached below
 }
 """
 
-# $1 the work folder, $2 the host's name. It says what the host has, answers "look ..." (see `Testbed.lacking`) by "has" or
-# "lacks", which changes nothing there, and waits for "keep RUN DEAD..."; from then on it lives as long as its perjoule: its end,
-# or two minutes without a word from it, end everything. The keeper of a DEAD run, which may still wait for its own, is ended.
+# $1 the work folder, $2 the host's name. It says what the host has, and changes nothing there until "keep RUN DEAD...": before,
+# it answers "look ..." (see `Testbed.lacking`) by "has" or "lacks", and "states ..." by the host's power states and "stated".
+# From then on it lives as long as its perjoule: its end, or two minutes without a word from it, end everything. The keeper of a
+# DEAD run, which may still wait for its own, is ended.
 # Words that it hears: "alive", "tell GATE LINE" (see Host.tell), "clock N", "counters N", "run N BYTES COMMAND" with the bytes
 # of its input after it, "ask N" (SIGTERM for program N), "end M N" (SIGKILL for it and its children). It answers "answer N CODE
 # BYTES BYTES" with the bytes of output and of errors. Whoever answers holds the token, a line in a pipe. Outputs wait in files,
@@ -59,6 +62,7 @@ remove() { # a folder of ours with all that is mounted and attached below
 # it. A program's marks are in its environment before it has a session of its own.
 KEEP = (
     _SWEEP
+    + STATES
     + r"""
 trap '' INT HUP PIPE # it may be answering when we go
 ended=
@@ -95,18 +99,23 @@ echo "chronyc $tracking"
 echo "timedatectl $synchronized"
 echo probed
 library="import sys, importlib.util as u; sys.exit(u.find_spec(sys.argv[1]) is None)"
-while read -r -t 120 word run && [ "$word" = look ]; do
-  read -ra words <<< "$run"
-  set -- "$1" "$2" "${words[@]}"
-  case "$3" in
-    program) [ -n "$([ $# = 4 ] || PATH=${*:5}; type -P -- ${4//|/ })" ] ;;
-    library) (cd / && "${*:5}" -c "$library" "$4") < /dev/null 2> /dev/null ;;
-    path) [ -e "$4" ] ;;
-    kernel) grep -qw -- "$4" /proc/filesystems || modprobe --dry-run --quiet -- "$4" 2> /dev/null ;;
-    setting) [ ! -e "$4" ] || [ "$(< "$4")" = "$5" ] ;;
-    root) [ "$EUID" = 0 ] ;;
-    *) true ;;
-  esac && echo has || echo lacks
+while read -r -t 120 word run; do
+  case "$word" in
+    look)
+      read -ra words <<< "$run"
+      set -- "$1" "$2" "${words[@]}"
+      case "$3" in
+        program) [ -n "$([ $# = 4 ] || PATH=${*:5}; type -P -- ${4//|/ })" ] ;;
+        library) (cd / && "${*:5}" -c "$library" "$4") < /dev/null 2> /dev/null ;;
+        path) [ -e "$4" ] ;;
+        kernel) grep -qw -- "$4" /proc/filesystems || modprobe --dry-run --quiet -- "$4" 2> /dev/null ;;
+        setting) [ ! -e "$4" ] || [ "$(< "$4")" = "$5" ] ;;
+        root) [ "$EUID" = 0 ] ;;
+        *) true ;;
+      esac && echo has || echo lacks ;;
+    states) echo "$(eval "states $run" < /dev/null 2> /dev/null)"; echo stated ;;
+    *) break ;;
+  esac
 done
 [ "$word" = keep ] || exit 0
 refuse() { echo "refused $*"; exit 3; }
