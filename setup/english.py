@@ -17,7 +17,6 @@ SIGNS = {
     r"there is none": '"none", "is missing" or "has no ..."',
     r"(is|are) none of": '"is not one of", "is not in"',
     r"may be wrong by": '"uncertainty", "error"',
-    r"in the place of": '"instead of"',
     r"anew": '"again"',
     r"(is|are) to be": '"must be", "should be"',
     r"passed over": '"skipped"',
@@ -43,6 +42,12 @@ SIGNS = {
     r"for want of|come what may|whence": '"for lack of", "whatever happens", "from which"',
     r"where there (is|are|was|were) (no|none)": '"without", "if ... is missing"',
     r"(lets?|letting) go of": '"releases", "closes"',
+    r"in place of": '"instead of"',
+    r"(?<!there )is no (?!longer|basis|reason|worse|more|less|\w+er\b)": '"is not a"',
+    r"(is|are|was|were) of no": '"belongs to no", "has no"',
+    r"for ever": '"forever"',
+    r"(is|are) wanted": '"is needed", "is requested"',
+    r"mend(s|ed|ing)?": '"fix"',
 }
 SIGN = re.compile("|".join(rf"(?P<s{n}>\b(?:{sign})\b)" for n, sign in enumerate(SIGNS)), re.IGNORECASE)
 BREAK = re.compile(r'[ ]?"[ ]*\n[ ]*[rbf]*"|\s*\n\s*(?:# ?|> ?)?|[ ]+')  # of a string in parts, of a comment or text, a space

@@ -114,7 +114,7 @@ def test_campaigns_of_several_names_and_single_ones_are_refused(tmp_path: Path, 
     for words, wanted in (
         ((nightly / "night-1", tmp_path / "other"), "several campaigns"),
         ((nightly / "night-1",), "two campaigns or more"),
-        ((tmp_path / "none",), "no results folder is here"),
+        ((tmp_path / "none",), "no results folder found here"),
     ):
         done = CliRunner().invoke(cli, ["history", *map(str, words)])
         assert wanted in str(done.exception), done.output

@@ -191,7 +191,7 @@ def test_a_host_without_the_tool_or_with_a_tool_that_knows_no_power_is_refused_b
 
 
 def test_what_only_this_machine_can_be_asked_is_not_mixed_with_on() -> None:
-    with pytest.raises(ValidationError, match="each host asks its own BMC"):
+    with pytest.raises(ValidationError, match="each host queries its own BMC"):
         build(kind="ipmi", on=["servers"], address="192.0.2.1")
     with pytest.raises(ValidationError, match="no energy counter"):
         build(kind="nvml", on=["servers"], quantity="energy")
@@ -277,7 +277,7 @@ def test_hosts_that_share_a_machine_are_not_counted_each(hosts: Hosts, tmp_path:
 
 
 def test_covers_and_on_are_not_mixed() -> None:
-    with pytest.raises(ValidationError, match="each host's sensors are its own"):
+    with pytest.raises(ValidationError, match="on already names the hosts"):
         build(kind="rapl", on=["servers"], covers=["storage-1"])
 
 

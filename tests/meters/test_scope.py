@@ -22,7 +22,7 @@ def test_bytes_are_volts_by_the_preamble():
     assert volts(bytes([128, 129, 96]), preamble) == pytest.approx([2.5, 2.53125, 1.5])
     with pytest.raises(ValueError, match="3 numbers, not ten"):
         Preamble.of("0,0,1000")
-    with pytest.raises(ValueError, match="without a point"):
+    with pytest.raises(ValueError, match="without data points"):
         volts(b"", preamble)
 
 

@@ -100,7 +100,7 @@ def test_a_cluster_that_counts_no_energy_is_one_line_and_no_error(
 
 def test_hosts_of_no_job_are_refused() -> None:
     with (
-        pytest.raises(CampaignError, match="these hosts are of no Slurm job; use testbed slurm"),
+        pytest.raises(CampaignError, match="these hosts belong to no Slurm job; use testbed slurm"),
         meter().record(Hosts(()), Kept()),
     ):
         pass

@@ -16,6 +16,8 @@ from setup import english
         ("a program that goes on", 2, "goes on"),
         ("of so\nmany hosts at the most", 2, "so many"),
         ("It works all the same.", 2, "all the same"),
+        ("a node that is no\ndevice", 2, "is no "),
+        ("hosts that are of no job", 2, "are of no"),
     ],
 )
 def test_a_sign_of_translated_text_is_found_with_its_place(text, line, phrase, tmp_path, capsys):
@@ -33,6 +35,8 @@ def test_a_sign_of_translated_text_is_found_with_its_place(text, line, phrase, t
         "clients were said to run",
         "instead of a disk",
         "re-told anewly",
+        "a host has no disk, there is no other host, and its power is no longer known",
+        "a grade that is no worse, in time no larger",
     ],
 )
 def test_plain_text_passes(text, tmp_path, capsys):

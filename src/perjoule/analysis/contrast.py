@@ -28,7 +28,7 @@ from perjoule.analysis.drift import Trend, inflation
 from perjoule.analysis.statistics import CONFIDENCE_RATIO, student_p, student_quantile
 from perjoule.model import Cell, Interval, Ran
 
-_HIGHEST_LOG = 700.0  # beyond it a ratio is no float any more
+_HIGHEST_LOG = 700.0  # beyond it a ratio is not a finite float
 _LEAST_P, _HALVINGS_COUNT = 1e-15, 50
 _ROUNDING = 1e-9  # of degrees of freedom that are an integer
 Method = Literal["Welch", "paired"]

@@ -1,4 +1,4 @@
-"""The joules of each measured part of a host: single drives, processors, GPUs, boards. A state gives a bound in place of joules.
+"""The joules of each measured part of a host: single drives, processors, GPUs, boards. A state gives a bound instead of joules.
 
 Parts may overlap ("core-0" lies in "package-0") and two meters may measure the same one, so they are never added.
 """

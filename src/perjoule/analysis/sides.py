@@ -24,7 +24,7 @@ NAMED_COUNT = 3  # hosts in a reason; the others are counted
 class Sides:
     """Energy in wall time of hosts that only ran the load, and of all; `refused` has the reason for a boundary without one."""
 
-    loading: Boundaries = field(default_factory=Boundaries)  # of the hosts that ran the load and are no servers
+    loading: Boundaries = field(default_factory=Boundaries)  # of the hosts that ran the load and are not servers
     all: Boundaries = field(default_factory=Boundaries)
     refused: Mapping[str, str] = field(default_factory=dict[str, str])
 

@@ -80,7 +80,7 @@ def written(
 
 
 def _set(table: Any, options: Mapping[str, Any]) -> None:
-    """Set keys, or those of every table of a name; a comment names the value before, in place of one that explained it."""
+    """Set keys, or those of every table of a name; a comment names the previous value, replacing one that explained it."""
     for key, value in options.items():
         if isinstance(value, Mapping):
             for inner in table[key] if isinstance(table[key], list) else [table[key]]:

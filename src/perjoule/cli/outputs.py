@@ -63,7 +63,7 @@ def require_folder(path: Path) -> None:
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """Write a file whole or not at all; what is no plain file, such as /dev/stdout, is written as it is. Raises MachineError."""
+    """Write a file whole or not at all; other targets, such as /dev/stdout, are written directly. Raises MachineError."""
     from perjoule.cli import exits
     from perjoule.machine import removal
 

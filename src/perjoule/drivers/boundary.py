@@ -54,7 +54,7 @@ def boundary(meter: str, covers: tuple[str, ...], hosts: Hosts, component: str =
 def names(meter: str, words: tuple[str, ...], hosts: Hosts) -> tuple[str, ...]:
     """Return the names that words like "servers" stand for, each once. Raises CampaignError: there is no host of such a name."""
     groups = {
-        # One machine is client and server; without servers, other clients are no servers.
+        # One machine is client and server; without servers, other clients do not count as servers.
         "servers": [host.name for host in hosts.servers or (hosts.all if len(hosts.all) == 1 else ())],
         "clients": [host.name for host in hosts.clients],
     }

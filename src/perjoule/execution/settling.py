@@ -50,7 +50,7 @@ def tail(
         settle_s: the least length.
         quiet_s: the longest; 0 waits only for `settle_s`.
         idle_bytes_per_s: the servers' rate in the trial's baseline.
-        unhealthy: after events, what is due until the file system is healthy, in place of its word on background work.
+        unhealthy: after events, what must happen until the file system is healthy, instead of its report of background work.
 
     Raises:
         TransientError: a daemon has died.

@@ -20,7 +20,7 @@ from perjoule.results import verification
 from perjoule.store import Results, progress
 from perjoule.store.clearing import ASIDE
 
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest that zip knows: when files were written is no part of a bundle
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest that zip knows: when files were written is not part of a bundle
 TABLE = "table.csv"
 # What is computed, what is of the moment, and what an unpacked bundle had.
 LEFT_OUT = ("lock", "summary", progress.NAME, METADATA, CITATION, CHECKSUMS, TABLE)
@@ -43,7 +43,7 @@ def write_bundle(results: Results, target: Path, table: str, said: Said) -> int:
         said: the description.
 
     Raises:
-        MachineError: the target is no file.
+        MachineError: the target is not a file.
         OSError: it can't be written.
     """
     records = results.records()

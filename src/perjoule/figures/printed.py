@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from perjoule.model import Cell
 
-LARGEST = "largest"  # in place of a number of clients
+LARGEST = "largest"  # instead of a number of clients
 
 
 @dataclass(frozen=True)

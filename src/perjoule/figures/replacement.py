@@ -20,7 +20,7 @@ def replacement(found: Sequence[Replacement], *, notes: Sequence[str] = ()) -> S
     ends += [end for one in found for end in (one.power_ratio.low, one.power_ratio.high) if isfinite(end) and end > 0]
     domain = [min([*ends, 0.9]) / 1.1, max([*ends, 1.1]) * 1.1]
     panels = [_panel(server, [one for one in found if one.server == server], names, domain) for server in servers]
-    return titled({"vconcat": panels, "spacing": 24}, "Low-power machines in place of a server", notes)
+    return titled({"vconcat": panels, "spacing": 24}, "Low-power machines instead of a server", notes)
 
 
 def _panel(server: str, found: Sequence[Replacement], names: Sequence[str], domain: Sequence[float]) -> Spec:
@@ -55,7 +55,7 @@ def _panel(server: str, found: Sequence[Replacement], names: Sequence[str], doma
             "encoding": {**both, "x": {"field": "ratio", **x}, "tooltip": [{"field": name} for name in shown]},
         },
     ]
-    heading = {"text": f"in place of {server}", "fontSize": 12, "anchor": "start", "frame": "group", "offset": 4}
+    heading = {"text": f"instead of {server}", "fontSize": 12, "anchor": "start", "frame": "group", "offset": 4}
     height = {"step": max(16, 7 * len(names)), "for": "position"}
     return {"title": heading, "width": FULL_WIDTH - 200, "height": height, "data": {"values": rows}, "layer": layers}
 

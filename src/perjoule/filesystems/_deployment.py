@@ -33,7 +33,7 @@ class Deployment(Mounted, Generic[Options]):
     """
 
     kind: ClassVar[str]  # names its folder on each host
-    # With dead servers, too: by force, or programs wait in the mount for ever, and their files can't be removed.
+    # With dead servers, too: by force, or programs wait in the mount forever, and their files can't be removed.
     unmounting: ClassVar[tuple[str, ...]] = ("umount", "--force", "--lazy")
     user = group = "root"  # that servers run as, and that owns their folders
 

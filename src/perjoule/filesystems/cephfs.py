@@ -33,7 +33,7 @@ acknowledged = 1
 """
 
 NO_CLIENT = "the kernel has no client of CephFS"
-MEND = 'set client = "fuse", or use hosts whose kernel has CONFIG_CEPH_FS'
+FIX = 'set client = "fuse", or use hosts whose kernel has CONFIG_CEPH_FS'
 LAYOUT_OF = (
     "import os, sys; s = os.stat(sys.argv[1]); print(s.st_ino, s.st_size, os.getxattr(sys.argv[1], 'ceph.file.layout').decode())"
 )
@@ -58,7 +58,7 @@ class CephFs(ceph.Ceph):
         """Check also for the client."""
         if self.client == "fuse":
             return (*super().checks(), *programs({"ceph-fuse": "ceph-fuse"}, "client"), fuse())
-        kernel = kernel_check("CephFS", "ceph", NO_CLIENT, MEND)
+        kernel = kernel_check("CephFS", "ceph", NO_CLIENT, FIX)
         return (*super().checks(), *programs({"mount.ceph": "ceph-common"}, "client"), kernel)
 
     def deployment(self, hosts: Hosts) -> "_CephFs":
@@ -91,7 +91,7 @@ class _CephFs(Cluster):
 
     def require_clients(self) -> None:
         if self.options.client == "kernel":
-            require_mountable(self.hosts.users, "ceph", NO_CLIENT, MEND)
+            require_mountable(self.hosts.users, "ceph", NO_CLIENT, FIX)
 
     def attach(self, client: Host, place: Path) -> Daemon | None:
         conf = self.folder(client) / "ceph.conf"

@@ -39,7 +39,7 @@ class Brought:
     records: tuple[Record, ...]
     series: Mapping[str, tuple[Series, ...]]  # by trial id: counters and power
     known_count: int = 0  # loads that were here already
-    nodes: tuple[str, ...] = ()  # whose counters are of no known role
+    nodes: tuple[str, ...] = ()  # that have counters but no known role
     hosts: Mapping[str, str] = field(default_factory=dict[str, str])  # roles
     said: tuple[str, ...] = ()  # of what lay in the folder and is in no line of its journal
 

@@ -60,7 +60,7 @@ def _moment_s(stamp: Mapping[str, Any], named: str | None, zone: str) -> float:
     for one in ("UTC",) if stamp.get("utc") else (named or zone, zone):
         try:
             return moment_s(text, DATE, one)
-        except ValueError:  # "CEST" is no name of a zone
+        except ValueError:  # "CEST" is not the name of a zone
             continue
     raise ValueError(f"{text} is not a date")
 

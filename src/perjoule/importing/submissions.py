@@ -30,7 +30,7 @@ READS_WHAT = {
 }
 ROUNDED_S = 1.0  # of times of day
 TIME = "time >= amount / rate"
-ORDER = "phases run one after the other: start to start >= amount / rate"
+ORDER = "phases run one after another: start to start >= amount / rate"
 ALIKE_RATIO = 1.5  # excesses of phases that one offset between clocks explains
 _GIB = BYTES["GiB"]
 _SUMMARY, _RESULT = IO500_FILES[1], IO500_FILES[0]

@@ -1,6 +1,6 @@
 """A time limit for a whole answer, however many parts it has, and sockets that keep it.
 
-A socket's own timeout applies to each part: a peer that sends a byte now and then could hold it for ever.
+A socket's own timeout applies to each part: a peer that sends a byte now and then could hold it forever.
 """
 
 import socket

@@ -21,7 +21,7 @@ _DRIVES = (
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class AtDrives(Metered):
-    """A meter with a probe for each drive. The description is no docstring for the reason in Metered."""
+    """A meter with a probe for each drive. The description is not a docstring, for the reason in Metered."""
 
     drives: Annotated[Mapping[str, str], Field(description=_DRIVES, min_length=1)]
 

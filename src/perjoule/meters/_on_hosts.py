@@ -69,7 +69,7 @@ sample() {
 }
 """
 # Before it: microseconds between samples on average. One more sample at SIGTERM, whose trap only leaves a word, which is read
-# every 0.2 s: bash 5.2 can wait for ever if a trap starts a program while `read` waits.
+# every 0.2 s: bash 5.2 can wait forever if a trap starts a program while `read` waits.
 _LOOP = rf"""
 exec 3<> <(:)
 say() {{ printf %s "$text"; text= said_us=${{EPOCHREALTIME/[.,]/}}; }}
@@ -246,7 +246,7 @@ def copied(host: Host, root: Path, patterns: Sequence[str], within: Path) -> Pat
     for file, text, device in zip(listed[::3], listed[1::3], listed[2::3], strict=False):
         here = copy / file
         if len(Path(file).parts) != 2 or ".." in Path(file).parts:
-            raise MachineError(f"{file!r} is no path of a sensor", where=host.name)
+            raise MachineError(f"{file!r} is not the path of a sensor", where=host.name)
         here.parent.mkdir(exist_ok=True)
         here.write_text(text)
         if device and not (link := here.parent / "device").is_symlink():

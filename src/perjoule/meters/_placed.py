@@ -32,7 +32,7 @@ class Placed(Metered):
     def _each_for_itself(self) -> Self:
         default = next(field.default for field in fields(self) if field.name == "covers")
         if self.on and self.covers != default:
-            raise ValueError("with on, each host's sensors are its own (remove covers)")
+            raise ValueError("on already names the hosts whose sensors are read (remove covers)")
         return self
 
     @abstractmethod

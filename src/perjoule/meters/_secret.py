@@ -19,7 +19,7 @@ def secret(file: Path | None) -> str:
     try:
         return text_of(file.expanduser(), MOST_BYTES).rstrip("\n")
     except ValueError as error:
-        raise MachineError(f"this is no password: {error}", where=str(file), next="write the password into it") from None
+        raise MachineError(f"this is not a password: {error}", where=str(file), next="write the password into it") from None
     except OSError as error:
         fix = "write the password into it, mode 600"
         raise MachineError(f"the password can't be read ({error.strerror})", where=str(file), next=fix) from None

@@ -161,7 +161,7 @@ class _Serial:
             return b""
         data = os.read(self._port.fileno(), CHUNK_BYTES)
         if not data:
-            raise ConnectionError("the line is gone")
+            raise ConnectionError("the serial line was disconnected")
         return data
 
     def close(self) -> None:

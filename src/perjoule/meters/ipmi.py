@@ -83,7 +83,7 @@ class Ipmi(Placed):
     @model_validator(mode="after")
     def _own_or_addressed(self) -> Self:
         if self.on and self.address:
-            raise ValueError("with on, each host asks its own BMC (remove address)")
+            raise ValueError("with on, each host queries its own BMC (remove address)")
         return self
 
     @contextmanager

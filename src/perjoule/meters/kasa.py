@@ -52,7 +52,7 @@ class Kasa(Plug):
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        """Connect and check what the plug meters. Raises OSError, MachineError, ValueError (it meters nothing)."""
+        """Connect and check what the plug meters. Raises OSError, MachineError, ValueError (it has no power meter)."""
         if self.password_file is None:
             _check_short(self.address, self.timeout_s)
         with _running(self.address) as run:
@@ -61,7 +61,8 @@ class Kasa(Plug):
                 sockets = [device] if self.socket is None else device.children[self.socket : self.socket + 1]
                 energy = next((one.modules["Energy"] for one in sockets if "Energy" in one.modules), None)
                 if energy is None:
-                    raise ValueError(f"{device.model} meters nothing{'' if self.socket is None else f' at socket {self.socket}'}")
+                    at = "" if self.socket is None else f" at socket {self.socket}"
+                    raise ValueError(f"{device.model} has no power meter{at}")
                 power_channel = self.power(where, resolution_w=0.001)
                 energy_channel = self.energy(where, resolution_j=JOULES_PER_WH)
 

@@ -73,7 +73,7 @@ class Rapl(Sensed):
         covered = () if self.on else boundary(self.label, self.covers, hosts).covers
         if hosts.all and hosts.machine is None and len(covered) > 1:
             what = f"it reads the CPU of the machine that runs perjoule, not those of {len(covered)} hosts"
-            raise CampaignError(what, where=f"meter {self.label}", next='write on = ["servers", "clients"] in place of covers')
+            raise CampaignError(what, where=f"meter {self.label}", next='write on = ["servers", "clients"] instead of covers')
         with super().record(hosts, sink) as doubts:
             yield doubts
 

@@ -38,7 +38,7 @@ current_zero = "2.5 V"        # ... around half of its supply
 """
 
 KNOWN = r"(AGILENT|KEYSIGHT).*,\s*(DSO|MSO|EDUX)"
-HOLE, LOWEST, HIGHEST = 0, 1, 255  # bytes of a waveform that are no values: nothing there, below the screen, above it
+HOLE, LOWEST, HIGHEST = 0, 1, 255  # bytes of a waveform that are not values: nothing there, below the screen, above it
 NOTHING = 9e37  # 9.9E+37 is a measurement that could not be made
 POINTS = 1000
 
@@ -186,7 +186,7 @@ class Preamble:
 def volts(block: bytes, preamble: Preamble) -> NDArray[np.float64]:
     """Return the volts shown, shape (N,); NaN for holes and points off the screen. Raises ValueError: there are none."""
     if not block:
-        raise ValueError("an acquisition without a point")
+        raise ValueError("an acquisition without data points")
     raw = np.frombuffer(block, dtype=np.uint8)
     shown_v = (raw.astype(np.float64) - preamble.reference) * preamble.increment_v + preamble.origin_v
     return np.where(np.isin(raw, (HOLE, LOWEST, HIGHEST)), math.nan, shown_v)

@@ -101,4 +101,4 @@ def gen2(status: Mapping[str, Any], output: int) -> tuple[float, float]:
             counted = table(status.get(f"{counter}:{output}")).get(total)
             counted_wh = table(counted).get("total") if total == "aenergy" else counted
             return number(found[power]), number(counted_wh) * JOULES_PER_WH
-    raise ValueError(f"this Shelly meters nothing at output {output}")
+    raise ValueError(f"this Shelly has no power meter at output {output}")

@@ -48,12 +48,12 @@ class Slurm(Metered):
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
-        """Stream its counters. Raises CampaignError: the hosts are of no job."""
+        """Stream its counters. Raises CampaignError: the hosts belong to no job."""
         facts = hosts.facts.get("slurm")
         job = self.job or (str(facts["job"]) if isinstance(facts, Mapping) else "")
         if not job:
             advice = "use testbed slurm, set job, or remove this meter"
-            raise CampaignError("these hosts are of no Slurm job", where=f"meter {self.label}", next=advice)
+            raise CampaignError("these hosts belong to no Slurm job", where=f"meter {self.label}", next=advice)
         try:
             if not (kind := configured(_asked("scontrol", "show", "config"))):
                 raise MachineError("AcctGatherEnergyType is not set")

@@ -102,7 +102,7 @@ STAGES: Mapping[str, str] = {  # of a load during which something happens to ser
 RATES = ("throughput_bytes_per_s", "operations_per_s")  # work by the second: in bytes, or else in operations
 PER_JOULE = ("efficiency_bytes_per_j", "operations_per_j")  # the same by the joule
 RANKED = (RATES[0], PER_JOULE[0])  # what there are winners by
-IDLE = ("usable_bytes_per_w", "idle_w")  # what an idle file system has in place of these two: ranked, and plain
+IDLE = ("usable_bytes_per_w", "idle_w")  # what an idle file system has instead of these two: ranked, and plain
 # What events cost, in short: on the first screen of a report.
 EVENT_COSTS = ("event_before_bytes_per_s", "event_during_bytes_per_s", "event_healing_s", "event_healing_j", "event_stalled_s")
 DEFAULT = (*RANKED, RATES[1], PER_JOULE[1], IDLE[0])  # tested for drift and ranked

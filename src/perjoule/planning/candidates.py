@@ -167,7 +167,7 @@ def _layout(name: str, options: Mapping[str, Json], further_hosts_count: int) ->
         if redundancy is None or amplification is None:
             raise CampaignError("its driver does not say which bytes it moves", where=where, next="leave it out")
         return count, redundancy, amplification
-    raise CampaignError(f"options {dict(options)} fit on no number of servers", where=where, next=str(refusal))
+    raise CampaignError(f"options {dict(options)} fit no number of servers", where=where, next=str(refusal))
 
 
 def _machines(question: Question, book: Book, one: int) -> Iterator[Machine]:

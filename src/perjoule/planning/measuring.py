@@ -100,7 +100,7 @@ def _workload(found: Answer, row: Row, load_s: float) -> dict[str, Any]:
 
 
 def _differences(found: Answer, row: Row, kind: str) -> Iterator[str]:
-    """Say what the campaign's hosts have in place of the candidate's, and what the reader has to fill in."""
+    """Say what the campaign's hosts have instead of the candidate's, and what the reader has to fill in."""
     if kind == "real":
         yield "Replace the addresses, which are of documentation, by your hosts'; first read docs/how-to/real-hosts.md."
         yield "Add [[meter]] tables for the watts: docs/how-to/meters.md."

@@ -101,7 +101,7 @@ def _capped(record: Record) -> bool:
 
 
 def _counts(record: Record) -> Mapping[str, int]:
-    """Count the hosts of each node that are no clients."""
+    """Count the hosts of each node that are not clients."""
     nodes = [host.node for host in record.hosts if host.role != "client"]
     return {node: nodes.count(node) for node in nodes}
 

@@ -86,7 +86,7 @@ def profile(
         counts = {float(one.case.fleet.clients_count) for one in own}
         if len(counts) < 2:
             raise CampaignError(
-                f"{kind}, {way}: measured with one number of clients, which says nothing of others",
+                f"{kind}, {way}: measured with one number of clients, which says nothing about others",
                 next="measure two numbers of clients or more",
             )
         found = fit(own, unit_bytes)

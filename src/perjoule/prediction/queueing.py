@@ -7,7 +7,7 @@ With m transfers in flight over K equal stations that together let C bytes a sec
 (M. Reiser, S. S. Lavenberg, Mean-Value Analysis of Closed Multichain Queuing Networks, https://doi.org/10.1145/322186.322195; all
 stations are alike, so the recursion over m has this solution). Three corrections:
 
-- A transfer holds the networks of its client and its server at once, so the client is no station of its own: it only bounds X.
+- A transfer holds the networks of its client and its server at once, so the client is not a station: it only bounds X.
 - Where stations have unequal shares of the data, `waiting_ratio` has Schweitzer's approximation of the recursion, which is exact
   for equal ones.
 - A transfer to several hosts at once (copies, the parts of a code) waits for all of them, so g hosts are one station: K = N / g.
@@ -34,7 +34,7 @@ class Way:
     """How a file system moves data in one direction, beyond bytes and CPU time."""
 
     in_flight: float  # transfers of a client, as if each were to another host
-    overlap: float  # p: the stages of a server take (sum of t^p)^(1/p); 1 one after the other, large: all at once
+    overlap: float  # p: the stages of a server take (sum of t^p)^(1/p); 1: in sequence, large: all at once
     on_disk_ratio: float  # of written bytes, those that disks take while they arrive; the rest is written back afterwards
     fixed_s: float  # for each file, whatever its size
     at_once: float = inf  # stations that one client's transfers use at once

@@ -35,7 +35,7 @@ def limitations(cells: Sequence[Cell], whole: Sequence[Doubt], *, omitted: bool 
     Args:
         cells: with their doubts.
         whole: doubts of the campaign as a whole.
-        omitted: whether to group what cells omit, which are energies, in place of what they doubt.
+        omitted: whether to group what cells omit, which are energies, instead of what they doubt.
     """
     about: dict[Doubt, list[int]] = {words: [] for words in whole}  # numbers of cells
     for number, cell in enumerate(cells):

@@ -50,7 +50,7 @@ def profiles(folders: Iterable[Path]) -> Mapping[str, Profile]:
                 found.setdefault(record.trial.filesystem.kind, []).append((record, points))
     if not found:
         raise CampaignError(
-            "no trial says what prediction needs: hardware of the catalogue, counters of CPUs, data on servers",
+            "no trial has what a prediction needs: hardware of the catalogue, CPU counters, data on servers",
             where=", ".join(map(str, read)),
             next="run `perjoule calibrate`, which writes such a campaign",
         )
@@ -63,7 +63,7 @@ def _profile(kind: str, trials: Sequence[tuple[Record, tuple[Observation, ...]]]
     realities = {record.traits.reality for record, _ in trials}
     if len(releases) > 1 or len(realities) > 1:
         what = " and ".join(sorted(releases if len(releases) > 1 else realities))
-        raise CampaignError(f"{kind}: trials of {what} are of different things", next="calibrate from one of them alone")
+        raise CampaignError(f"{kind}: trials of {what} can't be mixed", next="calibrate from one of them alone")
     roles = {host.role for record, _ in trials for host in record.hosts if host.name in data_hosts(record)}
     options: Mapping[str, Json] = first.trial.filesystem.options
     return profile(

@@ -172,6 +172,6 @@ def folders_below(paths: Sequence[Path], opened: Callable[[Path], Results]) -> l
     for path in paths:
         inside = [] if (path / "campaign.toml").exists() else sorted(one.parent for one in path.glob("*/campaign.toml"))
         if not inside and not (path / "campaign.toml").exists():
-            raise MachineError("no results folder is here", where=str(path), next="name results folders, or a folder of them")
+            raise MachineError("no results folder found here", where=str(path), next="name results folders, or a folder of them")
         found += [opened(one) for one in inside or [path]]
     return found

@@ -43,7 +43,7 @@ def child(behaviour: Behaviour, module: str, *arguments: str) -> Generator[str]:
         if not said:
             server.wait(_END_S)
             words = " | ".join(server.stderr.read().strip().splitlines()[-3:])
-            raise MachineError(f"the simulator did not start ({words or 'no words'})", where=module)
+            raise MachineError(f"the simulator did not start ({words or 'no output'})", where=module)
 
         def answer() -> None:
             for _ in asked:

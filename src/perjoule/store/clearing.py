@@ -36,7 +36,7 @@ def clear(folder: Path, kept: frozenset[Path]) -> Iterator[str]:
 
     Raises:
         OSError: the disk fails.
-        MachineError: a link is in place of a folder.
+        MachineError: a folder was replaced by a link.
     """
     refuse_links(folder, (ASIDE,))
     named = {attempt.parent for attempt in kept}

@@ -48,7 +48,7 @@ class ThisMachine(Machine):
     def kernel_cpu_s(self) -> float:
         """Return the CPU time of kernel threads."""
         total_s = 0.0
-        for name in os.listdir("/proc"):  # noqa: PTH208  # names are all that is wanted
+        for name in os.listdir("/proc"):  # noqa: PTH208  # only names are needed
             if name.isdigit():
                 with contextlib.suppress(OSError, IndexError):  # it ended meanwhile
                     total_s += kernel_thread_s(read_once(f"/proc/{name}/stat"))

@@ -47,7 +47,7 @@ class Objective:
 
 
 def objective(metric: str, limit: str = "") -> Objective:
-    """Read what to tune for. Raises CampaignError: the metric is unknown or has no better direction, or the limit is no power."""
+    """Read what to tune for. Raises CampaignError: an unknown metric or limit, or a metric without a better direction."""
     if metric not in BY_LABEL:
         raise CampaignError(f'no metric is called "{metric}"', where="--for", next=instead(metric, BY_LABEL))
     found = BY_LABEL[metric]

@@ -99,7 +99,7 @@ def study(request: Request, text: str, overrides: Collection[str], source: str, 
     """Plan the tuning of a campaign; touches nothing.
 
     Args:
-        request: what is wanted.
+        request: what to tune for, and how.
         text: of the campaign.
         overrides: of the command line.
         source: the campaign's name in errors.

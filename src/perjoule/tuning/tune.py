@@ -145,7 +145,7 @@ def _require_default(points: list[Point], reason: str, objective: Objective, res
     where = str(results.folder)
     if reason:
         what = f"the campaign's own setting failed, so there is nothing to compare with: {reason}"
-        again = f"see its logs with `perjoule show {where}`; once mended, `perjoule resume {results.folder.parent} --failed`"
+        again = f"see its logs with `perjoule show {where}`; once fixed, `perjoule resume {results.folder.parent} --failed`"
         raise WorkloadError(what, where=where, next=again)
     if not objective.scores(points):
         why = next((words for point in points for words in point.omitted.values()), "")

@@ -204,5 +204,5 @@ def engine(log: str) -> str:
     """Return mdtest's version from its output. Raises ValueError if it has none."""
     said = re.search(r"^(mdtest-\S+) was launched", log, re.MULTILINE)
     if said is None:
-        raise ValueError("mdtest said nothing")
+        raise ValueError("mdtest printed nothing")
     return said[1]

@@ -196,7 +196,7 @@ def test_the_table_prints_counts_and_ratios_with_their_intervals():
 
 def test_the_figure_has_a_panel_for_each_server_and_an_interval_only_where_there_is_one():
     spec = replacement([found_of(2.2, 2.0, 2.4), found_of(0.5, 0.0, inf, server="pc ssd")], notes=["a note"])
-    assert [panel["title"]["text"] for panel in spec["vconcat"]] == ["in place of pc hdd", "in place of pc ssd"]
+    assert [panel["title"]["text"] for panel in spec["vconcat"]] == ["instead of pc hdd", "instead of pc ssd"]
     (first,), (second,) = (panel["data"]["values"] for panel in spec["vconcat"])
     assert (first["low"], first["high"]) == (2.0, 2.4)
     assert (second["low"], second["high"]) == (None, None)

@@ -178,7 +178,7 @@ def test_a_table_that_means_nothing_is_refused(power: dict[str, object], sentenc
 
 def test_hosts_have_to_be_named() -> None:
     hosts = [{"name": "storage-1", "address": "192.0.2.11", "role": "storage"}]
-    for on, sentence in ([], "power names no hosts"), (["stroage"], 'power is on "stroage", which is no host here'):
+    for on, sentence in ([], "power names no hosts"), (["stroage"], 'power is on "stroage", which is not a host'):
         with pytest.raises(ValidationError, match=sentence):
             as_written(Cluster, hosts=hosts, power={"cpu_governor": "powersave", "on": on})
     assert as_written(Cluster, hosts=hosts, power={"cpu_governor": "powersave", "on": ["storage"]})

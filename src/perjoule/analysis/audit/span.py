@@ -22,7 +22,7 @@ class Span:
         return Span(self.low - other.high, self.high - other.low)
 
     def __mul__(self, other: "Span") -> "Span":
-        # An infinite end is no value of its own, so 0 times it is 0.
+        # An infinite end is not a value, so 0 times it is 0.
         products = [a * b if a and b else 0.0 for a in (self.low, self.high) for b in (other.low, other.high)]
         return Span(min(products), max(products))
 

@@ -10,7 +10,7 @@ class Check:
     name: str
     ok: bool
     detail: str  # what was found
-    fix: str = ""  # the exact command or sentence that mends it
+    fix: str = ""  # the exact command or sentence that fixes it
     needed: bool = True  # False: optional, and the detail says what is lost without it
     package: str = ""  # the Debian package that has it: one whose version a record keeps
     look: str = ""  # the same question to another host, as `Testbed.lacking` lists them; "": only this machine can be asked

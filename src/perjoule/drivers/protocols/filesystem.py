@@ -36,7 +36,7 @@ class Mounted(ABC):
     facts: Mapping[str, Json]  # version, layout, settings, as the daemons report them
     data_hosts: tuple[str, ...]  # names of the hosts that hold users' data, clients with their own too; (): not known
     logs: tuple[Path, ...]  # log files of daemons and clients on this machine, kept with the trial
-    hit: bool = False  # events have happened to its servers: what it lacks since then is no failure
+    hit: bool = False  # events have happened to its servers: what it lacks since then is not a failure
     logs_there: Sequence[tuple[Host, Path]] = ()  # the same for those that daemons write on their hosts
 
     @abstractmethod
@@ -67,7 +67,7 @@ class Mounted(ABC):
         return ""
 
     def degraded(self) -> str:
-        """Return what is due until redundancy is complete, on the servers that it has; "" if it is. Raises WorkloadError."""
+        """Return what is missing until redundancy is complete, on the servers that it has; "" if it is. Raises WorkloadError."""
         return self.busy()
 
     def kill(self, host: Host) -> None:

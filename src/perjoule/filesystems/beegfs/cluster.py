@@ -82,12 +82,12 @@ class Cluster(Deployment["BeeGFS"]):
 
     def attach_all(self) -> None:
         """Mount it on all clients. Raises MachineError if that is impossible, with the state of the servers."""
-        problem, mend = obstacle(self.hosts)
+        problem, fix = obstacle(self.hosts)
         if problem:
             self.bench()
             well = f"BeeGFS {self.series.name} is up ({len(self.targets())} targets Online and Good"
             wrote = f"each of {len(self.data_hosts)} for data wrote {bytes_text(BENCH_BYTES)} in its own benchmark)"
-            raise MachineError(f"{well}, {wrote}, but nothing can mount it: {problem}", where=self.kind, next=mend)
+            raise MachineError(f"{well}, {wrote}, but nothing can mount it: {problem}", where=self.kind, next=fix)
         super().attach_all()
 
     def attach(self, client: Host, place: Path) -> None:

@@ -32,7 +32,7 @@ Version = Literal["3", "4.0", "4.1", "4.2"]
 LIBRARIES = ("libnfs.so.13", "libnfs.so.14")  # that `mount.py` knows how to call
 PORT, MOUNT_PORT = 2049, 20048  # of mountd, for version 3
 NO_CLIENT = "the kernel has no NFS client"
-MEND = 'set client = "fuse", or use hosts whose kernel has CONFIG_NFS_FS'
+FIX = 'set client = "fuse", or use hosts whose kernel has CONFIG_NFS_FS'
 _FUSE_MOUNT = Path(__file__).with_name("mount.py")
 
 
@@ -75,7 +75,7 @@ class Nfs(Deployed):
 
     def _client_checks(self) -> tuple[Check, ...]:
         if self.client == "kernel":
-            kernel = kernel_check("NFS", "nfs", NO_CLIENT, MEND)
+            kernel = kernel_check("NFS", "nfs", NO_CLIENT, FIX)
             return (kernel, *programs({"mount.nfs": "nfs-common"}))
         library = next((path for name in LIBRARIES for path in Path("/usr/lib").glob(f"*/{name}")), None)
         libnfs = Check(
@@ -113,7 +113,7 @@ class _Nfs(Deployment[Nfs]):
 
     def require_clients(self) -> None:
         if self.options.client == "kernel":
-            require_mountable(self.hosts.users, "nfs", NO_CLIENT, MEND)
+            require_mountable(self.hosts.users, "nfs", NO_CLIENT, FIX)
 
     @property
     def export(self) -> Path:
@@ -183,8 +183,8 @@ class _Kernel(_Nfs):
     def require(self) -> None:
         running = self.server.run(["cat", "/proc/fs/nfsd/threads"], timeout_s=SHORT_S, check=False)
         if running.returncode != 0 or running.stdout.strip() == "0":
-            mend = 'start it there (systemctl start nfs-server), or set server = "ganesha"'
-            raise MachineError("the kernel's NFS server is not running", where=self.server.name, next=mend)
+            fix = 'start it there (systemctl start nfs-server), or set server = "ganesha"'
+            raise MachineError("the kernel's NFS server is not running", where=self.server.name, next=fix)
 
     def serve(self) -> None:
         self.server.run(["install", "-d", self.export], timeout_s=SHORT_S)

@@ -97,11 +97,11 @@ class _OrangeFS(Deployment[OrangeFS]):
     def plan(self) -> tuple[Host, ...]:
         direct, client = self.options.direct, self.options.client
         if direct not in (None, client == "fuse"):
-            mend = "remove it: pvfs2fuse always mounts with direct_io"
+            fix = "remove it: pvfs2fuse always mounts with direct_io"
             if client == "kernel":
-                mend = "remove it, and let the workload open its files with direct I/O"
+                fix = "remove it, and let the workload open its files with direct I/O"
             what = f'direct = {str(direct).lower()} can\'t be with client = "{client}"'
-            raise CampaignError(what, where=self.kind, next=mend)
+            raise CampaignError(what, where=self.kind, next=fix)
         return self.options.data(self.hosts)
 
     def require_clients(self) -> None:

@@ -122,7 +122,7 @@ def _configuration(port: Any, timeout_s: float) -> bytes:
         found += _whole(port, frames.SENSOR_BYTES, deadline)
         port.write(frames.NEXT)
     if _whole(port, 1, deadline) != frames.DONE:
-        raise ValueError("it is no PowerSensor3: its configuration has no end")
+        raise ValueError("this is not a PowerSensor3: its configuration has no end")
     return found
 
 

@@ -29,7 +29,7 @@ class Server:
         """Read the greeting, a line with the version. Raises ValueError: another server."""
         said = self._upto(b"\r\n")
         if not _WELCOME.search(said):
-            raise ValueError(f"it is no Quarch Instrument Server: {said[:60]!r}")
+            raise ValueError(f"this is not a Quarch Instrument Server: {said[:60]!r}")
 
     def _upto(self, end: bytes) -> bytes:
         self._socket.deadline = Deadline(self._timeout_s)

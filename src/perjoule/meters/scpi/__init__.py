@@ -147,7 +147,7 @@ class Dated:
         self._count = self._time_s = self._end_s = math.nan  # of the cycle before
 
     def window(self, now: Mapping[str, float], came_s: float) -> tuple[float, float] | None:
-        """Return end (CLOCK_MONOTONIC) and length of this cycle; None if it is the same as before, which is no new sample."""
+        """Return end (CLOCK_MONOTONIC) and length of this cycle; None if it is the same as before, and thus not a new sample."""
         duration_s = now.get("duration", self._cycle_s)
         count, time_s, before_s = now.get("count", math.nan), now.get("time", math.nan), self._end_s
         steps, since_s = count - self._count, time_s - self._time_s

@@ -104,7 +104,7 @@ def agent(address: str, port: int, login: Login, timeout_s: float) -> Generator[
     if not installed():
         raise MachineError("pysnmp is missing", where=f"{address}:{port}", next=FIX)
     loop = asyncio.new_event_loop()
-    loop.set_exception_handler(_silent)  # what is not SNMP is no answer, which is reported
+    loop.set_exception_handler(_silent)  # what is not SNMP counts as no answer, which is reported
     try:
         there = Agent(loop, address, port, login, timeout_s)
         try:

@@ -21,7 +21,7 @@ from perjoule.testbeds._format import tool
 
 STABLE = ("by-id", "by-path", "by-uuid", "by-partuuid")  # names that do not move to another disk at the next boot
 COLUMNS = "NAME,KNAME,MAJ:MIN,TYPE,SIZE,RO,MOUNTPOINTS,FSTYPE,LABEL,MODEL,SERIAL"
-_MEND = "nothing is touched before it can be read"
+_FIX = "nothing is touched before it can be read"
 _REREAD_PARTITIONS = 0x125F  # BLKRRPART
 
 
@@ -88,7 +88,7 @@ class View:
         return real if link.is_symlink() and real.is_block_device() else None
 
     def number(self, node: Path) -> str:
-        """Return the number of a device by its node; "" if the node is no device. Raises OSError."""
+        """Return the number of a device by its node; "" if the node is not a device. Raises OSError."""
         found = node.stat()
         return _number(found) if stat.S_ISBLK(found.st_mode) else ""
 
@@ -197,7 +197,7 @@ def look(view: View, node: Path) -> Seen:
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         what = f"what this machine says of it can't be read ({type(error).__name__}: {error})"
-        raise MachineError(what, where=str(node), next=_MEND) from error
+        raise MachineError(what, where=str(node), next=_FIX) from error
 
 
 def identity(view: View, name: str) -> tuple[str, str]:

@@ -126,7 +126,7 @@ class Cluster(Testbed):
     def _named(self) -> Self:
         known = [word for machine in self.hosts if machine.login for word in (machine.role, machine.name)]
         if self.power and (not self.power.on or set(self.power.on) - set(known)):
-            unknown = next((f'power is on "{one}", which is no host here' for one in self.power.on if one not in known), "")
+            unknown = next((f'power is on "{one}", which is not a host' for one in self.power.on if one not in known), "")
             what = unknown or "power names no hosts"
             raise ValueError(f"{what} (on = [...] takes roles and names: {', '.join(dict.fromkeys(known))})")
         return self

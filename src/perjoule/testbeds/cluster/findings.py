@@ -54,7 +54,7 @@ def together(checks: Sequence[Check]) -> list[Check]:
 
 
 def installed_at_once(checks: Sequence[Check]) -> list[Check]:
-    """Join what the same hosts lack and one command mends, as packages do; the rest has the same fix."""
+    """Join what the same hosts lack and one command fixes, as with packages; the rest has the same fix."""
     found: dict[tuple[str, bool, str], list[Check]] = {}
     for check in checks:
         fix = "" if _INSTALL.fullmatch(check.fix) else check.fix

@@ -12,7 +12,7 @@ class Talker(Protocol):
     """What sends answers over a pipe."""
 
     def hear(self) -> bool:
-        """Take in what it has sent; return whether there may be more. Raises OSError, ValueError: it is no answer of ours."""
+        """Take in what it has sent; return whether there may be more. Raises OSError, ValueError: not a keeper's answer."""
         ...
 
     def beat(self) -> None:

@@ -220,8 +220,8 @@ class SshHost(Host):
     def _claim(self, name: str, device: str) -> Claim:
         """Claim a device of the host, judged as one of this machine. Raises CampaignError, MachineError."""
         if self._probe.user != "root":
-            mend = "log in as root, or set sudo = true"
-            raise MachineError(f"only root can overwrite a device ({device})", where=self.name, next=mend)
+            fix = "log in as root, or set sudo = true"
+            raise MachineError(f"only root can overwrite a device ({device})", where=self.name, next=fix)
         view = There(ask=lambda argv: self._tool(*argv), host=self, log=self.directory / f"{name}.held")
         try:
             return Claim(device, [one for one in self.overwrite if one.host == self.name], view)
@@ -258,8 +258,8 @@ class SshHost(Host):
         except TransientError:
             raise
         except WorkloadError as error:
-            mend = "log in as root, or set sudo = true" if self._probe.user != "root" else "check its tools and the free space"
-            raise MachineError(f"can't make a disk ({error.what})", where=self.name, next=mend) from None
+            fix = "log in as root, or set sudo = true" if self._probe.user != "root" else "check its tools and the free space"
+            raise MachineError(f"can't make a disk ({error.what})", where=self.name, next=fix) from None
 
 
 class MeteredHost(PlannedHost):
@@ -274,10 +274,10 @@ class MeteredHost(PlannedHost):
         return Counters(time.monotonic())
 
     def _no_login(self, *_: Any, **__: Any) -> NoReturn:
-        what, mend = (
+        what, fix = (
             "nothing can run on this host (login = false)",
             'remove login, or measure what is mounted: kind = "directory"',
         )
-        raise MachineError(what, where=self.name, next=mend)
+        raise MachineError(what, where=self.name, next=fix)
 
     run = spawn = put = read = tell = disk = device = drop_caches = _no_login

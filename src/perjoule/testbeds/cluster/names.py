@@ -18,7 +18,7 @@ def unfold(pattern: str) -> list[str]:
     """Return the names that a pattern stands for: numbers keep their leading zeros, and the last brackets vary fastest.
 
     Raises:
-        ValueError: it is no pattern, or stands for too many names.
+        ValueError: it is not a pattern, or stands for too many names.
     """
     fixed = _BRACKETS.split(pattern)[::2]
     if any("[" in part or "]" in part for part in fixed):

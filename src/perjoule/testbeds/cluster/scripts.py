@@ -146,7 +146,7 @@ mkdir "$folder" "$own" && : > "$folder/perjoule-made-this" && exec 7<> <(:) ||
 echo >&7
 take() { read -r -u 7; }
 give() { echo >&7; }
-full() { # answers in place of program $1
+full() { # answers instead of program $1
   local text="perjoule: no space left below $root"
   take
   printf 'answer %s 125 0 %s\n%s' "$1" "${#text}" "$text"

@@ -23,7 +23,7 @@ from perjoule.testbeds.slurm.commands import Job
 
 _FIRST_LOOK_S, _LOOK_S = 0.2, 10.0  # at a job that waits; many look at Slurm
 GONE_S = 60.0  # Slurm sends SIGKILL 30 s after SIGTERM by default
-_MENDS = {
+_FIXES = {
     "partition": "set partition to one that `sinfo` lists",
     "account": "set account to one of yours",
     "feature": "set constraint to a feature that `sinfo --format=%f` lists",
@@ -78,8 +78,8 @@ class Allocation:
         if self._child.returncode != 0:
             text = os.pread(self._said, os.fstat(self._said).st_size, 0).decode(errors="replace")
             said = (commands.message(text) or ["salloc said nothing"])[0]
-            mend = next((mend for word, mend in _MENDS.items() if word in said.lower()), "see `sinfo` and your limits")
-            raise MachineError(f"Slurm refuses the job: {said.removeprefix('Job submit/allocate failed: ')}", next=mend)
+            fix = next((fix for word, fix in _FIXES.items() if word in said.lower()), "see `sinfo` and your limits")
+            raise MachineError(f"Slurm refuses the job: {said.removeprefix('Job submit/allocate failed: ')}", next=fix)
         for found in self._jobs():
             if not found.end:
                 return found
@@ -139,7 +139,7 @@ def _cancelled(name: str) -> list[str]:
         until_s = time.monotonic() + GONE_S
         while any(job.waits or job.state in ("RUNNING", "COMPLETING") for job in commands.jobs(*chosen)):
             if time.monotonic() > until_s:
-                raise MachineError("it does not end", next="see `squeue`")
+                raise MachineError("the job does not end", next="see `squeue`")
             time.sleep(_FIRST_LOOK_S)
     return [f"Slurm job {id}" for id in left]
 

@@ -15,7 +15,7 @@ from perjoule.testbeds.slurm import commands
 
 # Ranks may be more than CPUs, and all of them end when one fails.
 _STEP = ("--quiet", "--overlap", "--overcommit", "--cpu-bind=none", "--mem=0", "--kill-on-bad-exit=1", "--export=ALL")
-_USELESS = ("none", "openmpi")  # these start ranks that know nothing of each other
+_USELESS = ("none", "openmpi")  # these start ranks that don't know each other
 _PASSED = "SLURM_CONF"
 # $1 the run, then each host's name and prefix, "" and the program. A word for each host, because one alone has at most 128 KiB.
 # A rank bears its host's mark.

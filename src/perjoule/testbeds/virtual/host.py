@@ -111,8 +111,8 @@ class VirtualHost(Host):
     def disk(self, name: str, wanted: Disk) -> Path:
         """Make a disk in a sparse file of the run's folder, replacing an earlier one of that name."""
         if wanted.device:
-            mend = "remove device (its disks are files), or use testbed local"
-            raise CampaignError(f'device = "{wanted.device}" does not work on a virtual host', where=self.name, next=mend)
+            fix = "remove device (its disks are files), or use testbed local"
+            raise CampaignError(f'device = "{wanted.device}" does not work on a virtual host', where=self.name, next=fix)
         place, image = self.directory / name, self.directory.parent / "disks" / f"{self.name}-{name}.img"
         inside = ("nsenter", "-t", str(self.pid), "-m", "--")
         if old := self._disks.pop(name, None):
@@ -138,8 +138,8 @@ class VirtualHost(Host):
     def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
         """Lend a loop device on a sparse file of the run's folder, replacing an earlier one of that name."""
         if device:
-            mend = "remove device (a file stands in for it), or use testbed local"
-            raise CampaignError(f'device = "{device}" does not work on a virtual host', where=self.name, next=mend)
+            fix = "remove device (a file stands in for it), or use testbed local"
+            raise CampaignError(f'device = "{device}" does not work on a virtual host', where=self.name, next=fix)
         image = self.directory.parent / "disks" / f"{self.name}-{name}.img"
         if old := self._disks.pop(name, None):
             _disk.detach(old[0])

@@ -16,7 +16,7 @@ from perjoule.testbeds.virtual.mark import Mark
 from perjoule.testbeds.virtual.topology import Place
 
 _SWITCH = "switch"
-_MEND = "see `perjoule doctor`"
+_FIX = "see `perjoule doctor`"
 _TIMEOUT_S = 20.0
 
 
@@ -50,7 +50,7 @@ class Rack:
             self._insert(there, wanted)
             self._power_on(there)
         except (OSError, subprocess.SubprocessError) as error:
-            raise MachineError(f"the virtual cluster did not start: {error}", next=_MEND) from None
+            raise MachineError(f"the virtual cluster did not start: {error}", next=_FIX) from None
 
     def _insert(self, there: Sequence[Place], wanted: Disk | None) -> None:
         # Before the hosts start: a mount is the same path in all of them and outside.
@@ -81,7 +81,7 @@ class Rack:
             argv = ["nsenter", "-t", str(switch.pid), "-n", tool, "-batch", "-"]
             done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
             if done.returncode:
-                raise MachineError(f"{tool}: {done.stderr.strip()}", where=_SWITCH, next=_MEND)
+                raise MachineError(f"{tool}: {done.stderr.strip()}", where=_SWITCH, next=_FIX)
         for holder in holders:
             holder.say("plugged")
         for holder in holders:

@@ -62,7 +62,7 @@ def _at_home(words: Sequence[str], first: Host, client: Host) -> list[str]:
 
 
 def _daemons_live(running: Mapping[str, Process], mpirun: Process) -> None:
-    """Check the daemons: mpirun waits for ever for one that failed to start."""
+    """Check the daemons: mpirun waits forever for one that failed to start."""
     failed = next((name for name, process in running.items() if process is not mpirun and process.returncode), "")
     if failed:
         try:

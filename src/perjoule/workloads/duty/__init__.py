@@ -3,7 +3,7 @@
 The graduated loads of SPECpower, https://www.spec.org/power_ssj2008/, for file systems. fio: https://fio.readthedocs.io
 
 The maximum (100 %) is measured first in each trial, before the meters start, or stated. The paced load follows: at one share,
-or at those of a profile in turn. A share of 0 is no load.
+or at those of a profile in turn. A share of 0 means no load.
 """
 
 import json
@@ -99,7 +99,7 @@ class Duty(Workload):
     """Length of bursts at full speed, with pauses between them that give the share; a steady pace if omitted."""
 
     profile: TextFile | None = None
-    """A CSV file with the columns hour and load, relative to the campaign, in place of `load` and `duration`: a day's shares."""
+    """A CSV file with the columns hour and load, relative to the campaign, instead of `load` and `duration`: a day's shares."""
 
     hour_s: Seconds = 10.0
     """Wall time for an hour of the profile."""

@@ -1,4 +1,4 @@
-"""fio's report on the jobs of a job file, at once or one after the other. Pure functions."""
+"""fio's report on the jobs of a job file, at once or one after another. Pure functions."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any

@@ -46,7 +46,7 @@ def runs(text: str, told: Told) -> tuple[Run, ...]:
         own = [job for job in jobs if str(job.get("hostname", "")) == host]
         laid += _laid(names[host], own, whole.get("global options", {}), ended_s)
     if len({_group(job) for job in jobs}) > 1 and not all(job.get("job_start") for job in jobs):
-        laid_out = "groups of fio's jobs are taken to have run one after the other: their starts are computed back from the end"
+        laid_out = "groups of fio's jobs are taken to have run one after another: their starts are computed back from the end"
         doubts += (TIMES.doubt(laid_out),)
     return tuple(_run(str(whole["fio version"]), batch, doubts) for batch in _batches(laid))
 

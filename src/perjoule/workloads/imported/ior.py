@@ -18,7 +18,7 @@ from perjoule.workloads.imported.run import Run, Told, moment_s
 
 DATE = "%a %b %d %H:%M:%S %Y"
 ROUNDED_S = 1e-4
-STARTS = "IOR reports the start of a test to 1 s and no start of an operation: windows are placed one after the other"
+STARTS = "IOR reports the start of a test to 1 s and no start of an operation: windows are placed one after another"
 _STRAY = re.compile(r"^\s*(?:ior )?(?:WARNING|ERROR).*$", re.MULTILINE)
 _INFINITE = re.compile(r"(:)\s*-?(?:inf|nan)\b", re.IGNORECASE)  # of what took no time
 _MOVED = re.compile(r"^WARNING: Using actual aggregate bytes moved = (\d+)", re.MULTILINE)

@@ -16,7 +16,7 @@ from perjoule.workloads import ior
 from perjoule.workloads.imported.run import Run, Told, moment_s
 
 DATE = "%a %b %d %H:%M:%S %Y"
-STARTS = "IOR reports the start of a test to 1 s and no start of an operation: windows are placed one after the other"
+STARTS = "IOR reports the start of a test to 1 s and no start of an operation: windows are placed one after another"
 ROUNDED_S = 0.01
 _VERSION = re.compile(r"^(IOR-\S+): MPI Coordinated Test", re.MULTILINE)
 BEGAN = re.compile(r"^(?:StartTime|Test 0 started|Began) *: *(\w.*)$", re.MULTILINE)

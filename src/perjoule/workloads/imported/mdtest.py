@@ -1,6 +1,6 @@
 """mdtest's text, from any run: each operation of each iteration is a run. https://github.com/hpc/ior (mdtest 1.9 to 4.1)
 
-It reports its start to a second, in local time, and the rate of each operation; operations are placed one after the other.
+It reports its start to a second, in local time, and the rate of each operation; operations are placed one after another.
 """
 
 import re
@@ -13,7 +13,7 @@ from perjoule.model.doubts import DERIVED, REPETITIONS, TIMES, Doubt
 from perjoule.workloads.imported.run import Run, Told, moment_s
 
 DATE = "%m/%d/%Y %H:%M:%S"
-STARTS = "mdtest reports its start to 1 s and no start of an operation: windows are placed one after the other"
+STARTS = "mdtest reports its start to 1 s and no start of an operation: windows are placed one after another"
 SHORTEST_S = 0.1
 _BEGIN = re.compile(r"^-- started at (\S+ \S+) --", re.MULTILINE)
 _LAUNCHED = re.compile(r"^(mdtest-\S+) was launched with (\d+) total task\(s\) on (\d+) node\(s\)", re.MULTILINE)

@@ -146,7 +146,7 @@ class Together(Workload):
         return tuple({check.name: check for _, workload in self._users for check in workload.checks()}.values())
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
-        """Prepare every scheduled job, one after the other, each in folders of its own."""
+        """Prepare every scheduled job, one after another, each in folders of its own."""
         for job in self._all_jobs:
             hosts, raw = job.user.hosts(clients, job.workload.using), job.raw(folder)
             own = job.mounted(mounted, hosts)
