@@ -1,6 +1,5 @@
 """The documentation as a site: whole, offline, and with a search that works from disk."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -10,15 +9,13 @@ from pathlib import Path
 
 import pytest
 from selenium import webdriver
-from selenium.webdriver.chrome.options import Options
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
+from chromium import Chrome, chromium
 from perjoule import drivers
 from places import ROOT
 
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
 LOADED = re.compile(r"<(?:script|img|iframe)[^>]* src=[\"']?(?:https?:)?//|<link[^>]*stylesheet[^>]*href=[\"']?(?:https?:)?//")
 
 
@@ -87,15 +84,9 @@ def test_a_link_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def browser(tmp_path: Path) -> Iterator[webdriver.Chrome]:
-    os.environ["SE_OFFLINE"] = "true"  # selenium is to look nothing up
-    options = Options()
-    options.binary_location = "/usr/bin/chromium"
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path / 'profile'}"):
-        options.add_argument(flag)
-    chrome = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
-    yield chrome
-    chrome.quit()
+def browser(tmp_path: Path) -> Iterator[Chrome]:
+    with chromium(tmp_path) as chrome:
+        yield chrome
 
 
 def test_the_search_finds_an_option_from_disk(site: Path, browser: webdriver.Chrome) -> None:

@@ -243,7 +243,7 @@ def test_a_campaign_whose_name_is_markup_is_text_everywhere(folder: Path) -> Non
         file.append(Line(channels=CHANNELS))
         file.append(state(1.0, 10.0, 2.0, 8.5, 0.0, 0.0, 0.0))
     seen = Watch(folder).snapshot()
-    assert plain(seen)["name"] == evil  # the page sets it as text: tests/live/test_watch_browser.py
+    assert plain(seen)["name"] == evil  # the page sets it as text: tests/browser/test_watch.py
     families = list(text_string_to_metric_families(exporter.campaign_text(seen).decode()))
     assert {sample.labels["campaign"] for one in families for sample in one.samples if "campaign" in sample.labels} == {evil}
 

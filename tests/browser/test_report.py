@@ -1,6 +1,5 @@
 """The report as a reader sees it: Debian's chromium opens the file from disk."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -10,12 +9,11 @@ from pathlib import Path
 import pytest
 from selenium import webdriver
 from selenium.webdriver import ActionChains
-from selenium.webdriver.chrome.options import Options
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
+from chromium import WIDTHS, Chrome, chromium, complaints, show, wait_drawn
 from measured import STEADY, measured
 from perjoule import published
 from perjoule.analysis import paper_facts
@@ -25,21 +23,14 @@ from perjoule.report import write
 from perjoule.report.content import content
 from perjoule.report.page import page
 from perjoule.store import open_results
+from places import EXAMPLES
 
-pytestmark = pytest.mark.live
 FIGURES = ("throughput", "efficiency", "edp", "power", "cost", "overhead", "timeline", "capacity")
-EXAMPLES = Path(__file__).parents[2] / "examples"
 SPECIAL = {  # example -> figures that it has
     "events": ("power", "cost", "joules"),
     "idle": ("power", "idle"),
     "duty": ("power", "cost", "joules", "idle", "proportionality"),
 }
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync"),
-)
-CHECKS = Path(__file__).with_name("page_checks.js").read_text(encoding="utf-8")
-DRAWN = "return document.documentElement.dataset.drawn === document.documentElement.dataset.theme"
 
 
 @pytest.fixture(scope="module")
@@ -51,38 +42,18 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "report.html"
 
 
-class Chrome(webdriver.Chrome):
-    downloads: Path
-
-
-@pytest.fixture(scope="module", params=[1400, 390], ids=["desktop", "phone"])
+@pytest.fixture(scope="module", params=WIDTHS.values(), ids=WIDTHS)
 def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, report: Path) -> Iterator[Chrome]:
-    os.environ["SE_OFFLINE"] = "true"  # selenium is to look nothing up
-    options = Options()
-    options.binary_location = "/usr/bin/chromium"
-    downloads = tmp_path_factory.mktemp("downloads")
-    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    chrome = Chrome(options=options, service=Service("/usr/bin/chromedriver"))
-    try:
-        metrics = {"width": request.param, "height": 900, "deviceScaleFactor": 1, "mobile": request.param < 500}
-        chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    with chromium(tmp_path_factory.mktemp("browser"), request.param) as chrome:
         chrome.get(report.as_uri())
-        WebDriverWait(chrome, 60).until(lambda c: c.execute_script(DRAWN))
-        chrome.downloads = downloads
+        wait_drawn(chrome)
         yield chrome
-    finally:
-        chrome.quit()
 
 
 @pytest.fixture(params=["light", "dark"])
 def seen(request: pytest.FixtureRequest, browser: Chrome) -> Chrome:
     """The page in a theme, from its top."""
-    if browser.execute_script("return document.documentElement.dataset.theme") != request.param:
-        browser.execute_script("document.getElementById('theme').click()")
-        WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
+    show(browser, request.param)
     browser.execute_script("scrollTo(0, 0); document.activeElement.blur()")
     return browser
 
@@ -106,10 +77,6 @@ def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Path:
     beside = held(paper, [pair for pair in pairs if pair.measured.quantity != "share"], found.records, found.cells)
     (folder / "report.html").write_text(page(replace(found, pairs=pairs, held=beside, claims=judged(paper, own)), "results"))
     return folder / "report.html"
-
-
-def complaints(page: webdriver.Chrome, check: str, *given: object) -> list[str]:
-    return page.execute_script(f"const checks = {CHECKS.strip()}; return checks.{check}(...arguments)", *given)
 
 
 def test_nothing_is_cut_without_a_hint(seen: Chrome) -> None:
@@ -146,7 +113,7 @@ def test_the_checks_complain_of_what_they_are_for(seen: Chrome) -> None:
         assert any("duplicate-id" in one for one in complaints(seen, "inaccessible"))
     finally:
         seen.refresh()
-        WebDriverWait(seen, 60).until(lambda c: c.execute_script(DRAWN))
+        wait_drawn(seen)
 
 
 def test_the_answer_is_on_the_first_screen(seen: Chrome) -> None:
@@ -202,7 +169,7 @@ def test_the_theme_changes_the_figures_too(browser: webdriver.Chrome) -> None:
     ink = "return document.querySelector('#throughput svg .role-axis-label text').getAttribute('fill')"
     before = browser.execute_script(ink)
     browser.find_element(By.ID, "theme").click()
-    WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
+    wait_drawn(browser)
     assert browser.execute_script(ink) != before
 
 
@@ -247,7 +214,7 @@ def test_an_index_over_campaigns_is_readable_sorts_and_changes_its_theme(browser
     perjoule = Path(sys.executable).with_name("perjoule")
     subprocess.run([perjoule, "report", report.parent.parent], check=True, capture_output=True, timeout=300)
     browser.get((report.parent.parent / "index.html").as_uri())
-    WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
+    wait_drawn(browser)
     wide, there = browser.execute_script("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
     assert wide <= there
     for name in ("throughput", "efficiency"):
@@ -261,14 +228,14 @@ def test_an_index_over_campaigns_is_readable_sorts_and_changes_its_theme(browser
     browser.find_element(By.ID, "theme").click()
     assert browser.execute_script("return document.documentElement.dataset.theme") != before
     browser.get(report.as_uri())
-    WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
+    wait_drawn(browser)
 
 
 def test_a_papers_figures_and_tables_with_ours_are_one_click_away(
     browser: webdriver.Chrome, reproduction: Path, report: Path
 ) -> None:
     browser.get(reproduction.as_uri())
-    WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
+    wait_drawn(browser)
     link = browser.find_element(By.CSS_SELECTOR, "#answer a[href='#paper']")
     assert link.text.startswith("Figure 2, Figure 3, Figure 4, Figure 5 and Table II")
     link.click()
@@ -284,7 +251,7 @@ def test_a_papers_figures_and_tables_with_ours_are_one_click_away(
         assert complaints(browser, check) == []
     assert complaints(browser, "outside", ["paper-figure-2", "paper-figure-3", "paper-figure-4", "paper-figure-5"]) == []
     browser.get(report.as_uri())
-    WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
+    wait_drawn(browser)
 
 
 @pytest.fixture(scope="module")
@@ -303,24 +270,24 @@ def test_sections_of_failures_of_idle_and_of_power_against_load_are_as_readable(
     browser: webdriver.Chrome, special: Mapping[str, Path], report: Path, name: str
 ) -> None:
     browser.get(special[name].as_uri())
-    WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
+    wait_drawn(browser)
     for _ in ("light", "dark"):
         for check in ("clipped", "overlaps", "pale", "inaccessible"):
             assert complaints(browser, check) == [], check
         assert complaints(browser, "outside", list(SPECIAL[name])) == []
         browser.execute_script("document.getElementById('theme').click()")
-        WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
+        wait_drawn(browser)
     for figure in SPECIAL[name]:
         assert len(browser.find_elements(By.CSS_SELECTOR, f"#{figure} svg .role-mark path")) > 3, figure
     browser.get(report.as_uri())
-    WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
+    wait_drawn(browser)
 
 
 def test_a_timeline_shows_the_rows_that_have_data(browser: webdriver.Chrome, tmp_path: Path, report: Path) -> None:
     results = measured(tmp_path / "results", 'repetitions = 1\nsettle = "30 ms"', size="4 MiB", meter=STEADY)
     browser.get(write(results, tmp_path / "report.html").as_uri())
-    WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
+    wait_drawn(browser)
     titles = [title.text for title in browser.find_elements(By.CSS_SELECTOR, "#timeline svg .role-axis-title text")]
     assert sorted(titles) == ["MiB/s by client", "W by component", "seconds since the first client's start"]
     browser.get(report.as_uri())
-    WebDriverWait(browser, 60).until(lambda c: c.execute_script(DRAWN))
+    wait_drawn(browser)

@@ -1,6 +1,5 @@
 """The live page as a watcher sees it, in Debian's chromium: while a run goes on, with a hostile name, and when it is gone."""
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -9,11 +8,10 @@ from pathlib import Path
 
 import pytest
 from selenium import webdriver
-from selenium.webdriver.chrome.options import Options
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
+from chromium import WIDTHS, Chrome, chromium
 from perjoule import store
 from perjoule.machine import processes
 from perjoule.model import Channel
@@ -22,7 +20,6 @@ from perjoule.monitoring.watching import Watch
 from perjoule.store import progress
 from perjoule.store.progress import Line, Load, Place, ProgressFile, Run, State
 
-pytestmark = pytest.mark.live
 EVIL = "<img src=x onerror=document.title='owned'>"
 POWER = Channel("m", "storage-1", "all", "power", "W", "instantaneous", "wall")
 SENT = [Channel("system", f"client-{number}", "all", "network_sent", "B", "counter", "counter") for number in range(4)]
@@ -59,21 +56,10 @@ def told(folder: Path) -> Iterator[Told]:
         yield Told(file)
 
 
-@pytest.fixture(params=[1400, 390], ids=["desktop", "phone"])
-def browser(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[webdriver.Chrome]:
-    os.environ["SE_OFFLINE"] = "true"  # selenium is to look nothing up
-    options = Options()
-    options.binary_location = "/usr/bin/chromium"
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    for flag in ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", f"--user-data-dir={tmp_path / 'profile'}"):
-        options.add_argument(flag)
-    chrome = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
-    try:
-        metrics = {"width": request.param, "height": 900, "deviceScaleFactor": 1, "mobile": request.param < 500}
-        chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+@pytest.fixture(params=WIDTHS.values(), ids=WIDTHS)
+def browser(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Chrome]:
+    with chromium(tmp_path, request.param) as chrome:
         yield chrome
-    finally:
-        chrome.quit()
 
 
 def test_the_page_shows_a_run_and_says_when_it_is_lost_and_goes_on(browser: webdriver.Chrome, folder: Path, told: Told) -> None:

@@ -1,4 +1,4 @@
-// What a machine can see of a page, each as a list of complaints. Run by test_report_browser.py.
+// What a machine can see of a page, each as a list of complaints. Run by tests/chromium.py.
 (() => {
   const shown = (one) => one.checkVisibility() && one.getClientRects().length > 0;
   const words = (one) => `${one.tagName.toLowerCase()} "${(one.textContent || "").trim().slice(0, 40)}"`;

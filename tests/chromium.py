@@ -1,0 +1,64 @@
+"""Debian's chromium without a screen, for tests that look at a page as a reader does."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from selenium import webdriver
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.ui import WebDriverWait
+
+from places import TESTS
+
+WIDTHS = {"desktop": 1400, "phone": 390}  # pixels
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
+)
+CHECKS = (TESTS / "browser" / "page_checks.js").read_text(encoding="utf-8")
+
+
+class Chrome(webdriver.Chrome):
+    """A browser that logs what pages say and request."""
+
+    downloads: Path
+
+
+@contextmanager
+def chromium(folder: Path, width: int = WIDTHS["desktop"]) -> Iterator[Chrome]:
+    """A browser as wide as that, a phone's if it is narrow; its profile and downloads are in the folder."""
+    os.environ["SE_OFFLINE"] = "true"  # selenium is to look nothing up
+    options = Options()
+    options.binary_location = "/usr/bin/chromium"
+    options.add_experimental_option("prefs", {"download.default_directory": str(folder / "downloads")})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    for flag in (*FLAGS, f"--user-data-dir={folder / 'profile'}"):
+        options.add_argument(flag)
+    chrome = Chrome(options=options, service=Service("/usr/bin/chromedriver"))
+    try:
+        metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+        chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        chrome.downloads = folder / "downloads"
+        yield chrome
+    finally:
+        chrome.quit()
+
+
+def wait_drawn(page: webdriver.Chrome) -> None:
+    """Wait until the figures of a page are drawn in its theme."""
+    drawn = "return document.documentElement.dataset.drawn === document.documentElement.dataset.theme"
+    WebDriverWait(page, 60).until(lambda chrome: chrome.execute_script(drawn))
+
+
+def show(page: webdriver.Chrome, theme: str) -> None:
+    """Have a page drawn in a theme."""
+    if page.execute_script("return document.documentElement.dataset.theme") != theme:
+        page.execute_script("document.getElementById('theme').click()")
+        wait_drawn(page)
+
+
+def complaints(page: webdriver.Chrome, check: str, *given: object) -> list[str]:
+    """What one of the checks in `page_checks.js` finds wrong."""
+    return page.execute_script(f"const checks = {CHECKS.strip()}; return checks.{check}(...arguments)", *given)
