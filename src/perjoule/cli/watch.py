@@ -30,7 +30,7 @@ END_S = 3 * LINGER_S  # after which a page that does not end is ended
     short_help="Watch a run in a browser.",
     epilog=examples(
         "perjoule watch results/demo",
-        "perjoule watch results/demo --once          a few lines, here",
+        "perjoule watch results/demo --once          a few lines in the terminal",
         "perjoule watch results/demo --port 9619     with /metrics for Prometheus",
     ),
 )
@@ -38,7 +38,7 @@ END_S = 3 * LINGER_S  # after which a page that does not end is ended
 @address
 @port
 @for_a_time
-@click.option("--once", is_flag=True, help="Print the present state here and end.")
+@click.option("--once", is_flag=True, help="Print the current state and exit.")
 @click.option("--with-run", is_flag=True, hidden=True, help="End with the run that started this; for --live.")
 def watch(folder: Path, address: str, port: int, duration_s: float, once: bool, with_run: bool) -> None:
     """Watch a run in a browser: trial, phase, throughput, watts, hosts, time left, doubts, results so far.

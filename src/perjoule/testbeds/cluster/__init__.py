@@ -6,7 +6,6 @@ power states back as soon as it loses contact, for whatever reason.
 """
 
 import contextlib
-import ipaddress
 import secrets
 import shutil
 from collections.abc import Generator, Sequence
@@ -14,12 +13,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule import catalogue
-from perjoule.catalogue import Cluster as Hardware
-from perjoule.catalogue import Node
 from perjoule.drivers.protocols import Check, ClockOffset, Host, Hosts, Testbed, planned
 from perjoule.machine.each import each
 from perjoule.model import OPTIONS, EventKind, Json, Overwrite, Permit, TextFile
@@ -30,9 +26,9 @@ from perjoule.testbeds._power import Power
 from perjoule.testbeds.cluster import devices, findings, notes, pool, power
 from perjoule.testbeds.cluster.facts import clock_doubt
 from perjoule.testbeds.cluster.host import MeteredHost, SshHost
-from perjoule.testbeds.cluster.inventory import inventory, tables
 from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.login import Login
+from perjoule.testbeds.cluster.machines import Machine, Word, hardware_of, is_nobodys, node_of, one_table_each
 from perjoule.testbeds.cluster.names import unfold
 from perjoule.testbeds.cluster.openssh import Ssh
 
@@ -47,42 +43,6 @@ hosts = [
     {name = "client-1", address = "192.0.2.21", role = "client", node = "odroid-hc4/G"},
 ]
 """
-# Documentation addresses (RFC 5737): an example's hosts are never contacted.
-_NOBODYS = tuple(map(ipaddress.ip_network, ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")))
-
-Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-Destination = Annotated[str, Field(pattern=r"^[A-Za-z0-9:][A-Za-z0-9_.:%-]*$")]
-_Patterned = WithJsonSchema({"type": "string", "pattern": r"^[A-Za-z0-9:\[][A-Za-z0-9_.:%,\[\]-]*$"})  # what `_unfolded` takes
-
-
-@dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Machine:
-    """One host of a lab."""
-
-    name: Annotated[Word, WithJsonSchema({"type": "string", "pattern": r"^[@A-Za-z0-9\[][A-Za-z0-9_.,\[\]-]*$"})]
-    """Its name in results, a pattern such as "n[001-064]", or "@" and a group of the inventory ("@all": all of its hosts)."""
-    address: Annotated[Destination, _Patterned] = ""
-    """Its IP address in the network that file systems should use; by default ansible_host in the inventory."""
-    role: Literal["storage", "metadata", "management", "client"]
-    """Its role: storage, metadata, management or client."""
-    node: str = ""
-    """Its hardware in the catalogue, such as "odroid-hc4/A"."""
-    ssh: Annotated[Destination | Literal[""], _Patterned] = ""
-    """Its name for OpenSSH, if not its address."""
-    user: Word | Literal[""] = ""
-    """User to log in as on this host."""
-    port: Annotated[int, Field(ge=1, le=65535)] | None = None
-    """The port of its SSH server."""
-    login: bool = True
-    """Whether perjoule logs in to it; false for a server of a mounted file system, which only power meters know."""
-    count: Annotated[int, Field(ge=1)] | None = None
-    """How many hosts of the name to take, of those that no table above has; by default all of them."""
-
-
-def _tables(hosts: object, info: ValidationInfo) -> object:
-    """Make one table of each host; see `tables`."""
-    file = info.data.get("inventory")
-    return tables(hosts, inventory(file.text) if file else None)
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -93,7 +53,7 @@ class Cluster(Testbed):
 
     inventory: TextFile | None = None
     """An Ansible inventory (INI) beside the campaign, as in "hosts.ini": addresses, ports, users and groups of hosts."""
-    hosts: Annotated[tuple[Machine, ...], BeforeValidator(_tables), Field(min_length=1)]
+    hosts: Annotated[tuple[Machine, ...], BeforeValidator(one_table_each), Field(min_length=1)]
     """The hosts, as {name = "storage-1", address = "10.0.0.11", role = "storage", node = "odroid-hc4/A"}; node is optional. One
     table can be many hosts: {name = "n[001-064]", address = "10.0.1.[1-64]", role = "client"}. With an inventory, names suffice,
     and {name = "@compute", role = "client", count = 4} takes 4 hosts of a group."""
@@ -164,7 +124,7 @@ class Cluster(Testbed):
             MachineError: a host can't be reached, lacks something, or is in use by another perjoule.
         """
         everybody = self._chosen(clients_count)
-        nodes = {machine.name: _node(machine) for machine in everybody}
+        nodes = {machine.name: node_of(machine) for machine in everybody}
         chosen = [machine for machine in everybody if machine.login]
         run = secrets.token_hex(4)
         with contextlib.ExitStack() as stack:
@@ -216,7 +176,7 @@ class Cluster(Testbed):
                 setting = [one for one in hosts if isinstance(one, SshHost) and self._sets_power(one)]
                 states |= stack.enter_context(power.held(setting, self.power))
             facts = self._facts(run, keepers, clocks) | {"power": {one.name: states[one.name] for one in chosen}}
-            yield Hosts(hosts, 1.0, _hardware(list(nodes.values())), facts)
+            yield Hosts(hosts, 1.0, hardware_of(list(nodes.values())), facts)
 
     def checks(self) -> tuple[Check, ...]:
         """Check that each host can be reached, and has enough space and the tools."""
@@ -228,7 +188,7 @@ class Cluster(Testbed):
         """Check each host; its connection is kept for who holds it next."""
 
         def look(machine: Machine) -> Check:
-            if _nobodys(machine.address):
+            if is_nobodys(machine.address):
                 return Check(machine.name, True, "a documentation address (RFC 5737), skipped", needed=False)
             if not machine.login:
                 return Check(machine.name, True, "login = false, skipped", needed=False)
@@ -315,30 +275,3 @@ class Cluster(Testbed):
 def clean() -> tuple[list[str], list[str]]:
     """Remove what dead runs left on their hosts; return what was removed, and why hosts could not be cleaned."""
     return notes.clean()
-
-
-def _nobodys(address: str) -> bool:
-    with contextlib.suppress(ValueError):
-        return any(ipaddress.ip_address(address) in network for network in _NOBODYS)
-    return False
-
-
-def _node(machine: Machine) -> tuple[Hardware, Node] | None:
-    """Return a host's node. Raises CampaignError: it is not in the catalogue."""
-    if not machine.node:
-        return None
-    name, _, wanted = machine.node.partition("/")
-    if name not in catalogue.names():
-        advice = f"known: {', '.join(catalogue.names())}"
-        raise CampaignError(f'the catalogue has no cluster "{name}"', where=f"node of {machine.name}", next=advice)
-    hardware = catalogue.cluster(name)
-    if found := next((node for node in hardware.nodes if node.name == wanted), None):
-        return hardware, found
-    advice = f"known: {', '.join(f'{name}/{node.name}' for node in hardware.nodes)}"
-    raise CampaignError(f'{name} has no node "{wanted}"', where=f"node of {machine.name}", next=advice)
-
-
-def _hardware(nodes: Sequence[tuple[Hardware, Node] | None]) -> Hardware | None:
-    """Return the catalogue's cluster to which all hosts belong, if there is one."""
-    names = {node[0].name if node else "" for node in nodes}
-    return nodes[0][0] if len(names) == 1 and nodes[0] else None
