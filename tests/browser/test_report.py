@@ -1,5 +1,6 @@
 """The report as a reader sees it: Debian's chromium opens the file from disk."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -126,7 +127,7 @@ def test_the_answer_is_on_the_first_screen(seen: Chrome) -> None:
         seen.execute_script(f"return document.querySelector('.answers b').{what}")
         for what in ("textContent", "nextSibling.textContent")
     )
-    assert headline == "No clear winner" or headline.endswith("wins")
+    assert re.fullmatch("No clear winner|.+ wins", headline)
     assert "MiB/s" in sentence and sentence.endswith(".")
 
 
@@ -162,7 +163,7 @@ def test_a_point_tells_its_value_and_interval(browser: webdriver.Chrome) -> None
     ActionChains(browser).move_to_element(large).perform()
     tooltip = WebDriverWait(browser, 10).until(lambda c: c.find_element(By.CSS_SELECTOR, "#vg-tooltip-element.visible"))
     assert "MiB/s" in tooltip.text
-    assert "95 % interval" in tooltip.text or "this repetition" in tooltip.text
+    assert re.search("95 % interval|this repetition", tooltip.text)
 
 
 def test_the_theme_changes_the_figures_too(browser: webdriver.Chrome) -> None:
@@ -223,7 +224,7 @@ def test_an_index_over_campaigns_is_readable_sorts_and_changes_its_theme(browser
     assert link.get_attribute("href") == report.as_uri()
     heading = browser.find_element(By.CSS_SELECTOR, "th")
     heading.click()
-    assert heading.get_attribute("aria-sort") in ("ascending", "descending")
+    assert heading.get_attribute("aria-sort") == "ascending"
     before = browser.execute_script("return document.documentElement.dataset.theme")
     browser.find_element(By.ID, "theme").click()
     assert browser.execute_script("return document.documentElement.dataset.theme") != before
