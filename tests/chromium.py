@@ -1,7 +1,7 @@
 """Debian's chromium without a screen, for tests that look at a page as a reader does."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,7 +27,7 @@ class Chrome(webdriver.Chrome):
 
 
 @contextmanager
-def chromium(folder: Path, width: int = WIDTHS["desktop"]) -> Iterator[Chrome]:
+def chromium(folder: Path, width: int = WIDTHS["desktop"]) -> Generator[Chrome]:
     """A browser as wide as that, a phone's if it is narrow; its profile and downloads are in the folder."""
     os.environ["SE_OFFLINE"] = "true"  # selenium is to look nothing up
     options = Options()

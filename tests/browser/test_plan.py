@@ -21,7 +21,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-@pytest.fixture(scope="module", params=WIDTHS.values(), ids=WIDTHS)
+@pytest.fixture(scope="module", params=WIDTHS.values(), ids=list(WIDTHS))
 def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, file: Path) -> Iterator[Chrome]:
     with chromium(tmp_path_factory.mktemp("browser"), request.param) as chrome:
         chrome.get(file.as_uri())

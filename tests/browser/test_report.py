@@ -43,7 +43,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "report.html"
 
 
-@pytest.fixture(scope="module", params=WIDTHS.values(), ids=WIDTHS)
+@pytest.fixture(scope="module", params=WIDTHS.values(), ids=list(WIDTHS))
 def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, report: Path) -> Iterator[Chrome]:
     with chromium(tmp_path_factory.mktemp("browser"), request.param) as chrome:
         chrome.get(report.as_uri())

@@ -56,7 +56,7 @@ def told(folder: Path) -> Iterator[Told]:
         yield Told(file)
 
 
-@pytest.fixture(params=WIDTHS.values(), ids=WIDTHS)
+@pytest.fixture(params=WIDTHS.values(), ids=list(WIDTHS))
 def browser(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Chrome]:
     with chromium(tmp_path, request.param) as chrome:
         yield chrome
