@@ -37,7 +37,7 @@ def lack(host: Host, wanted: Power) -> MachineError | None:
 
 
 def refusal(wanted: Power, found: States, where: str) -> MachineError | None:
-    """Return why a host with these states can't have those that are wanted; None if it can."""
+    """Return why a host with these states can't have those that are requested; None if it can."""
     try:
         states.settings(wanted, found, where)
     except MachineError as error:

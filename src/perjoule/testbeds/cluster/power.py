@@ -21,7 +21,7 @@ def facts(keeper: Keeper) -> dict[str, Json]:
 
 
 def lacking(keepers: Sequence[Keeper], wanted: Power) -> list[Check]:
-    """Return why hosts can't have states that are wanted of them, before they are kept; nothing is changed."""
+    """Return why hosts can't have states that are requested from them, before they are kept; nothing is changed."""
 
     def look(keeper: Keeper) -> tuple[set[str], list[Check]]:
         name = keeper.login.name
