@@ -27,6 +27,7 @@ _OPTIONS = {
     "EscapeChar": "none",
     "LogLevel": "ERROR",
 }
+_CROWDED = "kex_exchange_identification"  # the server closes the connection at once, as with too many logins under way
 _BAD_FILE = re.compile(r"(?:Bad permissions|UNPROTECTED PRIVATE KEY|bad permissions)")
 # What it says, what that means, and what to do: the first that fits.
 _SAYINGS = (
@@ -87,4 +88,5 @@ class Ssh(Login):
         for saying, what, advice in _SAYINGS:
             if saying in said:
                 return MachineError(what, where=self.where, next=advice.format(host=self.destination, key=self.key))
-        return MachineError(f"no connection: {last}", where=self.where, next=f"try `ssh {self.destination}`")
+        advice = "; if that works, raise MaxStartups of its sshd, or of the jump host's" if _CROWDED in said else ""
+        return MachineError(f"no connection: {last}", where=self.where, next=f"try `ssh {self.destination}`{advice}")

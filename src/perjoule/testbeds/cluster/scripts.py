@@ -71,7 +71,7 @@ export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 [ "$EUID" = 0 ] && user=root || user=$(id -un)
 there=$1
 until [ -d "$there" ]; do there=${there%/*}; there=${there:-/}; done
-read -r free_blocks blocks block_bytes <<< "$(stat -f -c '%a %b %S' "$there")"
+read -r free_blocks blocks block_bytes < <(stat -f -c '%a %b %S' "$there")
 read -r system < /proc/sys/kernel/ostype
 read -r release < /proc/sys/kernel/osrelease
 echo "user $user"
