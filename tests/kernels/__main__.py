@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.kernels import machine, outcomes, root, table
-from tests.kernels.image import RELEASES, ROOT, image, lacking
+from tests.kernels.image import PROCESSORS, RELEASES, ROOT, Processor, image, lacking, runs
 from tests.kernels.parts import PARTS, Part
 
 EXAMPLES = """\
@@ -26,6 +26,7 @@ examples:
   sudo .venv/bin/python -m tests.kernels --list
   sudo .venv/bin/python -m tests.kernels nfs --debian 13
   sudo .venv/bin/python -m tests.kernels moosefs glusterfs --debian 13 --on root
+  sudo .venv/bin/python -m tests.kernels simulated trials --arch arm64
   sudo .venv/bin/python -m tests.kernels live --on here --keep     and its column of docs/reference/platforms.md
 """
 PLACES = {
@@ -49,17 +50,26 @@ class Run:
 
     place: str
     debian: str
+    processor: Processor
 
     @property
     def platform(self) -> str:
-        """Its name in outcomes.json, as in "debian-13-vm"."""
-        return "here" if self.place == "here" else f"debian-{self.debian}-{self.place}"
+        """Its name in outcomes.json, as in "debian-13-vm" or "debian-12-vm-arm64"."""
+        other = "" if self.processor.here else f"-{self.processor.debian}"
+        return "here" if self.place == "here" else f"debian-{self.debian}-{self.place}{other}"
 
-    def lacks(self) -> list[str]:
-        """Return what this machine lacks for it."""
+    def lacks(self) -> str:
+        """Say what this machine lacks for it, and what mends that; "" if nothing."""
         if self.place == "here":
-            return []
-        return lacking(["mmdebstrap", "mke2fs", *(["qemu-system-x86_64"] if self.place == "vm" else [])])
+            return ""
+        tools = ["mmdebstrap", "mke2fs", *([self.processor.emulator] if self.place == "vm" else [])]
+        section = "kernels" if self.processor.here else "kernels elsewhere"
+        if lack := lacking([*tools, *([] if self.processor.here else ["arch-test", "update-binfmts"])]):
+            return f"{', '.join(lack)} missing: run setup/install {section}"
+        if not runs(self.processor):
+            what = f"this machine can't run programs for {self.processor.debian}, which its packages do to be installed"
+            return f"{what}: run update-binfmts --enable qemu-{self.processor.wheels}"
+        return ""
 
 
 def main() -> int:
@@ -70,6 +80,7 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", metavar="PART", help="which tests; those that need another kernel by default")
     parser.add_argument("--on", choices=PLACES, default="vm", help="; ".join(f"{name}: {what}" for name, what in PLACES.items()))
     parser.add_argument("--debian", choices=RELEASES, default="12", help="whose kernel and packages (default: 12)")
+    parser.add_argument("--arch", choices=PROCESSORS, default="amd64", help="the processor that is emulated (default: amd64)")
     parser.add_argument("--into", type=Path, metavar="DIR", help="keep reports and output there")
     parser.add_argument("--keep", action="store_true", help="write the outcomes to docs/reference/platforms.md")
     parser.add_argument("--list", action="store_true", help="show the parts, and run nothing")
@@ -79,9 +90,11 @@ def main() -> int:
         return 0
     if unknown := [name for name in asked.parts if name not in PARTS]:
         parser.error(f"no part {', '.join(unknown)}: choose from {', '.join(PARTS)}")
-    where = Run(asked.on, asked.debian)
+    where = Run(asked.on, asked.debian, PROCESSORS[asked.arch])
+    if where.place != "vm" and not where.processor.here:
+        parser.error(f"--arch {asked.arch} needs --on vm")
     if lack := where.lacks():
-        print(f"{', '.join(lack)} missing: run setup/install kernels", file=sys.stderr)
+        print(lack, file=sys.stderr)
         return 3
     if os.geteuid():
         print("only root can make Debian's root: run it with sudo", file=sys.stderr)
@@ -132,7 +145,7 @@ def _runner(where: Run, into: Path, say: Callable[[str], object]) -> Callable[[s
         return lambda name, part: subprocess.run(
             ["sh", "-c", task(name, part, str(into), sys.executable)], cwd=ROOT, timeout=60.0 * part.minutes, check=False
         )
-    booted, runs = image(where.debian, say), machine.run if where.place == "vm" else root.run
+    booted, runs = image(where.debian, where.processor, say), machine.run if where.place == "vm" else root.run
     return lambda name, part: runs(
         booted, task(name, part, "/share", "/venv/bin/python"), into, within_s=60.0 * part.minutes, show=say
     )

@@ -19,6 +19,9 @@ SETUP = ROOT / "setup"
 REQUIREMENTS = ("requirements.txt", "requirements-development.txt")
 SECTIONS = ("base", "filesystems", "tests", "inside")  # of setup/debian-packages
 LEFT_OUT = ("chromium", "chromium-driver")  # for no test of a kernel
+# What a part on another processor needs: each package's scripts run in emulation, so the rest is left out.
+ELSEWHERE = ("moosefs-", "glusterfs-", "linux-image-", "udev")
+STARTED = ("taplo",)  # programs of Python's packages that tests start
 DISK = "6G"  # sparse
 BUILD_S = 1800.0
 # The rest comes from outside, so that the image outlives its changes.
@@ -48,12 +51,40 @@ RELEASES = {"12": Release("bookworm", "3.11"), "13": Release("trixie", "3.13")}
 
 
 @dataclass(frozen=True)
+class Processor:
+    """A kind of processor, by its name in Debian, in wheels of Python and in QEMU."""
+
+    debian: str
+    wheels: str
+    console: str
+    board: tuple[str, ...]  # which one QEMU emulates
+    without: tuple[str, ...] = ()  # Python packages that have no wheel for it
+
+    @property
+    def emulator(self) -> str:
+        """The program that emulates it."""
+        return f"qemu-system-{self.wheels}"
+
+    @property
+    def here(self) -> bool:
+        """Whether this machine has such a processor."""
+        return self.wheels == os.uname().machine
+
+
+PROCESSORS = {
+    "amd64": Processor("amd64", "x86_64", "ttyS0", ("-cpu", "max")),
+    "arm64": Processor("arm64", "aarch64", "ttyAMA0", ("-M", "virt", "-cpu", "cortex-a57"), without=("taplo",)),
+}
+
+
+@dataclass(frozen=True)
 class Image:
     """What QEMU boots."""
 
     disk: Path
     kernel: Path
     initrd: Path
+    processor: Processor
 
     @property
     def version(self) -> str:
@@ -84,36 +115,44 @@ def cache() -> Path:
     return home / "perjoule" / "kernels"
 
 
-def wanted() -> list[str]:
+def wanted(processor: Processor) -> list[str]:
     """Return the packages of an image."""
-    return [name for name in packages(*SECTIONS) if name not in LEFT_OUT]
+    found = [name.replace("amd64", processor.debian) for name in packages(*SECTIONS) if name not in LEFT_OUT]
+    return found if processor.here else [name for name in found if name in packages("base") or name.startswith(ELSEWHERE)]
 
 
-def image(name: str, say: Callable[[str], object]) -> Image:
+def requirements(processor: Processor) -> str:
+    """Return what setup/ requires of Python's packages, as far as this processor has them."""
+    lines = [line for one in REQUIREMENTS for line in (SETUP / one).read_text().splitlines() if "==" in line]
+    return "\n".join(line for line in lines if line.partition("==")[0] not in processor.without) + "\n"
+
+
+def image(name: str, processor: Processor, say: Callable[[str], object]) -> Image:
     """Return the image of a release. If setup/ has changed since it was made, make a new one and remove the old."""
     release = RELEASES[name]
-    made_of = [Path(__file__), *(SETUP / one for one in REQUIREMENTS)]
-    texts = [" ".join(wanted()).encode(), *(path.read_bytes() for path in made_of)]
-    key = hashlib.sha256(b"\0".join(texts)).hexdigest()[:12]
-    folder = cache() / f"{release.suite}-{key}"
+    texts = [" ".join(wanted(processor)), requirements(processor), Path(__file__).read_text()]
+    key = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
+    named = f"{release.suite}-{processor.debian}"
+    folder = cache() / f"{named}-{key}"
     if not folder.is_dir():
         cache().mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="making-", dir=cache()) as parts:
-            _make(release, Path(parts), say)
+            _make(release, processor, Path(parts), say)
             Path(parts, "kept").rename(folder)
-        for older in cache().glob(f"{release.suite}-*"):
+        for older in cache().glob(f"{named}-*"):
             if older != folder:
                 shutil.rmtree(older)
-    return Image(folder / "disk.img", next(folder.glob("vmlinuz-*")), next(folder.glob("initrd.img-*")))
+    return Image(folder / "disk.img", next(folder.glob("vmlinuz-*")), next(folder.glob("initrd.img-*")), processor)
 
 
-def _make(release: Release, parts: Path, say: Callable[[str], object]) -> None:
+def _make(release: Release, processor: Processor, parts: Path, say: Callable[[str], object]) -> None:
     root, kept = parts / "root", parts / "kept"
     kept.mkdir()
-    say(f"packages of {release.suite} (a minute or two)")
-    _packages(release, root, parts / "initrd")
+    say(f"packages of {release.suite} for {processor.debian} (minutes)")
+    _packages(release, processor, root, parts / "initrd")
     say("Python's packages")
-    _environment(release, root)
+    (parts / "requirements").write_text(requirements(processor))
+    _environment(release, processor, root, parts / "requirements")
     (root / "first").write_text(FIRST)
     (root / "first").chmod(0o755)
     for name in ("vmlinuz", "initrd.img"):
@@ -122,7 +161,7 @@ def _make(release: Release, parts: Path, say: Callable[[str], object]) -> None:
     _run("mke2fs", "-q", "-t", "ext4", "-d", str(root), str(kept / "disk.img"), DISK)
 
 
-def _packages(release: Release, root: Path, initrd: Path) -> None:
+def _packages(release: Release, processor: Processor, root: Path, initrd: Path) -> None:
     for name, text in INITRD.items():
         (initrd / name).parent.mkdir(parents=True)
         (initrd / name).write_text(text)
@@ -131,26 +170,28 @@ def _packages(release: Release, root: Path, initrd: Path) -> None:
     # Debian's snapshots have old dates, and a mirror of this machine's apt may have, too.
     apt = ["--aptopt=Acquire::Check-Valid-Until false", "--aptopt=APT::Install-Recommends false"]
     hook = f'--essential-hook=cp -r {initrd}/. "$1"'
-    argv = ["mmdebstrap", "--quiet", "--variant=minbase", *slim, *apt, hook]
-    argv += [f"--include={','.join(wanted())}", release.suite, str(root)]
+    argv = ["mmdebstrap", "--quiet", "--variant=minbase", f"--arch={processor.debian}", *slim, *apt, hook]
+    argv += [f"--include={','.join(wanted(processor))}", release.suite, str(root)]
     # Its mounts and processes end with it, and it with us.
     apart = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]
     _run(*apart, *argv)
 
 
-def _environment(release: Release, root: Path) -> None:
+def _environment(release: Release, processor: Processor, root: Path, required: Path) -> None:
     """Make /venv by hand: nothing of the other system runs here."""
     venv = root / "venv"
     (venv / "bin").mkdir(parents=True)
     (venv / "bin/python").symlink_to("/usr/bin/python3")
     (venv / "pyvenv.cfg").write_text("home = /usr/bin\ninclude-system-site-packages = false\n")
     site = venv / f"lib/python{release.python}/site-packages"
-    platforms = [f"--platform=manylinux{tag}_x86_64" for tag in ("_2_28", "_2_17", "2014")]
+    platforms = [f"--platform=manylinux{tag}_{processor.wheels}" for tag in ("_2_28", "_2_17", "2014")]
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(site), "--python-version", release.python]
-    _run(*pip, "--only-binary=:all:", *platforms, *(f"--requirement={SETUP / one}" for one in REQUIREMENTS))
+    _run(*pip, "--only-binary=:all:", *platforms, f"--requirement={required}")
     _run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(ROOT))
     shutil.rmtree(site / "perjoule")  # the source comes from the checkout, its version and commands from here
     (site / "perjoule.pth").write_text("/perjoule/src\n")
+    for program in filter(Path.exists, (site / "bin" / name for name in STARTED)):
+        (venv / "bin" / program.name).symlink_to(Path("/") / program.relative_to(root))
     command = venv / "bin/perjoule"
     command.write_text("#!/venv/bin/python\nfrom perjoule.__main__ import main\nmain()\n")
     command.chmod(0o755)
@@ -167,3 +208,8 @@ def _run(*argv: str) -> None:
 def lacking(tools: Sequence[str]) -> list[str]:
     """Return which of these programs this machine lacks."""
     return [tool for tool in tools if not shutil.which(tool)]
+
+
+def runs(processor: Processor) -> bool:
+    """Return whether this machine runs programs for it, be it by emulation: packages run scripts when they are installed."""
+    return processor.here or not subprocess.run(["arch-test", processor.debian], capture_output=True, check=False).returncode

@@ -3,6 +3,8 @@
 https://www.qemu.org/docs/master/system/invocation.html
 """
 
+import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -14,6 +16,7 @@ from tests.kernels.image import ROOT, Image
 
 FIRST = Path(__file__).with_name("first.sh")
 MEMORY = "6G"
+PREFIXES = ("PERJOULE_ORANGEFS_PREFIX", "PERJOULE_BEEGFS_PREFIX")  # of builds beside the project, which come in as they are
 LOOK_S = 0.5
 BOOT_S = 240.0  # 12 s on an idle machine
 
@@ -31,7 +34,7 @@ def run(image: Image, task: str, folder: Path, *, within_s: float, show: Callabl
     Raises:
         Gone: it did not boot, or did not end in time.
     """
-    (folder / "task").write_text(task)
+    (folder / "task").write_text(_beside() + task)
     shutil.copy(FIRST, folder)
     for left in ("out", "ended"):
         (folder / left).unlink(missing_ok=True)
@@ -52,10 +55,25 @@ def run(image: Image, task: str, folder: Path, *, within_s: float, show: Callabl
     return int(ended.read_text())
 
 
+def _builds() -> dict[str, str]:
+    return {name: os.environ[name] for name in PREFIXES if os.environ.get(name)}
+
+
+def _beside() -> str:
+    """Return what mounts builds at their own paths, where they look for their libraries."""
+    by_9p = "mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,ro,cache=loose"
+    lines = [
+        f"mkdir -p {shlex.quote(path)}; {by_9p} {name} {shlex.quote(path)}; export {name}={shlex.quote(path)}\n"
+        for name, path in _builds().items()
+    ]
+    return "".join(lines)
+
+
 def _argv(image: Image, folder: Path) -> list[str]:
-    console = "console=ttyS0 quiet panic=1"
+    console = f"console={image.processor.console} quiet panic=1"
+    emulator = [image.processor.emulator, *image.processor.board]
     return [
-        *("setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", "-cpu", "max"),  # it ends with whoever started it
+        *("setpriv", "--pdeathsig", "KILL", *emulator),  # it ends with whoever started it
         *("-accel", "tcg,thread=multi", "-smp", "2", "-m", MEMORY),
         *("-nographic", "-no-reboot", "-nic", "none"),
         *("-kernel", str(image.kernel), "-initrd", str(image.initrd)),
@@ -63,6 +81,11 @@ def _argv(image: Image, folder: Path) -> list[str]:
         *("-drive", f"file={image.disk},format=raw,if=virtio,snapshot=on"),
         *("-virtfs", f"local,path={folder},security_model=none,mount_tag=share"),
         *("-virtfs", f"local,path={ROOT},security_model=none,mount_tag=checkout,readonly=on"),
+        *(
+            word
+            for name, path in _builds().items()
+            for word in ("-virtfs", f"local,path={path},security_model=none,mount_tag={name},readonly=on")
+        ),
     ]
 
 

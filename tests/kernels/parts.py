@@ -7,6 +7,9 @@ CONTRACT = "tests/live/test_filesystem_contract.py"
 ROOT = Path(__file__).parents[2]
 FILESYSTEMS = ("trial", "moosefs", "glusterfs", "cephfs", "rados", "directory", "orangefs", "beegfs", "local_fs", "nfs")
 WORKLOADS = ("workload_contract", "fio", "rados_bench", "hep", "ior", "mdtest", "together")
+OWN = "device or directory or local or rados or simulated"
+BUILT = ("tests/live/test_orangefs.py", "tests/live/test_orangefs_kernel.py", "tests/live/test_beegfs.py")
+NUMBERS = ("analysis", "model", "machine", "catalogue", "store")
 VIRTUAL = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/live/test_virtual*.py"))
 
 
@@ -42,13 +45,24 @@ PARTS = {
         8,
         but=("counts_twice_where_the_kernel_has_it_and_is_a_doubt_elsewhere[zfs]",),
     ),
+    "links": Part("latency and loss between virtual hosts", ("tests/live/test_virtual_links.py",), 8),
+    "memory": Part("memory caps of virtual hosts", ("tests/live/test_virtual_memory.py",), 15),
+    "orangefs": Part("OrangeFS by the kernel's client", ("tests/live/test_orangefs_kernel.py",), 10),
     "nfs-contract": Part("what every file system must do, by NFS", (CONTRACT, "-k", "nfs"), 10),
     "moosefs": Part("what every file system must do, by MooseFS", (CONTRACT, "-k", "moosefs"), 15),
     "glusterfs": Part("the same by GlusterFS", (CONTRACT, "-k", "glusterfs"), 15),
     "cephfs-contract": Part("the same by CephFS", (CONTRACT, "-k", "cephfs"), 20),
+    "own": Part("the same by what clients have of their own, and by RADOS", (CONTRACT, "-k", OWN), 15, whole=False),
+    "built": Part("OrangeFS and BeeGFS, of builds beside the project", BUILT, 30, whole=False),
+    "virtual": Part("virtual hosts", ("tests/live/test_virtual.py",), 15, whole=False),
+    "cluster": Part("hosts over SSH", ("tests/live/test_cluster.py",), 30, whole=False),
+    "ranks": Part("IOR and mdtest", ("tests/live/test_ior.py", "tests/live/test_mdtest.py"), 15, whole=False),
+    "slurm": Part("nodes that Slurm allocates", ("tests/live/test_slurm.py",), 15, whole=False),
     "trials": Part("campaigns on MooseFS and GlusterFS", ("tests/live/test_trial.py", "-k", "moosefs or glusterfs"), 20),
+    "trial-cephfs": Part("a campaign on CephFS", ("tests/live/test_trial.py", "-k", "cephfs"), 15),
     "simulated": Part("campaigns on simulated hosts", ("tests/pipeline/test_simulated.py",), 15),
     "unit": Part("the unit tests", ("tests/unit",), 60, whole=False),
+    "numbers": Part("of these what computes numbers", tuple(f"tests/unit/{one}" for one in NUMBERS), 30, whole=False),
     "caps": Part("virtual hosts, their caps and disks", tuple(VIRTUAL), 40, whole=False),
     "filesystems": Part("all file systems", (CONTRACT, *(f"tests/live/test_{one}.py" for one in FILESYSTEMS)), 60, whole=False),
     "workloads": Part("all workloads", tuple(f"tests/live/test_{one}.py" for one in WORKLOADS), 60, whole=False),

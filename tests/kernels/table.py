@@ -15,6 +15,7 @@ TITLES = {
     "here": "the developers' kernel",
     "debian-12-vm": "Debian 12's kernel",
     "debian-13-vm": "Debian 13's kernel",
+    "debian-12-vm-arm64": "Debian 12 on arm64",
     "debian-13-root": "Debian 13's packages",
 }
 MARK = "<!-- Written by tests/kernels/table.py from here on. -->\n"

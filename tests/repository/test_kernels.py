@@ -8,7 +8,7 @@ import pytest
 from perjoule import drivers
 from places import ROOT
 from tests.kernels import outcomes, table
-from tests.kernels.image import LEFT_OUT, SECTIONS, packages
+from tests.kernels.image import LEFT_OUT, PROCESSORS, SECTIONS, packages, requirements, wanted
 from tests.kernels.outcomes import KEPT, outcome, row_of
 from tests.kernels.parts import PARTS
 
@@ -69,6 +69,8 @@ def test_a_report_that_lacks_tests_is_no_pass(text: str | None, tmp_path: Path) 
         ("live.test_filesystem_contract::test_the_driver_on_the_page_has_at_most_80_lines", ""),
         ("live.test_workload_contract::test_it_runs[fio]", "workloads/fio"),
         ("live.test_nfs::test_ganesha_gives_back[4.2-sync]", "NFS by the kernel's client"),
+        ("live.test_nfs::test_a_client_in_user_space_gives_back", "filesystems/nfs"),
+        ("live.test_orangefs_kernel::test_a", "OrangeFS by the kernel's client"),
         ("live.test_local_fs::test_a_mirror_counts_twice_where[lvm]", "mirror beneath: lvm"),
         ("live.test_local_fs::test_what_is_written[f2fs-4 KiB]", "f2fs"),
         ("live.test_slurm::test_a", "testbeds/slurm"),
@@ -90,6 +92,13 @@ def test_the_tables_show_what_ran_what_was_refused_and_why(tmp_path: Path) -> No
     assert "| mirror beneath: zfs | refused (1) |" in text
     assert "| mirror beneath: md |  |" in text
     assert "1. this kernel has no zfs" in text
+
+
+def test_a_campaign_counts_for_its_meter_too(tmp_path: Path) -> None:
+    case = '<testcase classname="tests.live.test_trial" name="test_a_campaign[moosefs]"/>'
+    found = outcome(report(tmp_path, case))
+    assert {row for row, of in found.rows.items() if of["passed"] == 1} == {"filesystems/moosefs", "meters/system"}
+    assert found.counts == {"passed": 1}
 
 
 def test_what_failed_is_kept_until_a_later_run_of_that_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,3 +127,15 @@ def test_the_machine_has_the_packages_of_perjoule_and_a_kernel() -> None:
     assert {"fio", "moosefs-master", "ceph-common", "openssh-server", "linux-image-amd64", "mdadm"} <= set(inside)
     assert set(LEFT_OUT) < set(inside), "LEFT_OUT names packages that are on no list"
     assert "qemu-system-x86" in packages("kernels")
+
+
+def test_on_another_processor_it_has_its_kernel_and_no_package_that_python_has_no_wheel_of() -> None:
+    elsewhere = PROCESSORS["arm64"]
+    inside = wanted(elsewhere)
+    assert {"fio", "moosefs-master", "glusterfs-server", "linux-image-arm64"} <= set(inside)
+    assert not {"linux-image-amd64", "ceph-osd", "slurm-wlm"} & set(inside)
+    assert wanted(PROCESSORS["amd64"]) == [name for name in packages(*SECTIONS) if name not in LEFT_OUT]
+    assert "taplo==" not in requirements(elsewhere)
+    assert "taplo==" in requirements(PROCESSORS["amd64"])
+    assert "pytest==" in requirements(elsewhere)
+    assert all("==" in line for line in requirements(elsewhere).splitlines()), "a file that another names is not beside it"

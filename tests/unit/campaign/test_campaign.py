@@ -1,5 +1,6 @@
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -433,6 +434,8 @@ def test_an_editor_reports_one_fault_for_a_typo(tmp_path: Path, right: str, wron
     (tmp_path / "campaign.schema.json").write_text(json.dumps(campaign.schema()))
     (tmp_path / "my.toml").write_text("#:schema ./campaign.schema.json\n" + BENEATH.replace(right, wrong, 1))
     taplo = Path(sys.executable).with_name("taplo")
+    if not taplo.exists() and platform.machine() != "x86_64":
+        pytest.skip(f"taplo has no wheel for {platform.machine()}")
     done = subprocess.run([taplo, "check", "my.toml"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     faults = sorted({*re.findall("^error: (.*)$", done.stderr, re.M)})
     assert len(faults) == len(said), done.stderr
