@@ -39,6 +39,7 @@ APART = {
     "OrangeFS by the kernel's client": r"test_orangefs_kernel::",
     "f2fs": r"test_local_fs::.*f2fs",
     "latency and loss of links (netem)": r"test_virtual_links::",
+    "latency of disks (dm-delay)": r"test_virtual_delay::",
     "memory caps": r"test_virtual_memory::",
     **{f"mirror beneath: {way}": rf"test_local_fs::test_a_mirror_counts_twice.*\[{way}\]" for way in ("md", "lvm", "zfs")},
 }

@@ -46,6 +46,7 @@ PARTS = {
         but=("counts_twice_where_the_kernel_has_it_and_is_a_doubt_elsewhere[zfs]",),
     ),
     "links": Part("latency and loss between virtual hosts", ("tests/live/test_virtual_links.py",), 8),
+    "delay": Part("disks with a latency of their own", ("tests/live/test_virtual_delay.py",), 10),
     "memory": Part("memory caps of virtual hosts", ("tests/live/test_virtual_memory.py",), 15),
     "orangefs": Part("OrangeFS by the kernel's client", ("tests/live/test_orangefs_kernel.py",), 10),
     "nfs-contract": Part("what every file system must do, by NFS", (CONTRACT, "-k", "nfs"), 10),

@@ -71,6 +71,7 @@ def test_a_report_that_lacks_tests_is_no_pass(text: str | None, tmp_path: Path) 
         ("live.test_nfs::test_ganesha_gives_back[4.2-sync]", "NFS by the kernel's client"),
         ("live.test_nfs::test_a_client_in_user_space_gives_back", "filesystems/nfs"),
         ("live.test_orangefs_kernel::test_a", "OrangeFS by the kernel's client"),
+        ("live.test_virtual_delay::test_a", "latency of disks (dm-delay)"),
         ("live.test_local_fs::test_a_mirror_counts_twice_where[lvm]", "mirror beneath: lvm"),
         ("live.test_local_fs::test_what_is_written[f2fs-4 KiB]", "f2fs"),
         ("live.test_slurm::test_a", "testbeds/slurm"),

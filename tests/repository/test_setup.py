@@ -77,8 +77,8 @@ LISTED = {
 ALWAYS = "bash bsdutils coreutils dash diffutils dpkg findutils grep hostname libc-bin login mount passwd sed tar util-linux"
 # Used where they are; a driver's check says what is lost without, a test that wants one is skipped.
 OPTIONAL = """
-    beegfs beegfs-ctl chronyc exportfs git hdparm ior lvcreate lvm mdadm mdtest mkfs.f2fs mpirun nvme orted perl pvfs2fuse salloc
-    sbatch scancel scontrol sinfo squeue srun sstat sudo timedatectl vgcreate vgremove zpool
+    beegfs beegfs-ctl chronyc dmsetup exportfs git hdparm ior lvcreate lvm mdadm mdtest mkfs.f2fs mpirun nvme orted perl
+    pvfs2fuse salloc sbatch scancel scontrol sinfo squeue srun sstat sudo timedatectl vgcreate vgremove zpool
 """
 # Words that stand where a program could, and are the name of one that is not meant.
 WORDS = "R bc file free init less look lz4 make more node sar sensors size strip time view w watch write zstd"

@@ -37,8 +37,7 @@ STEAD = "xfs"  # the file system on a single disk without ZFS
 def lacking(mirror: str, *, root: Path = Path("/")) -> str:
     """Return why this machine can't make such a mirror, as in "this kernel has no md"; "" if it can. Changes nothing."""
     way = WAYS[mirror]
-    module = loaded(way.module, root=root) or _loadable(way.module, root)
-    return lack_of(mirror, module=module, tool=shutil.which(way.tool) is not None)
+    return lack_of(mirror, module=available(way.module, root=root), tool=shutil.which(way.tool) is not None)
 
 
 def lack_of(mirror: str, *, module: bool, tool: bool) -> str:
@@ -86,6 +85,11 @@ def loaded(module: str, *, root: Path = Path("/")) -> bool:
         return True
     mdstat = root / "proc/mdstat"  # the only place that shows a raid1 that is built in
     return mdstat.is_file() and f"[{module}]" in mdstat.read_text()
+
+
+def available(module: str, *, root: Path = Path("/")) -> bool:
+    """Return whether the kernel has the module or can load it. Loads nothing."""
+    return loaded(module, root=root) or _loadable(module, root)
 
 
 def _loadable(module: str, root: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Disks of virtual hosts: sparse files with a file system of their own on a loop device,
+"""Disks of virtual hosts: sparse files with a file system of their own on a loop device, if requested with a delay between them.
 https://docs.kernel.org/admin-guide/blockdev/loop.html"""
 
 import contextlib
@@ -17,7 +17,7 @@ from perjoule.machine import removal
 from perjoule.machine.mirrors import WAYS, loaded
 from perjoule.model import Disk
 from perjoule.model.errors import MachineError
-from perjoule.testbeds import _mirror
+from perjoule.testbeds import _delay, _mirror
 from perjoule.testbeds._format import fill, make_words, mount, tool
 
 LEAST_BYTES = 320 * 1024**2  # mkfs.xfs takes no less than 300 MiB
@@ -31,9 +31,9 @@ _DELETED = " (deleted)"  # as the kernel says it of a file behind a device
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop device and its file."""
+    """A loop device, or the delay above it, and its file."""
 
-    name: str
+    name: str  # "loop0" or "dm-0"
     device: str  # major:minor
     backing: Path
     deleted: bool = False  # its file has no name any more
@@ -50,8 +50,10 @@ def loops() -> tuple[Loop, ...]:
     return tuple(found)
 
 
-def make(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Sequence[str] = ()) -> Loop:
+def make(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Sequence[str] = (), delay_ms: int = 0) -> Loop:
     """Make a disk in a new file with a file system and mount it on an empty folder; `inside` enters a host's namespace.
+
+    Each request to it takes `delay_ms` (wall time) longer.
 
     Raises:
         CampaignError: this file system does not support such blocks.
@@ -61,16 +63,23 @@ def make(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Sequence[
     with image.open("xb") as file:
         file.truncate(wanted.size_bytes)
     fill(image, wanted, lock=lock)
-    name = Path(tool("losetup", "--find", "--show", "--direct-io=on", image, lock=lock)).name
+    loop = Path(tool("losetup", "--find", "--show", "--direct-io=on", image, lock=lock)).name
+    name = loop
     try:
+        if delay_ms:
+            name = _delay.make(loop, image, delay_ms, lock=lock)
         mount(f"/dev/{name}", place, wanted, lock=lock, inside=inside)
     finally:
-        tool("losetup", "--detach", f"/dev/{name}", lock=lock)  # from now on it goes with its mount
-    return Loop(name, Path(f"/sys/block/{name}/dev").read_text().strip(), image)
+        if name != loop:
+            _delay.release(image, lock=lock)
+        tool("losetup", "--detach", f"/dev/{loop}", lock=lock)  # from now on it goes with its mount
+    return Loop(name, _number(name), image)
 
 
-def bare(image: Path, size_bytes: int, *, lock: int) -> Path:
+def bare(image: Path, size_bytes: int, *, lock: int, delay_ms: int = 0) -> Path:
     """Make a sparse file and return its loop device, without a file system; `remove` or a guard removes both.
+
+    Each request to it takes `delay_ms` (wall time) longer.
 
     Raises:
         MachineError: losetup is missing or failed.
@@ -78,7 +87,13 @@ def bare(image: Path, size_bytes: int, *, lock: int) -> Path:
     image.parent.mkdir(exist_ok=True)
     with image.open("xb") as file:
         file.truncate(size_bytes)
-    return Path(tool("losetup", "--find", "--show", "--direct-io=on", image, lock=lock))
+    loop = Path(tool("losetup", "--find", "--show", "--direct-io=on", image, lock=lock))
+    if not delay_ms:
+        return loop
+    try:
+        return Path("/dev", _delay.make(loop.name, image, delay_ms, lock=lock))
+    finally:
+        tool("losetup", "--detach", loop, lock=lock)  # from now on it goes with its delay
 
 
 def make_mirror(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Sequence[str] = ()) -> tuple[Loop, ...]:
@@ -110,8 +125,11 @@ def make_mirror(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Se
         raise
     for name in names:
         tool("losetup", "--detach", f"/dev/{name}", lock=lock)  # from now on it goes with its mirror
-    devices = [Path(f"/sys/block/{name}/dev").read_text().strip() for name in names]
-    return tuple(map(Loop, names, devices, mirror.images))
+    return tuple(map(Loop, names, map(_number, names), mirror.images))
+
+
+def _number(name: str) -> str:
+    return Path("/sys/block", name, "dev").read_text().strip()
 
 
 def mounts(mountinfo: str, folder: Path) -> list[tuple[Path, str]]:
@@ -131,7 +149,8 @@ def remove(folder: Path) -> int:
     Raises:
         MachineError: something below the folder stays mounted; nothing may be deleted there.
     """
-    ours = {f"/dev/{loop.name}" for loop in below(folder)}
+    disks = below(folder)
+    ours = _paths(disks)
     places = mounts(_MOUNTS.read_text(), folder)
     with ThreadPoolExecutor(8) as pool:
         for place, source in places:
@@ -141,7 +160,7 @@ def remove(folder: Path) -> int:
     end(lambda: below(folder))
     if stuck := mounts(_MOUNTS.read_text(), folder):
         raise MachineError("can't be unmounted", where=str(stuck[0][0]), next="find out what uses it, then run `perjoule down`")
-    return len(ours)
+    return len({disk.backing for disk in disks})
 
 
 def end(left: Callable[[], list[Loop]]) -> None:
@@ -155,18 +174,43 @@ def end(left: Callable[[], list[Loop]]) -> None:
             for device in devices:  # not afterwards: the number may be somebody else's by then
                 _quietly("losetup", "--detach", device)
             _quietly(*mirror.end(devices))
+        for loop in loops:
+            if loop.name.startswith("dm-"):
+                _quietly("dmsetup", "remove", "--noudevsync", _delay.name_of(loop.backing))
         time.sleep(0.005)
 
 
 def detach(loop: Loop) -> None:
-    """Detach a loop device from its file, unless somebody else uses it by now."""
-    if loop in loops():
+    """Detach a loop device from its file, unless somebody else uses it by now, and what delays it."""
+    if loop in delayed(loops()):  # which udev may have open to look at it
+        _quietly("dmsetup", "remove", "--noudevsync", "--retry", _delay.name_of(loop.backing))
+    elif loop in loops():
         _quietly("losetup", "--detach", f"/dev/{loop.name}")
 
 
 def below(folder: Path) -> list[Loop]:
-    """List the loop devices whose image is below a folder."""
-    return [loop for loop in loops() if folder in loop.backing.parents]
+    """List the loop devices whose image is below a folder, and the delays above them."""
+    found = [loop for loop in loops() if folder in loop.backing.parents]
+    return found + delayed(found)
+
+
+def delayed(loops: Iterable[Loop]) -> list[Loop]:
+    """List the delays above loop devices."""
+    found: list[Loop] = []
+    for loop in loops:
+        for holder in Path("/sys/block", loop.name, "holders").glob("dm-*"):
+            with contextlib.suppress(OSError):
+                if (holder / "dm" / "name").read_text().strip() == _delay.name_of(loop.backing):
+                    found.append(Loop(holder.name, _number(holder.name), loop.backing))
+    return found
+
+
+def _paths(disks: Iterable[Loop]) -> set[str]:
+    """Return the names under which these disks are mounted: `mount` replaces the number of a mapped one by its name."""
+    disks = list(disks)
+    return {f"/dev/{disk.name}" for disk in disks} | {
+        f"/dev/mapper/{_delay.name_of(disk.backing)}" for disk in disks if disk.name.startswith("dm-")
+    }
 
 
 def _unmount(place: Path, disk: str) -> None:
@@ -194,7 +238,7 @@ def unplug(place: Path, source: str | Path) -> None:
 
 def unplug_inside(folder: Path, pids: Iterable[int]) -> None:
     """Shut down the disks of a run that only its hosts see, given their holders."""
-    ours = {f"/dev/{loop.name}" for loop in below(folder)}
+    ours = _paths(below(folder))
     for pid in pids:
         with contextlib.suppress(OSError):
             for place, source in mounts(Path(f"/proc/{pid}/mountinfo").read_text(), folder):

@@ -8,7 +8,7 @@ import pytest
 from perjoule.filesystems.local import Local
 from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, MachineError
-from perjoule.testbeds import _disk, _format, local
+from perjoule.testbeds import _delay, _disk, _format, local
 
 
 def disk(**words: Any) -> Disk:
@@ -87,3 +87,8 @@ def test_f2fs_is_told_of_even_when_nobody_asks_but_then_it_is_not_needed() -> No
     assert found["f2fs in the kernel"] is False
     assert found["xfs in the kernel"] is True
     assert {check.name: check.needed for check in Local(type="f2fs").checks()}["f2fs in the kernel"] is True
+
+
+def test_a_delayed_disk_waits_for_every_request_and_bears_the_name_of_its_run() -> None:
+    assert _delay.words(819200, "/dev/loop3", 40) == "0 819200 delay /dev/loop3 0 40"
+    assert _delay.name_of(Path("/var/tmp/perjoule/pj-0badcafe/disks/storage-1-beneath.img")) == "pj-0badcafe-storage-1-beneath"

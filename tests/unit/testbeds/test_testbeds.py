@@ -446,3 +446,21 @@ def test_what_else_refuses_namespaces_is_told_in_its_own_last_words() -> None:
     what, _ = requirements.refusal("Cannot find device\nunshare: Operation not permitted\n")
     assert what == "unshare: Operation not permitted"
     assert requirements.refusal("")[0] == "refused"
+
+
+@pytest.mark.parametrize(("latency", "scale", "delay_ms"), [("8 ms", 1, 8), ("8 ms", 0.2, 40), ("100 us", 1, 1)])
+def test_the_latency_of_a_disk_is_in_the_hosts_own_time_and_of_whole_milliseconds(
+    latency: str, scale: float, delay_ms: int
+) -> None:
+    assert as_written(Virtual, disk_latency=latency, scale=scale)._disk_delay_ms == delay_ms
+
+
+@pytest.mark.parametrize("able", [True, False])
+def test_a_latency_of_disks_on_a_kernel_without_dm_delay_is_refused_with_what_to_do(
+    able: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requirements, "available", lambda module: able and module == "dm_delay")
+    found = {check.name: check for check in as_written(Virtual, disk_latency="8 ms").checks()}
+    assert (found["dm-delay"].ok, found["dm-delay"].needed) == (able, True)
+    assert "remove disk_latency" in found["dm-delay"].fix
+    assert "dm-delay" not in {check.name for check in as_written(Virtual).checks()}

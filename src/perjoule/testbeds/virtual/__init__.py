@@ -63,6 +63,9 @@ class Virtual(Testbed):
     """Size of each server's disk; the file is sparse."""
     disk_cap: bool = True
     """Cap disks to the bandwidth of the catalogue's, as far as this kernel can."""
+    disk_latency_s: Annotated[Seconds, Field(gt=0, le=1)] | None = None
+    """Time that each request to a disk takes besides its bytes, such as the seek of a hard disk, in the hosts' own time. Requests
+    in flight wait side by side. Needs a kernel with dm-delay."""
     cpu_cap: bool = True
     """Cap CPUs to the catalogue's 7-zip rating."""
     memory_ratio: Annotated[Ratio, Field(gt=0)] = 1.0
@@ -131,7 +134,7 @@ class Virtual(Testbed):
         caps, facts = _cpu_caps(there)
         facts |= {"machine_mips_per_core": rated.mips, "machine_mips_source": rated.source} if rated else {}
         clean()
-        rack = Rack("keep" if keep else "run", self._link)
+        rack = Rack("keep" if keep else "run", self._link, disk_delay_ms=self._disk_delay_ms)
         done = False
         try:
             rack.start(there, caps, self._server_disk())
@@ -144,6 +147,9 @@ class Virtual(Testbed):
                 facts["network_delay_s"], facts["network_loss_ratio"] = self._link.delay_s, self._link.loss_ratio
             facts["disk"] = self.disk
             facts["disk_cap"] = rack.cap_disks(self.scale_ratio) if self.disk_cap else "none: not requested"
+            if self._disk_delay_ms:
+                facts["disk_delay"] = "dm-delay above each loop device, of whole milliseconds"
+                facts["disk_delay_s"] = self._disk_delay_ms / 1e3
             facts |= memory.facts(there, self._uncapped_memory)
             facts["counters"] = rack.counters()
             facts["power"] = {"this machine": _power.facts(rack.hosts[0])}
@@ -162,12 +168,17 @@ class Virtual(Testbed):
     def checks(self) -> tuple[Check, ...]:
         """Check what virtual hosts need on this machine."""
         caps = {"cpu_cap": self.cpu_cap, "disk_cap": self.disk_cap, "memory_cap": self.memory_cap}
-        return requirements.checks(self.disk, **caps, netem=not self._link.bare)
+        return requirements.checks(self.disk, **caps, netem=not self._link.bare, delay=self._disk_delay_ms > 0)
 
     @property
     def _link(self) -> Link:
         """Half of the round trip in each direction, in wall time."""
         return Link((self.latency_s or 0.0) / 2 / self.scale_ratio, self.loss_ratio)
+
+    @property
+    def _disk_delay_ms(self) -> int:
+        """Of each request, in wall time."""
+        return max(1, round((self.disk_latency_s or 0.0) / self.scale_ratio * 1e3)) if self.disk_latency_s else 0
 
     @property
     def _uncapped_memory(self) -> str:

@@ -26,7 +26,17 @@ _UNMOUNT_S, _LINK_S = 20.0, 20.0
 class VirtualHost(Host):
     """A computer in namespaces of this one."""
 
-    def __init__(self, place: Place, directory: Path, pid: int, groups: Groups, disk: _disk.Loop | None, lock: int = -1) -> None:
+    def __init__(
+        self,
+        place: Place,
+        directory: Path,
+        pid: int,
+        groups: Groups,
+        disk: _disk.Loop | None,
+        lock: int = -1,
+        *,
+        delay_ms: int = 0,
+    ) -> None:
         self.name, self.role, self.address, self.node = place.name, place.role, place.address, place.node
         self.cpu_capacity_cores, self.memory_bytes = place.cpu_capacity_cores, place.memory_bytes
         self._killed_count = 0  # programs, for lack of memory
@@ -34,6 +44,7 @@ class VirtualHost(Host):
         self.pid = pid  # of its holder
         self._groups = groups
         self._lock = lock  # of its run
+        self._delay_ms = delay_ms  # of each request to its disks, wall time
         # By name, in pairs if mirrored; "" is the one under its directory.
         self._disks: dict[str, tuple[_disk.Loop, ...]] = {"": (disk,)} if disk else {}
         self._stats: dict[_disk.Loop, Kept] = {}
@@ -126,7 +137,11 @@ class VirtualHost(Host):
                 removal.remove_file(leg)
             place.mkdir(parents=True, exist_ok=True)
             if wanted.mirror == "none":
-                self._disks[name] = (_disk.make(image, place, wanted, lock=self._lock, inside=inside),)
+                made = _disk.make(image, place, wanted, lock=self._lock, inside=inside, delay_ms=self._delay_ms)
+                self._disks[name] = (made,)
+            elif self._delay_ms:
+                what = "mirrored disks can't be delayed"
+                raise CampaignError(what, where=self.name, next="remove mirror from beneath, or disk_latency from the testbed")
             else:
                 self._disks[name] = _disk.make_mirror(image, place, wanted, lock=self._lock, inside=inside)
             self._cap(self._disks[name])
@@ -145,7 +160,7 @@ class VirtualHost(Host):
             _disk.detach(old[0])
         try:
             removal.remove_file(image)
-            path = _disk.bare(image, size_bytes, lock=self._lock)
+            path = _disk.bare(image, size_bytes, lock=self._lock, delay_ms=self._delay_ms)
             number = Path(f"/sys/block/{path.name}/dev").read_text().strip()
         except OSError as error:
             raise MachineError(f"can't make a device ({error.strerror})", where=f"{self.name} {image}") from None

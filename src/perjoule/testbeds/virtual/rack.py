@@ -23,10 +23,11 @@ _TIMEOUT_S = 20.0
 class Rack:
     """Names a run at once and makes nothing; `close` takes down what exists of it, even if `start` was interrupted."""
 
-    def __init__(self, mode: Literal["run", "keep"], link: network.Link) -> None:
+    def __init__(self, mode: Literal["run", "keep"], link: network.Link, *, disk_delay_ms: int = 0) -> None:
         self.run, self._lock = runs.fresh(), -1
         self._mode: Literal["run", "keep"] = mode
         self._link = link
+        self._disk_delay_ms = disk_delay_ms
         self._groups = cgroup.groups(self.run.id)
         self._holders: list[Holder] = []
         self.disks: Mapping[str, _disk.Loop] = {}
@@ -64,7 +65,8 @@ class Rack:
         images.mkdir()
 
         def make(name: str) -> _disk.Loop:
-            return _disk.make(images / f"{name}.img", self.run.folder / name, wanted, lock=self._lock)
+            place = self.run.folder / name
+            return _disk.make(images / f"{name}.img", place, wanted, lock=self._lock, delay_ms=self._disk_delay_ms)
 
         servers = [place.name for place in there if place.role != "client"]
         with ThreadPoolExecutor(4) as pool:
@@ -87,7 +89,15 @@ class Rack:
         for holder in holders:
             holder.expect("up")
         self.hosts = tuple(
-            VirtualHost(place, self.run.folder / place.name, cable.pid, self._groups, self.disks.get(place.name), self._lock)
+            VirtualHost(
+                place,
+                self.run.folder / place.name,
+                cable.pid,
+                self._groups,
+                self.disks.get(place.name),
+                self._lock,
+                delay_ms=self._disk_delay_ms,
+            )
             for place, cable in zip(there, cables, strict=True)
         )
         for host in self.hosts:

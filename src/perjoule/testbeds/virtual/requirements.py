@@ -9,7 +9,8 @@ from pathlib import Path
 
 from perjoule.drivers.protocols import Check
 from perjoule.machine.disks import PACKAGES
-from perjoule.testbeds import _format
+from perjoule.machine.mirrors import available
+from perjoule.testbeds import _delay, _format
 from perjoule.testbeds.virtual import cgroup, cpu, memory
 
 _TRIAL = (
@@ -24,11 +25,14 @@ _PACKAGES = {
     "unshare": "util-linux",
     "nsenter": "util-linux",
     "losetup": "mount",
+    "dmsetup": "dmsetup",
     **{f"mkfs.{kind}": package for kind, package in PACKAGES.items()},
 }
 
 
-def checks(disk: str, *, cpu_cap: bool, disk_cap: bool, memory_cap: bool, netem: bool = False) -> tuple[Check, ...]:
+def checks(
+    disk: str, *, cpu_cap: bool, disk_cap: bool, memory_cap: bool, netem: bool = False, delay: bool = False
+) -> tuple[Check, ...]:
     """Check all requirements, in the order in which to fix them."""
     root = os.geteuid() == 0
     tools = ["bash", "ip", "tc", "unshare", "nsenter", *(("losetup", f"mkfs.{disk}") if disk in _format.MAKE else ())]
@@ -38,6 +42,8 @@ def checks(disk: str, *, cpu_cap: bool, disk_cap: bool, memory_cap: bool, netem:
         found += [_namespaces(), *([_netem()] if netem else [])]
     if disk in _format.MAKE:
         found.append(_loops())
+    if delay:
+        found += [_tool("dmsetup"), _delayed()]
     version, able = cgroup.controllers()
     if cpu_cap:
         found.append(_cpu(version, able))
@@ -87,6 +93,13 @@ def refusal(said: str) -> tuple[str, str]:
 def _loops() -> Check:
     there = Path("/dev/loop-control").exists()
     return Check("loop devices", there, "there" if there else "no /dev/loop-control", 'modprobe loop, or disk = "directory"')
+
+
+def _delayed() -> Check:
+    there = available(_delay.MODULE)
+    detail = "there" if there else "this kernel has no dm-delay, so disks have no latency of their own"
+    fix = "a kernel with CONFIG_DM_DELAY, or remove disk_latency of [testbed]"
+    return Check("dm-delay", there, detail, fix)
 
 
 def _cpu(version: int, able: frozenset[str]) -> Check:

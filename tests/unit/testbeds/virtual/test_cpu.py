@@ -30,9 +30,9 @@ class _Rack:
 
     last: "_Rack"
 
-    def __init__(self, mode: str, link: Link) -> None:
+    def __init__(self, mode: str, link: Link, *, disk_delay_ms: int) -> None:
         self.run, self.hosts = SimpleNamespace(id="0badcafe"), ()
-        self.mode, self.link, self.kept = mode, link, False
+        self.mode, self.link, self.disk_delay_ms, self.kept = mode, link, disk_delay_ms, False
         self.removed: bool | None = None
         self.disk: Disk | None = None
         _Rack.last = self
