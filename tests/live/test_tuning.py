@@ -1,16 +1,18 @@
-"""Tuning for real: MooseFS on virtual hosts, and the settings that GlusterFS takes."""
+"""Tuning for real: MooseFS on virtual hosts, and the settings that GlusterFS and Ceph take."""
 
 import json
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from on_hosts import hosts_of
+from on_hosts import hosts_of, write
 from perjoule import drivers, store
 from perjoule.campaign.tables import fields_of
-from perjoule.drivers.protocols import FileSystem, Tunable
+from perjoule.drivers.protocols import FileSystem, Hosts, Tunable
+from perjoule.model import Json
 from typed import table
 
 pytestmark = pytest.mark.live
@@ -75,3 +77,52 @@ def test_glusterfs_has_by_itself_what_a_tuning_takes_for_its_default() -> None:
         said = {mark.key: hosts.bricks[0].run([*argv, mark.key], timeout_s=30).stdout for mark in KEYS}
         defaults = {key: text.splitlines()[-1].split()[1] for key, text in said.items()}
         assert defaults == {mark.key: mark.otherwise for mark in KEYS}
+
+
+CEPH = [mark for mark in fields_of("filesystem", "cephfs")["conf"][1].metadata if isinstance(mark, Tunable)]
+
+
+def said_by_ceph(hosts: Hosts, keys: Iterable[str]) -> dict[str, str]:
+    """The values that a client and an OSD have, as they say on their sockets."""
+    found: dict[str, str] = {}
+    for key in keys:
+        host = hosts.clients[0] if key.startswith("client_") else hosts.by_role("storage")[0]
+        folder = host.directory / "ceph" / "run"
+        listed = host.run(["find", folder, "-name", "*.asok"], timeout_s=30).stdout.split()
+        name = next(one for one in listed if "client.client" in one or "osd." in one)
+        said = host.run(["ceph", "--admin-daemon", name, "config", "get", key], timeout_s=30).stdout
+        found[key] = json.loads(said)[key]
+    return found
+
+
+@pytest.mark.parametrize("end", [0, -1])
+def test_cephs_daemons_and_clients_take_each_value_that_may_be_tried(end: int) -> None:
+    wanted = {mark.key: str(mark.values[end]) for mark in CEPH}
+    options: dict[str, Json] = {"conf": wanted, "object": "16 MiB", "stripe_unit": "1 MiB", "stripe_objects": 4}
+    made = drivers.build("filesystems", "cephfs", {**options, "placement_groups": 8})
+    assert isinstance(made, FileSystem)
+    with hosts_of().hold(1) as hosts, made.mount(hosts) as mounted:
+        assert said_by_ceph(hosts, wanted) == wanted
+        assert mounted.facts["layout"] == "stripe_unit=1048576 stripe_count=4 object_size=16777216 pool=cephfs_data"
+        client = hosts.clients[0]
+        path = mounted.directories[client.name] / "striped"
+        write(client, path, 4)
+        said = client.run(["getfattr", "--only-values", "-n", "ceph.file.layout", path], timeout_s=30).stdout
+        assert said == mounted.facts["layout"]
+        stat = client.run(["stat", "--format=%i", path], timeout_s=30).stdout
+        named = [f"{int(stat):x}.{n:08x}" for n in range(4)]
+        conf = hosts.management.directory / "ceph" / "ceph.conf"
+        there = hosts.management.run(["rados", "-c", conf, "-p", "cephfs_data", "ls"], timeout_s=30).stdout.split()
+        assert set(named) <= set(there)
+
+
+def test_ceph_has_by_itself_what_a_tuning_takes_for_its_default() -> None:
+    made = drivers.build("filesystems", "cephfs", {"placement_groups": 8})
+    assert isinstance(made, FileSystem)
+    with hosts_of().hold(1) as hosts, made.mount(hosts):
+        wanted = {mark.key: mark.otherwise for mark in CEPH}
+        said = said_by_ceph(hosts, [*wanted, "bluestore_max_blob_size_hdd", "bluestore_max_blob_size_ssd"])
+        kinds = {said.pop(f"bluestore_max_blob_size_{kind}") for kind in ("hdd", "ssd")}
+        assert said.pop("bluestore_max_blob_size") == "0"  # as for the kind of disk
+        assert {*kinds} == {wanted.pop("bluestore_max_blob_size")}
+        assert said == wanted

@@ -6,6 +6,8 @@ daemons run as user `ceph`, authenticate with cephx and speak protocol msgr2; cl
 with its own key.
 """
 
+from collections.abc import Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -22,7 +24,7 @@ from perjoule.machine.mounts import fuse, kernel_check, require_mountable
 from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import CampaignError
-from perjoule.model.units import Bytes
+from perjoule.model.units import Bytes, bytes_text
 
 EXAMPLE = """\
 [[filesystem]]
@@ -37,6 +39,10 @@ FIX = 'set client = "fuse", or use hosts whose kernel has CONFIG_CEPH_FS'
 LAYOUT_OF = (
     "import os, sys; s = os.stat(sys.argv[1]); print(s.st_ino, s.st_size, os.getxattr(sys.argv[1], 'ceph.file.layout').decode())"
 )
+
+SET_LAYOUT = "import os, sys; os.setxattr(sys.argv[1], 'ceph.dir.layout', sys.argv[2].encode())"
+LAYOUT_OF_ROOT = "import os, sys; print(os.getxattr(sys.argv[1], 'ceph.dir.layout').decode())"
+LEAST_UNIT_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -53,6 +59,24 @@ class CephFs(ceph.Ceph):
     """OSDs on a dedicated metadata host; with classes = "apart", metadata have at most as many copies."""
     client_cache_bytes: Annotated[Bytes, Tunable(("8 MiB", "32 MiB", "128 MiB", "512 MiB"), scale=True)] = 32 * 1024**2
     """Object cache of each ceph-fuse, half of which may be dirty. Files that are not much larger are read back from it."""
+    object_bytes: Annotated[Bytes, Tunable(("1 MiB", "4 MiB", "16 MiB"), scale=True)] = 4 * 1024**2
+    """Size of a file's objects."""
+    stripe_unit_bytes: Annotated[Bytes, Tunable(("512 KiB", "1 MiB", "4 MiB"), scale=True)] = 4 * 1024**2
+    """Bytes of a file that go to one object before the next one's turn; an object holds a whole number of them."""
+    stripe_objects_count: Annotated[int, Field(ge=1, le=64), Tunable((1, 2, 4), scale=True)] = 1
+    """Objects that take turns."""
+    conf: Annotated[
+        Mapping[str, str],
+        Tunable(("1", "2", "5"), scale=True, key="osd_op_num_shards", otherwise="2"),
+        Tunable(("1", "2"), scale=True, key="osd_op_num_threads_per_shard", otherwise="1"),
+        Tunable(("1", "3"), scale=True, key="ms_async_op_threads", otherwise="3"),
+        Tunable(("65536", "524288"), scale=True, key="bluestore_max_blob_size", otherwise="65536"),
+        Tunable(("crc32c", "none"), key="bluestore_csum_type", otherwise="crc32c", less_durable={"none": ceph.UNSEEN}),
+        Tunable(("1", "4", "16"), scale=True, key="client_readahead_max_periods", otherwise="4"),
+        Tunable(("131072", "4194304"), scale=True, key="client_readahead_min", otherwise="131072"),
+    ] = field(default_factory=dict[str, str])
+    """Further options of ceph.conf, for all daemons and clients ({"client_readahead_max_periods" = "16"}). Redundancy, addresses,
+    keys and paths are the driver's."""
 
     def checks(self) -> tuple[Check, ...]:
         """Check also for the client."""
@@ -71,6 +95,10 @@ class CephFs(ceph.Ceph):
         if redundancy.data_count and self.store == "memstore":
             what = f'erasure = "{self.erasure}" needs BlueStore: objects in memory can\'t be overwritten in part'
             raise CampaignError(what, where="cephfs", next='set store = "bluestore"')
+        if self.stripe_unit_bytes % LEAST_UNIT_BYTES or self.object_bytes % self.stripe_unit_bytes:
+            what = f"objects of {bytes_text(self.object_bytes)} can't hold stripe units of {bytes_text(self.stripe_unit_bytes)}"
+            then = "choose a stripe_unit that is a multiple of 64 KiB, and an object that is a multiple of it"
+            raise CampaignError(what, where="cephfs", next=then)
         metadata = hosts.by_role("metadata")[:1]
         apart = bool(metadata) and self.classes == "apart"
         places_count = self.metadata_osds_count if apart else len(self.data_hosts(hosts))
@@ -81,7 +109,8 @@ class CephFs(ceph.Ceph):
             ceph.Pool(METADATA_POOL, "ssd" if apart else kind, "osd" if apart else "host", copies),
         )
         osds = self.osds(hosts.by_role("storage"), metadata, metadata_count=self.metadata_osds_count)
-        return ceph.Layout(self, hosts.management.address, osds, pools, hosts.metadata.name, self.client_cache_bytes)
+        striping = ceph.Striping(self.object_bytes, self.stripe_unit_bytes, self.stripe_objects_count)
+        return ceph.Layout(self, hosts.management.address, osds, pools, hosts.metadata.name, self.client_cache_bytes, striping)
 
 
 class _CephFs(Cluster):
@@ -102,8 +131,20 @@ class _CephFs(Cluster):
         options = f"name={client.name},conf={conf},fs={FILE_SYSTEM},ms_mode=crc,noatime"
         return self.mount(client, place, "ceph", f"{self.layout.monitor}:3300:/", options)
 
+    def configure(self) -> None:
+        """Set how files are striped, unless it is as it would be anyway."""
+        if self.layout.striping != ceph.Striping():
+            self._on_root(SET_LAYOUT, self.layout.striping.text)
+
     def report(self) -> dict[str, Json]:
-        return {**super().report(), "client": self.options.client, "mounts": self.mounts()}
+        striped = self.layout.striping != ceph.Striping()
+        layout: dict[str, Json] = {"layout": self._on_root(LAYOUT_OF_ROOT)} if striped else {}
+        return {**super().report(), **layout, "client": self.options.client, "mounts": self.mounts()}
+
+    def _on_root(self, program: str, *words: str) -> str:
+        client = self.hosts.clients[0]
+        argv = [ceph.PYTHON, "-c", program, self.directories[client.name], *words]
+        return client.run(argv, timeout_s=self.patience_s).stdout.strip()
 
     def locate(self, path: Path) -> tuple[str, ...]:
         """Return the hosts that hold a file's data: of its objects' copies or parts, first objects first."""

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +191,36 @@ def test_the_configuration_authenticates_speaks_msgr2_alone_and_keeps_to_its_fol
     folders = [value for value in options.values() if "/srv" in value or value.startswith("/")]
     assert len(folders) >= 9
     assert all(value.startswith("/srv/ceph/") for value in folders)
+
+
+def test_an_option_of_conf_replaces_the_drivers_own_and_is_for_all_daemons_and_clients() -> None:
+    layout = CephFs().layout(CLUSTER)
+    changed = replace(layout, options=CephFs(conf={"osd_op_num_shards": "5", "client_readahead_min": "4194304"}))
+    plain, lines = text_of(layout).splitlines(), text_of(changed).splitlines()
+    assert lines[:3] == ["[global]", "osd_op_num_shards = 5", "client_readahead_min = 4194304"]
+    assert "osd_op_num_shards = 2" in plain
+    assert [line for line in plain if line != "osd_op_num_shards = 2"] == [*lines[:1], *lines[3:]]
+
+
+@pytest.mark.parametrize(
+    "name", ["fsid", "osd_data", "log_file", "bluestore_block_path", "osd_pool_default_size", "client_oc_size"]
+)
+def test_conf_can_not_move_the_cluster_or_change_what_has_an_option_of_its_own(name: str) -> None:
+    with pytest.raises(CampaignError, match=f'conf can\'t have "{name}", which the driver sets'):
+        CephFs(conf={name: "/dev/sda"}).layout(CLUSTER)
+
+
+def test_files_are_striped_as_asked_by_a_client_that_may() -> None:
+    layout = as_written(CephFs, object="16 MiB", stripe_unit="1 MiB", stripe_objects=4).layout(CLUSTER)
+    assert layout.striping.text == "stripe_unit=1048576 stripe_count=4 object_size=16777216"
+    caps = commands.capabilities(layout, ("client-1",))
+    assert caps["client.client-1"]["mds"] == "allow rwp fsname=perjoule"
+
+
+@pytest.mark.parametrize(("unit", "size"), [("4 MiB", "1 MiB"), ("96 KiB", "4 MiB"), ("3 MiB", "4 MiB")])
+def test_an_object_holds_whole_stripe_units(unit: str, size: str) -> None:
+    with pytest.raises(CampaignError, match=f"objects of {size} can't hold stripe units of {unit}; choose a stripe_unit"):
+        as_written(CephFs, object=size, stripe_unit=unit).layout(CLUSTER)
 
 
 @pytest.mark.parametrize("moment", BRING_UP, ids=lambda moment: moment["missing"] or "ready")

@@ -5,7 +5,7 @@ import os
 import struct
 from collections.abc import Mapping
 
-from perjoule.filesystems._ceph.layout import Layout, Pool
+from perjoule.filesystems._ceph.layout import Layout, Pool, Striping
 from perjoule.model import Json
 
 FILE_SYSTEM = "perjoule"
@@ -33,9 +33,10 @@ def capabilities(layout: Layout, clients: tuple[str, ...]) -> dict[str, dict[str
 def _client(layout: Layout, name: str) -> dict[str, str]:
     """Return the permissions for only its file system, or only its own pools."""
     if layout.mds:
+        layouts = "p" if layout.striping != Striping() else ""  # the right to set them
         return {
             "mon": f"allow r fsname={FILE_SYSTEM}",
-            "mds": f"allow rw fsname={FILE_SYSTEM}",
+            "mds": f"allow rw{layouts} fsname={FILE_SYSTEM}",
             "osd": f"allow rw tag cephfs data={FILE_SYSTEM}",
         }
     own = [f"allow rwx pool={pool.name}" for pool in layout.pools if pool.client == name]

@@ -8,11 +8,13 @@ from perjoule.filesystems._ceph.layout import Layout
 def configuration(layout: Layout, folder: Path, address: str, *, osd_bytes: int, stores: Path | None = None) -> str:
     """Write the ceph.conf of one host: its daemons' files lie in `folder` (OSDs: in `stores`), and they bind `address`.
 
+    What `conf` of a campaign has replaces the line of the same name.
+
     The intervals are short so that a new cluster gets healthy in seconds; the caches are small because many daemons share one
     machine. https://docs.ceph.com/en/pacific/rados/configuration/
     """
     options = layout.options
-    return f"""[global]
+    text = f"""[global]
 fsid = {layout.fsid}
 mon_host = v2:{layout.monitor}:3300/0
 auth_cluster_required = cephx
@@ -93,3 +95,5 @@ client_oc_size = {layout.client_cache_bytes}
 client_oc_max_dirty = {layout.client_cache_bytes // 2}
 client_oc_target_dirty = {layout.client_cache_bytes // 25}
 """
+    head, *kept = [line for line in text.splitlines() if line.partition(" = ")[0] not in options.conf]
+    return "\n".join([head, *(f"{name} = {value}" for name, value in options.conf.items()), *kept]) + "\n"

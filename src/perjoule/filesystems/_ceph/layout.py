@@ -1,8 +1,9 @@
 """A Ceph cluster on paper: its options, the hosts of daemons, the OSDs of pools. Impossible layouts are refused here."""
 
+import re
 import uuid
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -22,6 +23,11 @@ PYTHON = "/usr/bin/python3"  # the system's, which has librados
 DeviceClass = Literal["hdd", "ssd"]
 Store = Literal["bluestore", "memstore"]
 IN_MEMORY = "all objects of an OSD that ends"
+UNSEEN = "data that disks damage, without notice"
+# What places a cluster: conf may not change it.
+OURS = re.compile(
+    "fsid|mon_host|keyring|pid_file|admin_socket|osd_pool_default.*|client_oc_size|.*_(data|dir|file|path|addr|objectstore|required)"
+)
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,23 @@ class Pool:
 
 
 @dataclass(frozen=True)
+class Striping:
+    """How a file's data are dealt to objects: units in turn to a set of objects, until they are full.
+
+    https://docs.ceph.com/en/pacific/cephfs/file-layouts/
+    """
+
+    object_bytes: int = 4 * 1024**2
+    unit_bytes: int = 4 * 1024**2
+    objects_count: int = 1
+
+    @property
+    def text(self) -> str:
+        """As the attribute `ceph.dir.layout` has it."""
+        return f"stripe_unit={self.unit_bytes} stripe_count={self.objects_count} object_size={self.object_bytes}"
+
+
+@dataclass(frozen=True)
 class Layout:
     """A whole cluster."""
 
@@ -60,6 +83,7 @@ class Layout:
     pools: tuple[Pool, ...]
     mds: str = ""  # host of the metadata server; "": no file system
     client_cache_bytes: int = 0  # object cache of each client of the file system
+    striping: Striping = Striping()  # of its files
     fsid: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     def hosts(self, device_class: str = "") -> tuple[str, ...]:
@@ -100,6 +124,16 @@ class Ceph(Deployed):
     """Where OSDs keep objects: BlueStore in a sparse file, or memory (which has its own CPU cost)."""
     osd_size_bytes: Annotated[Bytes, Field(ge=SMALLEST_OSD_BYTES)] = 8 * 1024**3
     """Size of each OSD's store; less if the host's disk is smaller."""
+    conf: Annotated[
+        Mapping[str, str],
+        Tunable(("1", "2", "5"), scale=True, key="osd_op_num_shards", otherwise="2"),
+        Tunable(("1", "2"), scale=True, key="osd_op_num_threads_per_shard", otherwise="1"),
+        Tunable(("1", "3"), scale=True, key="ms_async_op_threads", otherwise="3"),
+        Tunable(("65536", "524288"), scale=True, key="bluestore_max_blob_size", otherwise="65536"),
+        Tunable(("crc32c", "none"), key="bluestore_csum_type", otherwise="crc32c", less_durable={"none": UNSEEN}),
+    ] = field(default_factory=dict[str, str])
+    """Further options of ceph.conf, for all daemons and clients ({"osd_op_num_shards" = "5"}). Redundancy, addresses, keys and
+    paths are the driver's."""
 
     @abstractmethod
     def layout(self, hosts: Hosts) -> Layout:
@@ -130,7 +164,10 @@ class Ceph(Deployed):
         split = tuple(int(part) for part in self.erasure.split("+")) if self.erasure else ()
         option = f'erasure = "{self.erasure}"' if split else f"copies = {self.copies_count}"
         needed_count = sum(split) or self.copies_count
-        if self.beneath and self.store == "memstore":
+        ours = next((name for name in self.conf if OURS.fullmatch(name)), "")
+        if ours:
+            wrong, then = f'conf can\'t have "{ours}", which the driver sets', "remove it; `perjoule drivers` lists the options"
+        elif self.beneath and self.store == "memstore":
             wrong = 'store = "memstore" keeps nothing on disk, so beneath does not apply'
             then = 'remove beneath, or set store = "bluestore"'
         elif self.acknowledged_count > self.copies_count:
