@@ -1,9 +1,11 @@
-"""How close to the best setting the race of `perjoule tune` comes, beside random search and successive halving.
+"""How close to the best setting the race of `perjoule tune` comes, beside random search, successive halving and Optuna.
 
 Simulated response surfaces: 4 to 8 options with 2 to 5 values, of which about half matter (8 % standard deviation each), and
 two of them also together (2 %); scales are concave, choices have no order. Each block scatters by 3 %, each round by 0.5 %. All
-three methods get the same number of blocks and see the same surfaces. Printed is the regret: how much better the best setting of
-all is than the one that a method chose.
+methods get the same number of blocks and see the same surfaces. Printed is the regret: how much better the best setting of all is
+than the one that a method chose. Optuna (https://optuna.org), which is no dependency of perjoule, is asked for one setting at a
+time, begins with the default, and its best trial is its choice: its samplers are TPE, as by default, and TPE over all options
+together.
 
 Second, how often a race on a surface without any effect ends in a significant gain over the default (at most 2.5 % by definition:
 one side of the 95 % interval), and how often it finds the gain where there is one.
@@ -11,11 +13,14 @@ one side of the 95 % interval), and how often it finds the gain where there is o
 usage: .venv/bin/python benchmarks/tuning.py [RUNS]
 """
 
+import importlib
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import exp, expm1
+from typing import Any
 
 import numpy as np
 
@@ -105,6 +110,41 @@ def halving(of: Truth, blocks_count: int, seed: int) -> Setting:
             return left[0]
 
 
+def optuna_search(optuna: Any, of: Truth, blocks_count: int, seed: int, *, together: bool) -> Setting:
+    """Ask Optuna for one setting after the other, and take the one of its best trial."""
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed, multivariate=together))
+    options = of.space.options
+    study.enqueue_trial({option.name: option.default for option in options})
+    settings: list[Setting] = []
+    for _ in range(blocks_count):
+        trial = study.ask()
+        chosen = tuple(
+            trial.suggest_int(one.name, 0, len(one.values) - 1)
+            if one.places
+            else trial.suggest_categorical(one.name, range(len(one.values)))
+            for one in options
+        )
+        settings.append(chosen)
+        study.tell(trial, of.measured([chosen])[0])
+    return settings[study.best_trial.number]
+
+
+def optuna_methods() -> dict[str, Method]:
+    """Return what there is of Optuna; nothing where it is not installed."""
+    try:
+        optuna: Any = importlib.import_module("optuna")  # beside, for comparison only
+    except ImportError:
+        print("Optuna: not installed here (pip install optuna in an environment of its own, for this comparison)")
+        return {}
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    importlib.import_module("warnings").simplefilter("ignore")  # the second sampler is called experimental
+    name = f"Optuna {optuna.__version__}"
+    return {
+        f"{name}, TPE": partial(optuna_search, optuna, together=False),
+        f"{name}, TPE together": partial(optuna_search, optuna, together=True),
+    }
+
+
 def race(of: Truth, blocks_count: int, seed: int) -> Setting:
     """The race of `perjoule tune`."""
     return raced(of, Budget(blocks_count, 3), seed)[0]
@@ -137,7 +177,12 @@ def judged(of: Truth, best: Setting, count: int) -> str:
 
 
 def main(runs_count: int) -> None:
-    methods: dict[str, Method] = {"random search": random_search, "successive halving": halving, "race": race}
+    methods: dict[str, Method] = {
+        "random search": random_search,
+        "successive halving": halving,
+        **optuna_methods(),
+        "race": race,
+    }
     print(f"regret over {runs_count} surfaces: median, mean, 90th percentile")
     for blocks_count in BLOCKS_COUNTS:
         for name, method in methods.items():
@@ -145,7 +190,7 @@ def main(runs_count: int) -> None:
                 expm1(one.best() - one.value(method(one, blocks_count, n))) for n in range(runs_count) for one in [truth(n)]
             ]
             middle, high = (np.quantile(regrets, q) for q in (0.5, 0.9))
-            print(f"{blocks_count:3} blocks  {name:18}  {middle:6.1%} {np.mean(regrets):6.1%} {high:6.1%}")
+            print(f"{blocks_count:3} blocks  {name:26}  {middle:6.1%} {np.mean(regrets):6.1%} {high:6.1%}")
     for effects, what in ((0.0, "no effect"), (1.0, "effects")):
         shared, ends = budget(40, 1), list[str]()
         used: list[int] = []
