@@ -3,7 +3,7 @@
 Usage: .venv/bin/python setup/site_pages.py [FOLDER]
 
 The pages are those of docs/, in the order of docs/README.md, and what is generated: a page for each driver with its options, the
-help of all commands, the examples, and our own list of results. A link that leads nowhere is an error.
+help of all commands, the examples, the ledger of predictions, and our own list of results. A link that leads nowhere is an error.
 """
 
 import re
@@ -17,12 +17,13 @@ from tempfile import TemporaryDirectory
 import click
 from man import WIDTH, commands
 
-from perjoule import campaign, drivers, publishing
+from perjoule import campaign, drivers, prediction, publishing
 from perjoule.cli import cli
+from perjoule.results import ledger
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build" / "site"
-GENERATED = ("reference/commands", "reference/drivers/index", "examples/index")
+GENERATED = ("reference/commands", "reference/drivers/index", "reference/ledger", "examples/index")
 EXTRA = ("*.html", "*.1", "*.json", "*.csv")  # shown or downloaded as they are
 LISTED = re.compile(r"^- .*", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:]+\.md)\)")
@@ -62,6 +63,7 @@ def prepare(pages: Path, source: Path) -> None:
     write(source / "reference" / "commands.md", commands_page())
     for path, text in driver_pages():
         write(source / "reference" / "drivers" / path, text)
+    write(source / "reference" / "ledger.md", ledger_page())
     write(source / "examples" / "index.md", examples_page())
     index = (source / "README.md").read_text(encoding="utf-8")
     write(source / "README.md", index + "".join(contents(index)))
@@ -130,6 +132,28 @@ def escaped(text: str) -> str:
 def cell(text: str) -> str:
     """Return text for a cell that shows it as it is written."""
     return f"`{escaped(text)}`"
+
+
+def ledger_page() -> str:
+    """Return what `perjoule ledger` prints."""
+    table = ledger.scores_table(ledger.shipped_scores())
+    rows = (table.headers, ("---",) * len(table.headers), *table.rows)
+    remarks = (f"- {line}." for line in ledger.scores_remarks([prediction.shipped(name) for name in prediction.names()]))
+    return "\n".join(
+        [
+            "# The ledger: how wrong predictions are",
+            "",
+            "What `perjoule ledger` prints: errors of throughput, of measured points that were left out, with all similar ones,",
+            "when the model was fitted. The last columns are the median errors of simpler models of the same points.",
+            "[How predictions are made](../explanations/prediction.md) defines all of them;",
+            "[Predict](../how-to/predict.md) shows how to pledge a prediction before you measure.",
+            "",
+            *(f"| {' | '.join(row)} |" for row in rows),
+            "",
+            *remarks,
+            "",
+        ]
+    )
 
 
 def examples_page() -> str:

@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 from chromium import Chrome, chromium
-from perjoule import drivers
+from perjoule import drivers, prediction
+from perjoule.cli import cli
 from places import ROOT
 
 LOADED = re.compile(r"<(?:script|img|iframe)[^>]* src=[\"']?(?:https?:)?//|<link[^>]*stylesheet[^>]*href=[\"']?(?:https?:)?//")
@@ -46,6 +48,18 @@ def test_a_driver_is_shown_with_its_options_and_an_example(site: Path) -> None:
     words = re.sub(r"<[^>]+>", "", text)
     for wanted in ("placement_groups", "client_cache", '"32 MiB"', "Object cache of each ceph-fuse", "[[filesystem]]"):
         assert wanted in words.replace("&quot;", '"'), wanted
+
+
+def test_the_ledger_is_a_page_with_errors_by_level_beside_simpler_models_and_the_coverage_of_bands(site: Path) -> None:
+    text = (site / "reference" / "ledger.html").read_text(encoding="utf-8")
+    cells = [re.sub(r"<[^>]+>", "", cell).strip() for cell in re.findall(r"<t[hd].*?</t[hd]>", text, re.DOTALL)]
+    for level in ("clients", "redundancy", "hardware"):
+        assert cells.count(level) == 1 + len(prediction.names())
+    assert {"bands hold", "constant", "linear", "USL", "bound", *prediction.names()} <= set(cells)
+    told = CliRunner().invoke(cli, ["ledger"]).output
+    shown = cells[cells.index("bound") + 1 :]
+    assert [cell for cell in shown if "%" in cell] == re.findall(r"[0-9.]+%", told.split("median and")[0])
+    assert "ledger.html" in (site / "README.html").read_text(encoding="utf-8")
 
 
 def test_our_own_results_verify_and_are_ranked(site: Path) -> None:

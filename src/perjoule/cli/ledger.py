@@ -56,16 +56,14 @@ def _joined(pledges: tuple[Path, ...], folders: tuple[Path, ...], *, as_json: bo
 
 def _shipped(*, as_json: bool) -> None:
     from perjoule import prediction
-    from perjoule.prediction.scores import scores
     from perjoule.results import ledger as book
 
-    profiles = [prediction.shipped(name) for name in prediction.names()]
-    by_kind = {one.kind: scores([known.tests for known in one.known.values()]) for one in profiles}
-    whole = scores([known.tests for one in profiles for known in one.known.values()])
+    found = book.shipped_scores()
     if as_json:
-        json_output.print_json("ledger", {"scores": whole, "by_profile": by_kind})
+        by_profile = {kind: own for kind, own in found.items() if kind != "all"}
+        json_output.print_json("ledger", {"scores": found["all"], "by_profile": by_profile})
         return
     out.print("errors of throughput, of points that were left out", style="bold")
-    show(book.scores_table({"all": whole, **by_kind}), (), ())
-    for line in book.scores_remarks(profiles):
+    show(book.scores_table(found), (), ())
+    for line in book.scores_remarks([prediction.shipped(name) for name in prediction.names()]):
         show_line(line)

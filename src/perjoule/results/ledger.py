@@ -17,9 +17,9 @@ from perjoule.machine.untrusted import from_json, json_from
 from perjoule.model import Json, Record, Redundancy
 from perjoule.model.errors import CampaignError
 from perjoule.model.metrics import metric_of
-from perjoule.prediction import Observation, Prediction, Profile, Target, bound_shares
+from perjoule.prediction import Observation, Prediction, Profile, Target, bound_shares, names, shipped
 from perjoule.prediction.predicting import fleet_of
-from perjoule.prediction.scores import Score
+from perjoule.prediction.scores import Score, scores
 from perjoule.results.calibration import observed
 from perjoule.results.table import Table, number
 from perjoule.store import Results
@@ -211,9 +211,16 @@ def joined_remarks(found: Sequence[Joined]) -> Iterator[str]:
         yield f"{early} trials had begun before the pledge and are left out: they prove nothing"
 
 
+def shipped_scores() -> Mapping[str, tuple[Score, ...]]:
+    """Score the profiles that come with perjoule, on points left out: all together as "all", then each."""
+    profiles = [shipped(name) for name in names()]
+    whole = scores([known.tests for one in profiles for known in one.known.values()])
+    return {"all": whole, **{one.kind: scores([known.tests for known in one.known.values()]) for one in profiles}}
+
+
 def scores_table(found: Mapping[str, Sequence[Score]]) -> Table:
     """Lay out scores by profile and level."""
-    simpler = list(dict.fromkeys(name for scores in found.values() for one in scores for name in one.simpler))
+    simpler = list(dict.fromkeys(name for own in found.values() for one in own for name in one.simpler))
     headers = ("profile", "left out", "points", "median", "90 %", "bands hold", "watts: skill", "order: tau", *simpler)
     rows = tuple(
         (
@@ -227,8 +234,8 @@ def scores_table(found: Mapping[str, Sequence[Score]]) -> Table:
             "–" if one.order_tau is None else f"{one.order_tau:.2f}",
             *(f"{one.simpler[name]:.1%}" if name in one.simpler else "–" for name in simpler),
         )
-        for kind, scores in found.items()
-        for one in scores
+        for kind, own in found.items()
+        for one in own
     )
     return Table(headers, rows)
 
