@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from perjoule import prediction
 from perjoule.cli import cli, exits
 
 
@@ -67,6 +68,18 @@ def test_the_ledger_has_every_level_beside_simpler_models() -> None:
 def test_a_calibration_is_written_and_can_be_checked(tmp_path: Path) -> None:
     said("calibrate", "moosefs", "glusterfs", "--write", tmp_path / "c.toml", "--repetitions", "2")
     assert "192" in said("check", tmp_path / "c.toml")
+
+
+def test_a_profiles_points_are_fitted_again_and_no_trial_counts_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said("calibrate", "--from", "glusterfs", "--profiles", tmp_path)
+    shipped, again = prediction.shipped("glusterfs"), prediction.read((tmp_path / "glusterfs.json").read_text(), "again")
+    assert again.digest == shipped.digest
+    for way, known in shipped.known.items():  # the shipped one was fitted by this law
+        assert again.known[way].fit.way.fixed_s == pytest.approx(known.fit.way.fixed_s, rel=0.01)
+        assert again.known[way].fit.works == known.fit.works
+    assert CliRunner().invoke(cli, ["calibrate", "--from", "nosuch"]).exception  # neither a folder nor a profile
+    twice = refused(capsys, "calibrate", "--from", "glusterfs", "--from", tmp_path / "glusterfs.json")
+    assert "glusterfs: the same trial is in two of these; name each results folder and profile once" in twice
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ WORTH_COUNT = 4  # assumptions that are printed
         "sudo perjoule calibrate moosefs --into results/moosefs-calibrated",
         "perjoule calibrate moosefs glusterfs --write calibration.toml",
         "perjoule calibrate --from results/moosefs-calibrated --profiles .",
+        "perjoule calibrate --from moosefs --from results/more --profiles .",
     ),
 )
 @click.argument("kinds", nargs=-1, metavar="[FILESYSTEMS]")
@@ -42,7 +43,12 @@ WORTH_COUNT = 4  # assumptions that are printed
 @click.option("--write", "target", type=OutputFile(), metavar="FILE.toml", help="Only write the campaign; run nothing.")
 @parameters.into
 @click.option(
-    "--from", "sources", multiple=True, type=click.Path(path_type=Path), metavar="DIR", help="Fit to results; measure nothing."
+    "--from",
+    "sources",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR|PROFILE",
+    help="Fit to results, and to a profile's points; measure nothing. Repeat it to join them.",
 )
 @click.option(
     "--profiles", "place", type=OutputFolder(), metavar="DIR", help="Folder for FILESYSTEM.json; with --from, the current one."

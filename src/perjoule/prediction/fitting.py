@@ -69,11 +69,12 @@ def pressing(found: Fit, flow: Flow) -> Demand:
 
 
 def _client_bytes(flow: Flow) -> float:
-    return flow.client_sent_ratio + flow.client_received_ratio
+    return max(flow.client_sent_ratio, flow.client_received_ratio)
 
 
 def _server_bytes(flow: Flow) -> float:
-    return flow.storage_sent_ratio + flow.storage_received_ratio
+    """Return the bytes that make work: a server that passes a copy on sends what it has received, checked and stored anyway."""
+    return max(flow.storage_sent_ratio, flow.storage_received_ratio)
 
 
 def group_count(case: Case) -> int:
@@ -85,8 +86,7 @@ def group_count(case: Case) -> int:
 
 def uneven_ratio(one: Observation, unit_bytes: float) -> float:
     """Return how uneven a trial was beyond what whole units explain."""
-    fleet, stations = one.case.fleet, max(1.0, float(one.case.fleet.servers_count) / group_count(one.case))
-    return one.busiest_ratio / float(placed_ratio(np.asarray(fleet.clients_count), stations, unit_bytes, one.case.client_bytes))
+    return one.busiest_ratio / float(placed_ratio(one.case.fleet, _spread(one.case, unit_bytes, 1.0), one.case.client_bytes))
 
 
 def throughput_bytes_per_s(found: Fit, case: Case, unit_bytes: float) -> float:
@@ -96,7 +96,12 @@ def throughput_bytes_per_s(found: Fit, case: Case, unit_bytes: float) -> float:
 
 
 def _job(case: Case, works: Works, unit_bytes: float, uneven: float) -> Job:
-    return job(demand(works, case.flow), case.fleet, Spread(group_count(case), unit_bytes, uneven), case.client_bytes)
+    return job(demand(works, case.flow), case.fleet, _spread(case, unit_bytes, uneven), case.client_bytes)
+
+
+def _spread(case: Case, unit_bytes: float, uneven: float) -> Spread:
+    count, read, parts_count = group_count(case), case.direction == "read", case.redundancy.data_count
+    return Spread(count, unit_bytes, uneven, read=read, parts_ratio=count / parts_count if read and parts_count else 1.0)
 
 
 def fit(points: Sequence[Observation], unit_bytes: float, start: Way | None = None) -> Fit:

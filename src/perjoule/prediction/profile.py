@@ -121,7 +121,9 @@ def parameters(found: Profile, direction: Direction) -> tuple[Parameter, ...]:
     known = found.known[direction]
     points = [one for one in found.points if one.case.direction == direction]
     listed: list[Parameter] = []
-    for name in (*WAY, *WORKS):
+    whole = found.unit_bytes < inf  # then these follow from how units lie
+    unused = {"in_flight", "at_once"} if whole and direction == "read" else {"in_flight"} if whole else set[str]()
+    for name in (*(name for name in WAY if name not in unused), *WORKS):
         part = "way" if name in WAY else "works"
         value = float(getattr(getattr(known.fit, part), name))
         drawn = np.array([float(getattr(getattr(draw, part), name)) for draw in known.draws])

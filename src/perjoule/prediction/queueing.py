@@ -5,12 +5,16 @@ With m transfers in flight over K equal stations that together let C bytes a sec
     X = C m / (m + K - 1)
 
 (M. Reiser, S. S. Lavenberg, Mean-Value Analysis of Closed Multichain Queuing Networks, https://doi.org/10.1145/322186.322195; all
-stations are alike, so the recursion over m has this solution). Three corrections:
+stations are alike, so the recursion over m has this solution). Four corrections:
 
 - A transfer holds the networks of its client and its server at once, so the client is not a station: it only bounds X.
 - Where stations have unequal shares of the data, `waiting_ratio` has Schweitzer's approximation of the recursion, which is exact
   for equal ones.
-- A transfer to several hosts at once (copies, the parts of a code) waits for all of them, so g hosts are one station: K = N / g.
+- Where units of a file lie on one station as a whole, all that a client has in flight is there: no station waits for transfers
+  that are at another, and only the shares of the data count. A client that reads uses one station at a time.
+- Of units that lie on a group of g hosts, all copies or parts are written at once, so such a group is one station: K = N / g.
+  Where every object has another group, a transfer visits one host after another (a server that passes a copy on has received it
+  before), and each host is a station: K = N.
 """
 
 from collections.abc import Sequence
@@ -25,6 +29,8 @@ from scipy.stats import poisson
 from perjoule.model.redundancy import WHOLE_FILE
 from perjoule.prediction.bounds import Demand, Fleet, Floats, Number, times_s_per_byte
 
+HALF = 0.5 - 1e-9  # of cases, but for rounding
+MANY_COUNT = 1e9
 EXACT_COUNT = 100  # units, above which their sum no longer matters for the fullest station
 DIRTY_RATIO = 0.2  # vm.dirty_ratio: https://docs.kernel.org/admin-guide/sysctl/vm.html
 
@@ -48,6 +54,13 @@ class Spread:
     group_count: float  # hosts of one transfer: copies, or parts of a code
     unit_bytes: float = inf  # that lie on one group as a whole; inf: all groups have equal shares of any file
     uneven_ratio: Number = 1.0  # bytes of the busiest host over the mean, beyond what whole units explain
+    read: bool = False
+    parts_ratio: float = 1.0  # hosts of a group over those from which a read takes parts of a code
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that a client has in flight lies on one group: its units are much longer than transfers."""
+        return self.unit_bytes < inf
 
 
 @dataclass(frozen=True)
@@ -56,20 +69,22 @@ class Job:
 
     user_bytes: Number
     clients_count: Number
-    stations_count: Number  # groups of hosts that serve one transfer
+    stations_count: Number  # groups of hosts that hold the same units, or hosts
     clients_s: Number  # of the slower of network and CPU, for a user byte
     network_s: Number  # of the servers
     cpu_s: Number
     disks_s: Number
     fullest_ratio: Number  # bytes of the busiest station, over an equal share
     most_left_ratio: Number  # share of the data that servers' memory can hold back at most
+    least_flying_count: Number  # of a client: without a bound where its transfers never wait for those on other stations
+    most_at_once: Number  # stations that a client can use at once at most
 
 
 def job(demand: Demand, fleet: Fleet, spread: Spread, client_bytes: Number) -> Job:
     """Return the job of clients that move as many bytes each."""
     times = times_s_per_byte(demand, fleet)
     user_bytes = np.asarray(fleet.clients_count) * client_bytes
-    stations = np.maximum(1.0, np.asarray(fleet.servers_count) / spread.group_count)
+    stations = np.maximum(1.0, np.asarray(fleet.servers_count) / (spread.group_count if spread.whole else 1.0))
     held = DIRTY_RATIO * np.asarray(fleet.server_memory_bytes) * fleet.servers_count
     return Job(
         user_bytes=user_bytes,
@@ -79,43 +94,47 @@ def job(demand: Demand, fleet: Fleet, spread: Spread, client_bytes: Number) -> J
         network_s=times["server network"],
         cpu_s=times["server CPU"],
         disks_s=times["disks"],
-        fullest_ratio=spread.uneven_ratio
-        * placed_ratio(np.asarray(fleet.clients_count), stations, spread.unit_bytes, client_bytes),
+        fullest_ratio=spread.uneven_ratio * placed_ratio(fleet, spread, client_bytes),
         most_left_ratio=np.minimum(1.0, held / np.maximum(1.0, user_bytes * demand.flow.disk_written_ratio)),
+        least_flying_count=MANY_COUNT if spread.whole else 0.0,
+        most_at_once=1.0 if spread.whole and spread.read else inf,
     )
 
 
-def placed_ratio(clients: Floats, stations: Number, unit_bytes: float, client_bytes: Number) -> Number:
-    """Return the share of the fullest station over an equal share, as expected.
+def placed_ratio(fleet: Fleet, spread: Spread, client_bytes: Number) -> Number:
+    """Return the share of the fullest host over an equal share, in the median case.
 
-    Units of a file are dealt out in turn; whole files fall where a hash of their name says.
+    Units of a file are dealt out in turn; whole files fall where a hash of their name says. Of a code, a unit is always read from
+    the same hosts, as many as it has parts of data: with few units the busiest host has a part in all of them.
     """
-    if unit_bytes == inf:
+    if not spread.whole:
         return 1.0
-    units = clients * np.ceil(np.asarray(client_bytes) / unit_bytes)
-    full = fallen_count(units, np.round(stations)) if unit_bytes >= WHOLE_FILE else np.ceil(units / stations)
-    return full * stations / units
+    stations = np.maximum(1.0, np.asarray(fleet.servers_count) / spread.group_count)
+    units = np.asarray(fleet.clients_count) * np.ceil(np.asarray(client_bytes) / spread.unit_bytes)
+    full = fallen_count(units, np.round(stations)) if spread.unit_bytes >= WHOLE_FILE else np.ceil(units / stations)
+    return full * stations / units * spread.parts_ratio
 
 
 @np.vectorize
 @cache
 def fallen_count(units: float, stations: float) -> float:
-    """Return how many units the fullest station has on average, when each falls on any station with the same probability.
+    """Return how many units the fullest station has at most in half of all cases; a unit falls on any with the same probability.
+
+    The median, because it gives the median throughput: whatever falls as the fullest station grows, its median is where that is.
 
     P(no station has more than k) is that of as many independent Poisson numbers, given their sum (B. Levin, A Representation for
     Multinomial Cumulative Distribution Functions, https://doi.org/10.1214/aos/1176345593); of many units, the sum hardly matters.
     """
     mean, all_count, one_count = units / stations, int(stations), int(units)
     if one_count > EXACT_COUNT:
-        least = int(mean)
-        most = np.arange(least, int(least + 20 * np.sqrt(mean) + 50))
-        return float(least + np.sum(1 - pdtr(most, mean) ** stations))
+        most = np.arange(int(mean), int(mean + 20 * np.sqrt(mean) + 50))
+        return float(most[np.argmax(pdtr(most, mean) ** stations >= HALF)])
     chance = poisson.pmf(np.arange(one_count + 1), mean)
-    beyond = [
-        1 - _power(np.where(np.arange(one_count + 1) <= k, chance, 0), all_count)[one_count] / poisson.pmf(one_count, units)
+    within = (
+        _power(np.where(np.arange(one_count + 1) <= k, chance, 0), all_count)[one_count] / poisson.pmf(one_count, units)
         for k in range(one_count)
-    ]
-    return float(sum(beyond))
+    )
+    return float(next((k for k, share in enumerate(within) if share >= HALF), one_count))
 
 
 def _power(terms: Floats, exponent: int) -> Floats:
@@ -136,8 +155,9 @@ def duration_s(way: Way, job: Job) -> Floats:
     slowest_s = np.maximum.reduce(stages)
     served_s = slowest_s * np.power(sum(np.power(stage / slowest_s, way.overlap) for stage in stages), 1 / way.overlap)
     clients = np.asarray(job.clients_count)
-    used_ratio = np.minimum(1.0, clients * way.at_once / job.stations_count)
-    waiting = np.maximum(waiting_ratio(clients * way.in_flight, job.stations_count, job.fullest_ratio), 1 / used_ratio)
+    used_ratio = np.minimum(1.0, clients * np.minimum(way.at_once, job.most_at_once) / job.stations_count)
+    flying = clients * np.maximum(way.in_flight, job.least_flying_count)
+    waiting = np.maximum(waiting_ratio(flying, job.stations_count, job.fullest_ratio), 1 / used_ratio)
     moving_s = np.maximum(served_s * waiting, job.clients_s)
     after_s = left * job.fullest_ratio * np.asarray(job.disks_s)
     return np.asarray(way.fixed_s + job.user_bytes * (moving_s + after_s), dtype=np.float64)

@@ -1,16 +1,19 @@
 """Results folders to profiles of file systems, for prediction."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from perjoule import drivers, store
+from perjoule import drivers, prediction, store
 from perjoule.analysis.hosts import data_hosts
 from perjoule.analysis.overlap import served_bytes
+from perjoule.machine.untrusted import MOST_NAMED_BYTES, text_of
 from perjoule.model import Direction, Json, Record
 from perjoule.model.errors import CampaignError
 from perjoule.prediction import Observation, Profile, observations, profile
 from perjoule.store import Results
+from perjoule.store.disk import spoken
 from perjoule.summary.computing import points_of
 
 
@@ -35,45 +38,73 @@ def _busiest(results: Results, record: Record) -> Mapping[Direction, float]:
     return found
 
 
-def profiles(folders: Iterable[Path]) -> Mapping[str, Profile]:
-    """Fit a profile for each kind of file system in results folders.
+@dataclass(frozen=True)
+class _Taught:
+    """What one results folder, or one profile, says of a file system."""
+
+    points: tuple[Observation, ...]
+    options: Mapping[str, Json]
+    release: str
+    emulated: bool
+    data_roles: tuple[str, ...]
+    unit_bytes: float
+
+
+def profiles(sources: Iterable[Path]) -> Mapping[str, Profile]:
+    """Fit a profile for each kind of file system in results folders, and in profiles (files, or names of those that
+    come with perjoule), whose points count as well.
 
     Raises:
-        CampaignError: they hold no trial from which a prediction can learn, or releases or testbeds that don't belong together.
-        MachineError: a folder can't be read.
+        CampaignError: they hold no trial from which a prediction can learn, the same trial twice, or releases or testbeds that
+            don't belong together.
+        MachineError: one can't be read.
     """
-    found: dict[str, list[tuple[Record, tuple[Observation, ...]]]] = {}
-    read = tuple(folders)
-    for folder in read:
-        for record, points in observed(store.open_results(folder)):
-            if points:
-                found.setdefault(record.trial.filesystem.kind, []).append((record, points))
+    found: dict[str, list[_Taught]] = {}
+    read = tuple(sources)
+    for source in read:
+        for kind, taught in _taught(source):
+            found.setdefault(kind, []).append(taught)
     if not found:
         raise CampaignError(
             "no trial has what a prediction needs: hardware of the catalogue, CPU counters, data on servers",
             where=", ".join(map(str, read)),
             next="run `perjoule calibrate`, which writes such a campaign",
         )
-    return {kind: _profile(kind, trials) for kind, trials in found.items()}
+    return {kind: _joined(kind, taught) for kind, taught in found.items()}
 
 
-def _profile(kind: str, trials: Sequence[tuple[Record, tuple[Observation, ...]]]) -> Profile:
-    first, _ = trials[0]
-    releases = {_release(record) for record, _ in trials}
-    realities = {record.traits.reality for record, _ in trials}
+def _taught(source: Path) -> Iterator[tuple[str, _Taught]]:
+    shipped = not source.exists() and str(source) in prediction.names()
+    if shipped or source.is_file():
+        kept = prediction.shipped(str(source)) if shipped else prediction.read(_text(source), str(source))
+        yield kept.kind, _Taught(kept.points, kept.options, kept.release, kept.emulated, kept.data_roles, kept.unit_bytes)
+        return
+    for record, points in observed(store.open_results(source)):
+        if points:
+            used = record.trial.filesystem
+            roles = {host.role for host in record.hosts if host.name in data_hosts(record)}
+            emulated, unit_bytes = record.traits.reality != "real", drivers.filesystem(used).unit_bytes
+            yield used.kind, _Taught(points, used.options, _release(record), emulated, tuple(sorted(roles)), unit_bytes)
+
+
+def _text(path: Path) -> str:
+    with spoken(path):
+        return text_of(path, MOST_NAMED_BYTES)
+
+
+def _joined(kind: str, taught: Sequence[_Taught]) -> Profile:
+    first = taught[0]
+    releases = {one.release for one in taught}
+    realities = {"emulated hosts" if one.emulated else "real hosts" for one in taught}
     if len(releases) > 1 or len(realities) > 1:
         what = " and ".join(sorted(releases if len(releases) > 1 else realities))
         raise CampaignError(f"{kind}: trials of {what} can't be mixed", next="calibrate from one of them alone")
-    roles = {host.role for record, _ in trials for host in record.hosts if host.name in data_hosts(record)}
-    options: Mapping[str, Json] = first.trial.filesystem.options
+    points = [point for one in taught for point in one.points]
+    if len({(one.source, one.case.direction) for one in points}) < len(points):
+        raise CampaignError(f"{kind}: the same trial is in two of these", next="name each results folder and profile once")
+    roles = tuple(sorted({role for one in taught for role in one.data_roles}))
     return profile(
-        kind,
-        options,
-        [point for _, points in trials for point in points],
-        release=releases.pop(),
-        data_roles=tuple(sorted(roles)),
-        unit_bytes=drivers.filesystem(first.trial.filesystem).unit_bytes,
-        emulated=realities.pop() != "real",
+        kind, first.options, points, release=first.release, data_roles=roles, unit_bytes=first.unit_bytes, emulated=first.emulated
     )
 
 
