@@ -131,6 +131,9 @@ PREPARED: dict[str, Callable[[Path, Demo], object]] = {
     "predict.md": lambda folder, demo: (
         measured(folder / "results" / "moosefs", "repetitions = 2"),
         shutil.copy(SOURCES / "prediction" / "profiles" / "moosefs.json", folder),
+        (folder / "my-boards.toml").write_text(
+            "\n".join(re.findall(r"^```text\n(title = .*?)^```$", (ROOT / "docs/how-to/predict.md").read_text(), re.M | re.S))
+        ),
     ),
     "publish.md": lambda folder, demo: laboratory(folder, folder / "results" / "lab"),
     "reproduce.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),
