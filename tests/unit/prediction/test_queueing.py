@@ -89,9 +89,9 @@ def test_a_client_that_uses_one_host_at_a_time_is_as_fast_as_that_host() -> None
 
 
 def test_copies_of_whole_units_are_one_station_of_several_hosts() -> None:
-    whole = {"unit_bytes": 1.0 * MIB}  # of 200 files: dealt out evenly
-    alone_s = duration_s(WAY, job(Demand(ONE_COPY), replace(FLEET, servers_count=2.0), Spread(1, **whole), 100 * MIB))
-    pairs_s = duration_s(WAY, job(Demand(ONE_COPY), FLEET, Spread(2, **whole), 100 * MIB))
+    unit_bytes = 1.0 * MIB  # dealt out evenly
+    alone_s = duration_s(WAY, job(Demand(ONE_COPY), replace(FLEET, servers_count=2.0), Spread(1, unit_bytes), 100 * MIB))
+    pairs_s = duration_s(WAY, job(Demand(ONE_COPY), FLEET, Spread(2, unit_bytes), 100 * MIB))
     assert float(pairs_s) == pytest.approx(float(alone_s) / 2)  # as many stations, each of twice the speed
 
 
