@@ -610,6 +610,16 @@ def test_a_shell_completes(line: str, words: list[str]) -> None:
     assert done.stdout.split() == words
 
 
+def test_the_line_in_the_readme_makes_bash_complete() -> None:
+    line = re.search(r"`(eval [^`]+)`", (ROOT / "README.md").read_text())
+    assert line is not None
+    asked = "COMP_WORDS=(perjoule ver); COMP_CWORD=1; _perjoule_completion perjoule; echo ${COMPREPLY[@]}"
+    environment = {**os.environ, "PATH": f"{PERJOULE.parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", f"{line[1]}\n{asked}"], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["verify"]
+    assert done.stderr == ""
+
+
 def test_results_made_under_sudo_belong_to_who_asked(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, tuple[int, int]] = {}
     monkeypatch.setattr("os.geteuid", lambda: 0)

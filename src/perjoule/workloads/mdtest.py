@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import field
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
@@ -54,6 +54,13 @@ class Before:
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class MdTest(Workload):
     """Metadata operations by ranks inside the clients."""
+
+    also_called: ClassVar[Mapping[str, str]] = {
+        "n": "files = {value}",
+        "i": "repetitions = {value} above the first table",
+        "np": "ranks = {value} divided by the number of clients",
+        "numtasks": "ranks = {value} divided by the number of clients",
+    }
 
     operation: Literal["create", "stat", "remove"] = "create"
     """The operation on every file, as a separate phase."""

@@ -464,12 +464,31 @@ def test_each_example_names_the_schema_beside_it_which_is_that_of_this_version()
         ('runtime = "5m"', 'write duration = "5 min"'),
         ("rwmixread = 70", 'write read_share = "70 %"'),
         ("numjobs = 4", "write clients = 4 above the first table"),
-        ('ioengine = "libaio"', "write in_flight and direct"),
+        ('ioengine = "libaio"', "write in_flight = 16"),
+        ("time_based = 1", 'write duration = "60 s" and a size that takes longer'),
+        ("ramp_time = 5", 'write round = "5 s"'),
+        ("fsync = 1", 'write job = "my.fio"'),
         ('size = "4g"', 'write "4 GiB"'),
     ],
 )
 def test_an_option_of_fio_is_answered_with_the_line_to_write(option: str, advice: str) -> None:
     text = TEXT.replace('operation = ["write", "read"]\nsize = "64 MiB"', option)
+    with pytest.raises(CampaignError) as caught:
+        campaign.parse(text)
+    assert advice in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "option", "advice"),
+    [
+        ("ior", 'transferSize = "1m"', 'write transfer = "1 MiB"'),
+        ("mdtest", "n = 100", "write files = 100"),
+        ("rados", "seconds = 30", 'write duration = "30 s"'),
+        ("rados", "t = 8", "write in_flight = 8"),
+    ],
+)
+def test_an_option_of_another_engine_is_answered_likewise(kind: str, option: str, advice: str) -> None:
+    text = f'[testbed]\nkind = "simulated"\n[[filesystem]]\nkind = "simulated"\n[[workload]]\nkind = "{kind}"\n{option}\n'
     with pytest.raises(CampaignError) as caught:
         campaign.parse(text)
     assert advice in str(caught.value)

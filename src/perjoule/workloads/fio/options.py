@@ -17,6 +17,11 @@ from perjoule.workloads.fio import job as file
 from perjoule.workloads.fio.steady import ROUNDS_COUNT
 
 SHORTEST_ROUND_S = 0.5  # between two reports of fio's
+_ONLY_IN_A_JOB = (  # what people ask of fio that no option here stands for
+    *("fsync", "fdatasync", "end_fsync", "sync", "nrfiles", "openfiles", "offset", "bssplit", "bsrange", "norandommap", "randrepeat"),
+    *("random_distribution", "random_generator", "rate_iops", "iodepth_batch", "invalidate", "refill_buffers", "zero_buffers"),
+    *("buffer_compress_percentage", "dedupe_percentage", "group_reporting", "filename", "directory", "fallocate", "io_size", "zonemode"),
+)
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -36,7 +41,10 @@ class FioOptions(Workload):
         "rwmixread": "read_share = {percent}",
         "numjobs": "clients = {value} above the first table: each client has one job",
         "loops": "repetitions = {value} above the first table",
-        "ioengine": "in_flight and direct: psync with 1 in flight, else libaio with direct = true and io_uring without",
+        "ioengine": "in_flight = 16, which takes io_uring, or libaio with direct = true; 1 in flight takes psync",
+        "time_based": 'duration = "60 s" and a size that takes longer: the first of the two ends the load',
+        "ramp_time": "round = {seconds}: rounds are warm-up until five of them are steady",
+        **dict.fromkeys(_ONLY_IN_A_JOB, 'job = "my.fio": a job file can have any option of fio'),
     }
 
     operation: Literal["write", "read", "randwrite", "randread", "rw", "randrw"] = "write"

@@ -58,6 +58,12 @@ class RadosBench(Workload):
     """Write objects, or read them in order or at random, with a number in flight per client."""
 
     needs: ClassVar[Need] = "pools"
+    also_called: ClassVar[Mapping[str, str]] = {
+        "b": "object = {bytes}",
+        "t": "in_flight = {value}",
+        "concurrent-ios": "in_flight = {value}",
+        "seconds": "duration = {seconds}",
+    }
 
     operation: Literal["write", "seq", "rand"] = "write"
     """Write new objects; read each once, in order (seq); or read random ones until the time is over (rand)."""
