@@ -164,7 +164,7 @@ def test_every_query_of_the_dashboard_finds_the_run(asked: Asked, run: Campaign,
     values = {expression.partition("{")[0]: float(series[0]["value"][1]) for expression, series in found.items()}
     assert values["perjoule_run_up"] == 1
     assert values["perjoule_left_seconds"] == 90
-    assert values["perjoule_servers_watts"] == values["perjoule_power_watts"] == POWER_W
+    assert values["perjoule_boundary_watts"] == values["perjoule_power_watts"] == POWER_W
     assert values["perjoule_client_bytes_per_second"] == BYTES_PER_S
     trials = next(series for expression, series in found.items() if expression == "perjoule_trials")
     assert {one["metric"]["state"]: one["value"][1] for one in trials} == {"valid": "3", "failed": "0", "left": "5"}

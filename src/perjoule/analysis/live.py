@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 
 import numpy as np
 
-from perjoule.analysis.power import DILATED, GRADES, parts_of
+from perjoule.analysis.power import DILATED, GRADES, Parts, parts_of
 from perjoule.model import SAMPLE, Channel, Series
 
 LEAST_S = 1e-3  # between two samples that give a rate
@@ -19,7 +19,7 @@ Moment = Mapping[Channel, tuple[float, float]]  # the last sample of each channe
 
 @dataclass(frozen=True)
 class Boundary:
-    """The channels whose powers add up to that of the servers, with their signs, and their grade."""
+    """The channels whose powers add up to that of a boundary, with their signs, and their grade."""
 
     parts: tuple[tuple[float, Channel], ...]
     grade: str
@@ -31,35 +31,55 @@ class Boundary:
         return sum(sign * values[channel] for sign, channel in self.parts)
 
 
-def boundary(channels: Iterable[Channel], servers: frozenset[str], scale: float) -> Boundary | None:
-    """Choose power channels for the servers, without the switch: each part once, by the best grade that covers all.
+def boundaries(
+    channels: Iterable[Channel], servers: frozenset[str], clients: frozenset[str], scale: float
+) -> Mapping[str, Boundary]:
+    """Choose power channels for each boundary by its name in `BOUNDARIES`: net, gross, clients and all, as far as they are known.
 
     Args:
         channels: those that have a value.
-        servers: names of the hosts inside the boundary.
+        servers: names of the hosts inside the net boundary.
+        clients: that load. One that also is a server has no boundary apart.
         scale: of the testbed; of an emulated one only modelled and simulated watts count.
 
     Returns:
-        None if no grade covers the servers.
+        Each part once, by the best grade that covers all of a boundary.
     """
-    return _boundary(frozenset(channel for channel in channels if channel.quantity == "power"), servers, scale)
+    powers = frozenset(channel for channel in channels if channel.quantity == "power")
+    return _boundaries(powers, servers, clients, scale)
 
 
 @lru_cache(maxsize=64)  # the channels of a campaign hardly change, and 64 hosts take 20 ms
-def _boundary(powers: frozenset[Channel], servers: frozenset[str], scale: float) -> Boundary | None:
+def _boundaries(
+    powers: frozenset[Channel], servers: frozenset[str], clients: frozenset[str], scale: float
+) -> Mapping[str, Boundary]:
+    own = _parts(powers, servers, servers, scale)
+    found = {"net": own and own.net, "gross": own and own.gross}
+    grades = dict.fromkeys(found, own.grade if own else "")
+    if clients and not clients & servers:
+        for name, hosts in (("clients", clients), ("all", servers | clients)):
+            if parts := _parts(powers, servers, hosts, scale):
+                found[name], grades[name] = parts.net, parts.grade
+    return {
+        name: Boundary(tuple((sign, one.channel) for sign, one in signed), grades[name]) for name, signed in found.items() if signed
+    }
+
+
+def _parts(powers: frozenset[Channel], cluster: frozenset[str], hosts: frozenset[str], scale: float) -> Parts | None:
+    """Return the parts of the best grade that covers these hosts without the switch."""
     for grade in GRADES if scale == 1 else [grade for grade in GRADES if grade in DILATED]:
         own = sorted((channel for channel in powers if channel.grade == grade), key=lambda channel: (channel.meter, channel.name))
         meters = [list(of_meter) for _, of_meter in groupby(own, key=lambda channel: channel.meter)]
         for chosen in (*meters, *([own] if len(meters) > 1 else [])):
             series = [Series.of_rows(channel, np.empty((0, len(SAMPLE)))) for channel in chosen]
-            if net := parts_of(grade, series, servers, servers).net:
-                return Boundary(tuple((sign, one.channel) for sign, one in net), grade)
+            if (parts := parts_of(grade, series, cluster, hosts)).net:
+                return parts
     return None
 
 
 def servers_w(latest: Mapping[Channel, float], servers: frozenset[str], scale: float) -> tuple[float, str] | None:
     """Add up the last power samples of the servers: the watts with their grade; None if no grade covers them."""
-    if found := boundary(latest, servers, scale):
+    if found := boundaries(latest, servers, frozenset(), scale).get("net"):
         watts = found.watts(latest)
         return None if watts is None else (watts, found.grade)
     return None

@@ -36,7 +36,7 @@ NO_ROWS = Rows((), ())
 
 @dataclass(frozen=True)
 class Power:
-    """The watts of the servers now."""
+    """The watts of a boundary now."""
 
     watts: float
     grade: str
@@ -47,15 +47,14 @@ def moment(channels: Sequence[Channel], state: State) -> live.Moment:
     return {channels[number]: (t_s, value) for number, t_s, value in state.samples}
 
 
-def _boundary(load: Load, values: Mapping[Channel, float]) -> live.Boundary | None:
-    return live.boundary(values, frozenset(load.servers), load.scale)
+def _boundaries(load: Load, values: Mapping[Channel, float]) -> Mapping[str, live.Boundary]:
+    return live.boundaries(values, frozenset(load.servers), frozenset(load.clients), load.scale)
 
 
-def power(load: Load, values: Mapping[Channel, float]) -> Power | None:
-    """Return the watts of the servers; None if no grade covers them."""
-    chosen = _boundary(load, values)
-    watts = chosen.watts(values) if chosen else None
-    return Power(watts, chosen.grade) if chosen and watts is not None else None
+def powers(load: Load, values: Mapping[Channel, float]) -> Mapping[str, Power]:
+    """Return the watts of each boundary that a grade covers, by its name in `BOUNDARIES`."""
+    chosen = {name: (one.watts(values), one.grade) for name, one in _boundaries(load, values).items()}
+    return {name: Power(watts, grade) for name, (watts, grade) in chosen.items() if watts is not None}
 
 
 def charts(shown: Sequence[tuple[Load, State]], values: Sequence[Mapping[Channel, float]]) -> list[Chart]:
@@ -71,7 +70,7 @@ def charts(shown: Sequence[tuple[Load, State]], values: Sequence[Mapping[Channel
         for client in load.clients:
             rate = live.client_rate(totals, client, load.scale)
             put(0, client, at, None if rate is None else rate / RATE.per)
-        if (found := _boundary(load, now)) and (watts := found.watts(now)) is not None:
+        if (found := _boundaries(load, now).get("net")) and (watts := found.watts(now)) is not None:
             put(1, "servers", at, watts)
             parts: dict[str, float] = {}
             for sign, channel in found.parts:

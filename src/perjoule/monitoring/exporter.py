@@ -64,7 +64,7 @@ class _Campaign:
         self._snapshot = snapshot
 
     def collect(self) -> Iterator[Any]:
-        """Yield the trial under way, the counts of trials, the clients' rates and the servers' watts."""
+        """Yield the trial under way, the counts of trials, the clients' rates and the watts of each boundary."""
         from prometheus_client.core import GaugeMetricFamily
 
         seen = self._snapshot
@@ -87,8 +87,8 @@ class _Campaign:
         yield gauge("perjoule_phase_seconds", "Time in the present phase of the trial under way.", labels, under_way)
         rates = {(host,): rate for host, rate in seen.rates.items()}
         yield gauge("perjoule_client_bytes_per_second", "Network of a client that loads.", ("host",), rates)
-        power = {(seen.power.grade,): seen.power.watts} if seen.power else {}
-        yield gauge("perjoule_servers_watts", "Power of the servers, without the switch.", ("grade",), power)
+        sums = {(name, one.grade): one.watts for name, one in seen.powers.items()}
+        yield gauge("perjoule_boundary_watts", "Power inside a boundary.", ("boundary", "grade"), sums)
 
 
 class _Collector:

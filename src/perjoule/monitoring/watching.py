@@ -27,6 +27,7 @@ SILENT_S = 15.0  # since the last state of a run whose process can't be seen, af
 LAST_COUNT = 8  # trials that were kept last
 KEPT = (*RATES, *PER_JOULE, *IDLE, "mean_w")  # columns of the table; the report shows the others, too
 LEFT_OUT = frozenset(("max", *(metric_of(key).label for key, _ in (*COLUMNS, *WHERE_MEASURED) if key not in KEPT)))
+OTHERS = {"gross": "with the switch", "clients": "clients", "all": "servers and clients"}  # boundaries beside the net one
 NOTHING = Load("")
 NO_RUN = "no run is under way here, and none has left a trace of its progress"
 
@@ -64,12 +65,17 @@ class Snapshot:
     times_s: Sequence[float] = ()  # of the charts, until now: the last one is 0 or less
     charts: Sequence[drawing.Chart] = ()
     rates: Mapping[str, float] = field(default_factory=dict[str, float])  # bytes per s of each client that loads
-    power: drawing.Power | None = None
+    powers: Mapping[str, drawing.Power] = field(default_factory=dict[str, drawing.Power])  # by the name of the boundary
     channels: Mapping[Channel, tuple[float, float]] = field(default_factory=dict[Channel, tuple[float, float]])  # age_s, value
     hosts: drawing.Rows = drawing.NO_ROWS
     meters: drawing.Rows = drawing.NO_ROWS
     doubts: Sequence[str] = ()
     notes: Sequence[str] = ()
+
+    @property
+    def power(self) -> drawing.Power | None:
+        """The watts of the servers, without the switch."""
+        return self.powers.get("net")
 
 
 class Watch:
@@ -154,7 +160,6 @@ def _seen(found: Progress, folder: Path, measured: Measured) -> Snapshot:
     values = live.rates(moments)
     totals = live.totals(values[-1])
     running = state in ("running", "silent")
-    power = drawing.power(load, values[-1]) if running else None
     rates = {one: live.client_rate(totals, one, load.scale) for one in load.clients}
     now = {channel: (last.t_s - t_s, value) for channel, (t_s, value) in moments[-1].items()}
     return Snapshot(
@@ -174,7 +179,7 @@ def _seen(found: Progress, folder: Path, measured: Measured) -> Snapshot:
         times_s=[round(at.t_s - last.t_s, 1) for _, at in shown],
         charts=drawing.charts(shown, values),
         rates={one: rate for one, rate in rates.items() if rate is not None} if running else {},
-        power=power,
+        powers=drawing.powers(load, values[-1]) if running else {},
         channels=now if running else {},
         hosts=drawing.hosts(load, values[-1]) if running else drawing.NO_ROWS,
         meters=drawing.meters(values[-1]) if running else drawing.NO_ROWS,
@@ -200,14 +205,16 @@ def _state(found: Progress, age_s: float, folder: Path) -> tuple[str, str]:
 
 def plain(snapshot: Snapshot) -> dict[str, Any]:
     """Return a snapshot as JSON data for the page."""
-    left = {"load", "channels", "rates"}  # in other fields, as text
+    left = {"load", "channels", "rates", "powers"}  # in other fields, as text
     found = {name: value for name, value in vars(snapshot).items() if name not in left}
     found["charts"] = [asdict(chart) for chart in snapshot.charts]
-    found |= {
-        name: asdict(value) if value else None for name in ("measured", "power", "hosts", "meters") for value in (found[name],)
-    }
+    found |= {name: asdict(found[name]) for name in ("measured", "hosts", "meters")}
     rate = sum(snapshot.rates.values())
     found["rate"] = f"{number(rate / drawing.RATE.per)} {drawing.RATE.symbol}" if snapshot.rates else ""
     found["watts"] = f"{number(snapshot.power.watts)} W" if snapshot.power else ""
+    found["grade"] = f"{snapshot.power.grade}, without the switch" if snapshot.power else ""
+    found["others"] = [
+        f"{words}: {number(one.watts)} W" for name, words in OTHERS.items() if (one := snapshot.powers.get(name)) is not None
+    ]
     found["left"] = seconds_text(snapshot.left_s) if snapshot.left_s else ""
     return found

@@ -1,6 +1,6 @@
 """The watts while a run is watched: those of the boundary in the table."""
 
-from perjoule.analysis.live import servers_w
+from perjoule.analysis.live import boundaries, servers_w
 from perjoule.model import Channel, Grade
 
 SERVERS = frozenset({"s-1", "s-2"})
@@ -30,3 +30,22 @@ def test_real_watts_say_nothing_of_an_emulated_cluster() -> None:
 
 def test_watts_of_some_servers_are_not_those_of_all() -> None:
     assert servers_w({channel("s-1", "board"): 10.0}, SERVERS, 1.0) is None
+
+
+def watts(latest: dict[Channel, float], clients: frozenset[str], scale: float = 1.0) -> dict[str, tuple[float | None, str]]:
+    found = boundaries(latest, SERVERS, clients, scale)
+    return {name: (one.watts(latest), one.grade) for name, one in found.items()}
+
+
+def test_each_boundary_has_its_own_parts_and_grade() -> None:
+    latest = {channel(host, "board"): 10.0 for host in SERVERS}
+    latest |= {channel("", "switch"): 8.0, channel("c-1", "board"): 30.0, channel("c-2", "board"): 31.0}
+    whole = {"net": (20.0, "modelled"), "gross": (28.0, "modelled"), "clients": (30.0, "modelled"), "all": (50.0, "modelled")}
+    assert watts(latest, frozenset({"c-1"})) == whole
+    latest[channel("c-1", "all", "wall", "plug")] = 33.0  # the best grade that covers all of a boundary, and none is mixed
+    assert watts(latest, frozenset({"c-1"})) == whole | {"clients": (33.0, "wall")}
+
+
+def test_a_client_that_also_serves_has_no_boundary_apart() -> None:
+    latest = {channel(host, "board"): 10.0 for host in SERVERS}
+    assert set(watts(latest, frozenset({"s-1"}))) == {"net"}

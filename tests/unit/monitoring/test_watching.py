@@ -73,6 +73,8 @@ def test_rates_are_of_the_emulated_clock_and_watts_of_the_servers_without_the_sw
     seen = Watch(folder).snapshot()
     assert seen.rates == {"client-1": 20 * MIB, "client-2": 10 * MIB}  # in 2 s, which are one emulated
     assert seen.power and (seen.power.watts, seen.power.grade) == (13.5, "modelled")
+    assert {name: one.watts for name, one in seen.powers.items()} == {"net": 13.5, "gross": 22.0}  # no meter covers clients
+    assert plain(seen)["others"] == ["with the switch: 22.00 W"]
     assert (seen.state, seen.phase, seen.phase_s, seen.kept_count, seen.trials_count) == ("running", "measure", 7.0, 4, 10)
     assert seen.trial == "x, write, 2 clients, repetition 3"
     assert seen.doubts == ("a gap",)
@@ -204,7 +206,8 @@ def test_prometheus_reads_the_campaign_beside_its_meters(page: str) -> None:
     assert found["perjoule_trials", "left", "tried"] == 6
     assert found["perjoule_trials", "tried", "valid"] == 4
     assert found["perjoule_client_bytes_per_second", "client-1", "tried"] == 20 * MIB
-    assert found["perjoule_servers_watts", "modelled", "tried"] == 13.5
+    assert found["perjoule_boundary_watts", "modelled", "net", "tried"] == 13.5
+    assert found["perjoule_boundary_watts", "gross", "modelled", "tried"] == 22.0
     assert found["perjoule_phase_seconds", "2", "3", "measure", "tried", "write", "x"] == pytest.approx(7.0, abs=5)
     assert found["perjoule_power_watts", "", "", "modelled", "modelled", "switch"] == 8.5
     samples = [line.rpartition(" ")[0] for line in text.splitlines() if not line.startswith("#")]

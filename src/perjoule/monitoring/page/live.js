@@ -97,7 +97,8 @@
     at("trial").replaceChildren(now.trial, ...(now.phase ? [made("span", `  ${now.phase}, ${Math.round(now.phase_s + now.age_s)} s`)] : []));
     at("rate").textContent = now.rate || "–";
     at("watts").textContent = now.watts || "–";
-    at("grade").textContent = now.power ? `${now.power.grade}, without the switch` : "";
+    at("grade").textContent = now.grade;
+    at("others").replaceChildren(...now.others.map((text) => made("span", text)));
     const failed = now.measured.failed_count ? `, ${now.measured.failed_count} failed` : "";
     at("count").textContent = now.trials_count ? `${now.kept_count} of ${now.trials_count}${failed}` : `${now.kept_count}${failed}`;
     at("bar").max = now.trials_count || 1;
