@@ -3,6 +3,7 @@
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 
 from selenium import webdriver
@@ -17,6 +18,10 @@ FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
 )
+AXE = """const done = arguments[arguments.length - 1];
+axe.run(document, {resultTypes: ["violations"]}).then(
+    ({violations}) => done(violations.flatMap(({id, nodes}) => nodes.map(({html}) => `${id}: ${html.slice(0, 120)}`))),
+    (error) => done([String(error)]));"""
 CHECKS = (TESTS / "browser" / "page_checks.js").read_text(encoding="utf-8")
 
 
@@ -62,3 +67,9 @@ def show(page: webdriver.Chrome, theme: str) -> None:
 def complaints(page: webdriver.Chrome, check: str, *given: object) -> list[str]:
     """What one of the checks in `page_checks.js` finds wrong."""
     return page.execute_script(f"const checks = {CHECKS.strip()}; return checks.{check}(...arguments)", *given)
+
+
+def violations(page: webdriver.Chrome) -> list[str]:
+    """What axe-core has against a page, by all of its rules."""
+    page.execute_script((files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8"))
+    return page.execute_async_script(AXE)

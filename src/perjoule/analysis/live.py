@@ -61,7 +61,9 @@ def _boundaries(
             if parts := _parts(powers, servers, hosts, scale):
                 found[name], grades[name] = parts.net, parts.grade
     return {
-        name: Boundary(tuple((sign, one.channel) for sign, one in signed), grades[name]) for name, signed in found.items() if signed
+        name: Boundary(tuple((sign, one.channel) for sign, one in signed), grades[name])
+        for name, signed in found.items()
+        if signed
     }
 
 

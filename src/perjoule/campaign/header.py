@@ -104,7 +104,7 @@ class Header:
     """Divide the sizes of all workloads by this, rounded up to whole transfers: one option scales a campaign down."""
 
     edp_weight: Annotated[int, Strict(), Field(ge=1, le=9)] = 1
-    """w in the energy-delay product, energy x time^w: the larger it is, the more performance counts."""
+    """w in the energy-delay product, energy × time^w: the larger it is, the more performance counts."""
 
     overwrite: _Overwrites = ()
     """Raw devices whose content may be lost, by stable ID: "/dev/disk/by-id/...", or with the content that may be lost, { device

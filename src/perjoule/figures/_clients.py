@@ -1,7 +1,7 @@
 """Parts that figures against clients share: read left, write right, means with intervals, and a point per repetition."""
 
 from collections.abc import Sequence
-from math import isfinite
+from math import isfinite, log10
 
 from perjoule.figures._loads import load_names
 from perjoule.figures.printed import Printed, columns
@@ -77,7 +77,8 @@ def against_clients(
         "type": "quantitative",
         "title": f"{of.label}, {axis}",
         "scale": {"domain": list(frame), "nice": False} | ({"type": "log"} if logarithmic else {}),
-        "axis": {"grid": True},  # the rule of a bound would take it away
+        # The rule of a bound would take the grid away. Vega leaves out labels of a logarithmic axis where they could touch.
+        "axis": {"grid": True} | ({"values": _ticks(*frame), "labelOverlap": False} if logarithmic else {}),
     }
     panels = [_panel(own, of, y, names, title, bounds, frame, printed) for title, own in _panels(shown).items()]
     if any(layer.get("style") == ARROW for panel in panels for layer in (one["mark"] for one in panel["layer"])):
@@ -97,6 +98,14 @@ def _panels(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
 def panel_title(load: str) -> str:
     """Return a load's name as a title."""
     return load.capitalize() if load in (*DIRECTIONS, "idle") else load
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return round numbers for a logarithmic axis, the fewer in a decade the more decades there are."""
+    digits = (1, 1.5, 2, 3, 5, 7) if high < 20 * low else (1, 2, 5) if high < 1000 * low else (1,)
+    exponents = range(int(log10(low) // 1), int(log10(high) // 1) + 1)
+    values = [float(f"{digit}e{exponent}") for exponent in exponents for digit in digits]
+    return [value for value in values if low <= value <= high]
 
 
 def _domain(found: Sequence[Interval], bounds: Sequence[float], *, logarithmic: bool) -> tuple[float, float]:

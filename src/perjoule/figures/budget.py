@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from math import hypot
 
-from perjoule.figures.vega import FULL_WIDTH, THEMES, Spec, labels, titled
+from perjoule.figures.vega import FULL_WIDTH, PERCENT, THEMES, Spec, labels, titled
 
 Terms = Mapping[str, float]  # term -> relative standard uncertainty
 OTHERS = "others"
@@ -33,7 +33,7 @@ def budget(budgets: Mapping[str, Terms], *, notes: Sequence[str] = ()) -> Spec:
         "field": "share",
         "type": "quantitative",
         "title": "share of the variance",
-        "axis": {"format": "%", "tickCount": 5},
+        "axis": {"labelExpr": PERCENT, "tickCount": 5},
     }
     bars: Spec = {
         "mark": {"type": "bar", "size": 16},

@@ -13,7 +13,7 @@ def efficiency(cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Seq
     return against_clients(
         cells,
         "efficiency_bytes_per_j",
-        axis="storage cluster without switch",
+        axis="servers without switch",
         title="Energy efficiency",
         notes=notes,
         printed=printed,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from perjoule.figures.vega import DASHES, PANEL_WIDTH, Spec, titled
+from perjoule.figures.vega import DASHES, PANEL_WIDTH, PERCENT, Spec, titled
 from perjoule.model.metrics import metric_of
 
 RATE = metric_of("throughput_bytes_per_s").unit.symbol
@@ -73,7 +73,7 @@ def _panel(trial: Overhead) -> Spec:
     stack: list[Spec] = [{"width": PANEL_WIDTH, "height": 110, "layer": [_window(trial), lines]}]
     if use:
         shown = [{"field": "value", "title": f"of {trial.use}", "format": ".0%"}, {"field": "t", "title": "s"}]
-        y = _y("disk use") | {"scale": {"domain": [0, 1], "clamp": True}, "axis": {"format": ".0%", "tickCount": 2}}
+        y = _y("disk use") | {"scale": {"domain": [0, 1], "clamp": True}, "axis": {"labelExpr": PERCENT, "tickCount": 2}}
         area: Spec = {
             "data": {"values": use},
             "mark": {"type": "area", "opacity": 0.5, "line": True},

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from perjoule.figures.vega import FULL_WIDTH, Spec, labels, titled
+from perjoule.figures.vega import FULL_WIDTH, Spec, labels, three_digits, titled
 from perjoule.model import DRIVE, PartEnergy
 
 ROW = 22
@@ -59,4 +59,4 @@ def _row(one: PartEnergy, *, several: bool) -> Spec:
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
+    return "" if value is None else three_digits(value)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from math import isfinite
 
-from perjoule.figures.vega import FULL_WIDTH, Spec, titled
-from perjoule.model import Replacement
+from perjoule.figures.vega import FULL_WIDTH, Spec, three_digits, titled
+from perjoule.model import Interval, Replacement
 
 
 def replacement(found: Sequence[Replacement], *, notes: Sequence[str] = ()) -> Spec:
@@ -69,8 +69,13 @@ def _row(one: Replacement) -> Spec:
         "ratio": power.mean,
         "low": power.low if told else None,
         "high": power.high if told else None,
-        "machines": f"{machines.mean:.3g}" + (f" ({machines.low:.3g} to {machines.high:.3g})" if told else ""),
-        "whole machines": f"{one.machines_count}, {one.whole_power_ratio.mean:.3g} of the server's power",
-        "power": f"{power.mean:.3g}" + (f" ({power.low:.3g} to {power.high:.3g})" if told else ""),
+        "machines": _spanned(machines, told=told),
+        "whole machines": f"{one.machines_count}, {three_digits(one.whole_power_ratio.mean)} of the server's power",
+        "power": _spanned(power, told=told),
         "verdict": one.verdict,
     }
+
+
+def _spanned(found: Interval, *, told: bool) -> str:
+    ends = f" ({three_digits(found.low)} to {three_digits(found.high)})" if told else ""
+    return three_digits(found.mean) + ends

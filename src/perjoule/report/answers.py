@@ -146,7 +146,8 @@ def watts(cells: Sequence[Cell]) -> tuple[str, bool]:
     grades = list(dict.fromkeys(grade for cell in cells if cell.grade for grade in cell.grade.split("+")))
     if not grades:
         return "none: no meter of power covered the servers", True
-    told = "; ".join(f"{grade}: {GRADES.get(grade, grade)}" for grade in grades)
+    words = ((grade, GRADES.get(grade, grade)) for grade in grades)
+    told = "; ".join(how if how.startswith(grade) else f"{grade}: {how}" for grade, how in words)
     return told, len(grades) > 1 or "not measured" in told
 
 

@@ -98,7 +98,8 @@ def page(found: Comparison) -> str:
     ]
     title = f"{found.names[1]} over {found.names[0]}"
     notes = [
-        f"Points: ratio of geometric means; lines: 95 % interval. The band marks irrelevant differences, {RELEVANT_RATIO:.0%}."
+        "Points: ratio of geometric means; lines: 95 % interval. "
+        f"The band marks irrelevant differences, {100 * RELEVANT_RATIO:.0f} %."
     ]
     drawings = {"comparison": figure.ratios(marks, RELEVANT_RATIO, title, notes)} if marks else {}
     return document(

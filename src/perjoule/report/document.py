@@ -21,6 +21,7 @@ def document(
         loader=PackageLoader("perjoule.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     pages.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    pages.filters["whole"] = lambda text: text.replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
     return pages.get_template(template).render(
         title=title,
         figures=figures,

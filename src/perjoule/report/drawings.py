@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from perjoule import catalogue, published
 from perjoule.analysis.baseline import OMITTED
+from perjoule.analysis.cells import as_read
 from perjoule.analysis.efficiency import capacity_bytes_per_idle_w
 from perjoule.analysis.energies import UNBUDGETED
 from perjoule.analysis.fairness import mixes
@@ -76,7 +77,7 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         yield "efficiency", efficiency(cells, notes=[interval, *power_notes])
     if "edp_ratio" in metrics:
         power_of = f"^{found.edp_weight}" if found.edp_weight != 1 else ""
-        yield "edp", edp(cells, notes=[f"energy x time{power_of} for the same work, divided by the lowest mean", *power_notes])
+        yield "edp", edp(cells, notes=[f"energy × time{power_of} for the same work, divided by the lowest mean", *power_notes])
     if found.power:
         most = max(r.trial.clients_count for r in found.records)
         spread = f"samples of all repetitions with {clients_text(most)}; box: quartiles, diamond: mean"
@@ -116,7 +117,7 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         ", ".join((*one.key[:2], *(() if direction in one.key[1] else (direction,)), clients_text(one.key[2]))): relative(
             [energy.budgets["net"]]
         )
-        for one in found.metered
+        for one in sorted(found.metered, key=lambda one: [as_read(str(part)) for part in one.key])
         for direction, energy in one.energies.items()
         if "net" in energy.budgets and energy.grade not in UNBUDGETED and energy.budgets["net"].terms
     }

@@ -209,7 +209,7 @@ def _power(found: Content) -> Iterator[str]:
     if any("clients_energy_j" in cell.metrics for cell in found.cells):
         yield "That of the clients that ran the load, and of both together, is given beside it."
     if shares and shares[-1]:
-        span = " to ".join(dict.fromkeys(f"{share:.1%}" for share in (shares[0], shares[-1])))
+        span = " to ".join(dict.fromkeys(f"{100 * share:.1f} %" for share in (shares[0], shares[-1])))
         whose = "The expanded uncertainty (95 %) of the servers' energy"
         yield f"{whose} is {span} in a trial, from an uncertainty budget according to the GUM."
     if found.modelled:
@@ -245,7 +245,7 @@ def _refused(found: Content) -> Iterator[str]:
     refused = [item for item in ordered if any(word in item[0] for word in ("refused", "left out", "omitted"))]
     doubted = [item for item in ordered if item not in refused]
     if refused:
-        yield f"Refused: {_counted(refused, len(found.cells))}."
+        yield f"Numbers left out: {_counted(refused, len(found.cells))}."
     if doubted:
         yield f"Limitations: {_counted(doubted, len(found.cells))}."
     if not ordered:

@@ -162,12 +162,16 @@ def amplification_table(cells: Sequence[Cell]) -> Table:
 
 
 def winners_table(findings: "Sequence[Finding]") -> Table:
-    """Lay out which file system is best for each workload, its lead over the average of the others, and the verdict."""
+    """Lay out which file system is best for each workload, its lead over the average of the others, and the verdict.
+
+    Columns that say nothing are left out: among whom, if always among all, and the direction, if each workload's name has it.
+    """
+    classes, directed = any(one.among for one in findings), any(one.direction not in one.workload for one in findings)
     rows = tuple(
         (
-            finding.among or "all",
+            *((finding.among or "all",) if classes else ()),
             finding.workload,
-            finding.direction,
+            *((finding.direction,) if directed else ()),
             str(finding.clients_count),
             metric_of(finding.metric).label,
             "–" if finding.grades else finding.best,
@@ -177,19 +181,8 @@ def winners_table(findings: "Sequence[Finding]") -> Table:
         )
         for finding in findings
     )
-    words = (
-        "among",
-        "workload",
-        "direction",
-        "clients",
-        "by",
-        "best",
-        "over average of others",
-        "over the second",
-        "p",
-        "verdict",
-    )
-    return Table(words, rows)
+    which = (*(("among",) if classes else ()), "workload", *(("direction",) if directed else ()), "clients")
+    return Table((*which, "by", "best", "over average of others", "over the second", "p", "verdict"), rows)
 
 
 def pair_texts(one: "Verdict") -> tuple[str, str]:

@@ -6,7 +6,7 @@ import pytest
 
 from perjoule.figures.edp import edp
 from perjoule.figures.throughput import throughput
-from perjoule.figures.vega import Spec
+from perjoule.figures.vega import Spec, three_digits
 from perjoule.model import Cell, Interval
 from perjoule.model.units import MIB
 
@@ -63,3 +63,18 @@ def test_one_repetition_has_no_interval() -> None:
     lone = Cell("a", "fio read", "read", 1, {"throughput_bytes_per_s": Interval(MIB, -inf, inf, (MIB,))})
     (panel,) = throughput([lone])["concat"]
     assert [(row["low"], row["high"]) for row in panel["data"]["values"]] == [(None, None)]
+
+
+@pytest.mark.parametrize(("best", "worst", "count"), [(100, 130, 3), (100, 400, 5), (100, 9000, 8), (100, 9_000_000, 5)])
+def test_a_logarithmic_axis_has_a_label_at_each_of_its_few_lines(best: float, worst: float, count: int) -> None:
+    (panel,) = edp([cell("a", 1, best, 0.3 * best), cell("b", 1, worst, 1)])["concat"]
+    low, high = domain(panel)
+    axis = layers(panel, "point")[-1]["encoding"]["y"]["axis"]
+    assert len(axis["values"]) == pytest.approx(count, abs=2)
+    assert all(low <= value <= high for value in axis["values"])
+    assert axis["labelOverlap"] is False
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.9, "0.900"), (0.0123, "0.0123"), (8, "8.00"), (325.2, "325"), (1234.5, "1234")])
+def test_numbers_of_a_figure_have_three_digits(value: float, text: str) -> None:
+    assert three_digits(value) == text

@@ -59,12 +59,12 @@ def test_the_figure_draws_each_piece_for_a_unit_of_work_and_the_total():
     bars, text = panel["layer"]
     drawn = {row["name"]: (row["value"], row["share"]) for row in panel["data"]["values"]}
     assert drawn == {
-        "client CPU": (1.5, "18.8%"),
-        "client rest": (2.5, "31.2%"),
-        "network": (2, "25.0%"),
-        "not split": (2, "25.0%"),
+        "client CPU": (1.5, "18.8 %"),
+        "client rest": (2.5, "31.2 %"),
+        "network": (2, "25.0 %"),
+        "not split": (2, "25.0 %"),
     }
-    assert [(row["value"], row["text"]) for row in text["data"]["values"]] == [(pytest.approx(8), "8 J")]
+    assert [(row["value"], row["text"]) for row in text["data"]["values"]] == [(pytest.approx(8), "8.00 J")]
     assert bars["encoding"]["x"]["title"] == "energy in J per MiB"
     colour = bars["encoding"]["color"]
     assert colour["scale"]["domain"] == list(PIECES.values())  # so each has its own colour, whichever are there

@@ -18,9 +18,10 @@ from perjoule.workloads.fio.steady import ROUNDS_COUNT
 
 SHORTEST_ROUND_S = 0.5  # between two reports of fio's
 _ONLY_IN_A_JOB = (  # what people ask of fio that no option here stands for
-    *("fsync", "fdatasync", "end_fsync", "sync", "nrfiles", "openfiles", "offset", "bssplit", "bsrange", "norandommap", "randrepeat"),
-    *("random_distribution", "random_generator", "rate_iops", "iodepth_batch", "invalidate", "refill_buffers", "zero_buffers"),
-    *("buffer_compress_percentage", "dedupe_percentage", "group_reporting", "filename", "directory", "fallocate", "io_size", "zonemode"),
+    *("fsync", "fdatasync", "end_fsync", "sync", "fallocate", "invalidate", "nrfiles", "openfiles", "filename", "directory"),
+    *("offset", "io_size", "bssplit", "bsrange", "norandommap", "randrepeat", "random_distribution", "random_generator"),
+    *("rate_iops", "iodepth_batch", "refill_buffers", "zero_buffers", "buffer_compress_percentage", "dedupe_percentage"),
+    *("group_reporting", "zonemode"),
 )
 
 
