@@ -214,7 +214,7 @@ def plain(snapshot: Snapshot) -> dict[str, Any]:
     found["watts"] = f"{number(snapshot.power.watts)} W" if snapshot.power else ""
     found["grade"] = f"{snapshot.power.grade}, without the switch" if snapshot.power else ""
     found["others"] = [
-        f"{words}: {number(one.watts)} W" for name, words in OTHERS.items() if (one := snapshot.powers.get(name)) is not None
+        f"{words}: {number(one.watts)}\N{NO-BREAK SPACE}W" for name, words in OTHERS.items() if (one := snapshot.powers.get(name)) is not None
     ]
     found["left"] = seconds_text(snapshot.left_s) if snapshot.left_s else ""
     return found

@@ -74,7 +74,7 @@ def test_rates_are_of_the_emulated_clock_and_watts_of_the_servers_without_the_sw
     assert seen.rates == {"client-1": 20 * MIB, "client-2": 10 * MIB}  # in 2 s, which are one emulated
     assert seen.power and (seen.power.watts, seen.power.grade) == (13.5, "modelled")
     assert {name: one.watts for name, one in seen.powers.items()} == {"net": 13.5, "gross": 22.0}  # no meter covers clients
-    assert plain(seen)["others"] == ["with the switch: 22.00 W"]
+    assert plain(seen)["others"] == ["with the switch: 22.00\N{NO-BREAK SPACE}W"]
     assert (seen.state, seen.phase, seen.phase_s, seen.kept_count, seen.trials_count) == ("running", "measure", 7.0, 4, 10)
     assert seen.trial == "x, write, 2 clients, repetition 3"
     assert seen.doubts == ("a gap",)

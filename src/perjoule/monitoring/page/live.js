@@ -29,6 +29,18 @@
   };
   const number = (value) => value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
 
+  // Says of a table that does not fit how many columns are out of sight, as a report does.
+  const hint = (box) => {
+    const edge = box.getBoundingClientRect().right;
+    const hidden = [...box.querySelectorAll("th")].filter((head) => head.getBoundingClientRect().right > edge + 2).length;
+    if (box.scrollWidth <= box.clientWidth + 1) delete box.parentElement.dataset.more;
+    else box.parentElement.dataset.more = hidden ? `${hidden} more column${hidden > 1 ? "s" : ""}: scroll right →` : "← scroll left";
+  };
+  const hintAll = () => document.querySelectorAll(".scroll").forEach(hint);
+  for (const box of document.querySelectorAll(".scroll")) box.addEventListener("scroll", () => hint(box), { passive: true });
+  for (const fold of document.querySelectorAll("details")) fold.addEventListener("toggle", hintAll);
+  addEventListener("resize", hintAll);
+
   const isNumber = (text) => /^[\d–][\d.±?\s[\]%]*$/.test(text);
   const table = (id, rows) => {
     at(id).hidden = !rows.rows.length;
@@ -40,6 +52,7 @@
       row.forEach((text, n) => line.append(made("td", text, words[n] ? "word" : "")));
     }
     at(id).querySelector(".scroll").replaceChildren(whole);
+    hint(at(id).querySelector(".scroll"));
   };
   const list = (id, items) => {
     at(id).hidden = !items.length;
@@ -60,7 +73,7 @@
     const svg = drawn("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${one.title} in ${one.unit}, last 5 minutes` });
     for (const part of [0, 0.5, 1]) {
       svg.append(drawn("line", { class: "grid", x1: LEFT, x2: WIDTH - 8, y1: y(part * most), y2: y(part * most) }));
-      svg.append(drawn("text", { x: LEFT - 6, y: y(part * most) + 4, "text-anchor": "end" }, number(part * most)));
+      svg.append(drawn("text", { x: LEFT - 6, y: y(part * most) + 4, "text-anchor": "end" }, String(+(part * most).toPrecision(3))));
     }
     for (const minutes of innerWidth < 640 ? [5, 3, 1, 0] : [5, 4, 3, 2, 1, 0]) {
       const anchor = minutes === 5 ? "start" : minutes ? "middle" : "end";
@@ -105,7 +118,8 @@
     at("bar").value = now.trials_count ? now.kept_count : 0;
     at("left").textContent = now.state === "running" && now.left ? `about ${now.left}` : "–";
     at("charts").replaceChildren(...now.charts.map((one) => chart(one, now.times_s)));
-    list("doubts", [...now.doubts.map((text) => made("li", `this trial: ${text}`)), ...now.measured.doubts.map((text) => made("li", text))]);
+    const own = now.doubts.filter((text) => !now.measured.doubts.includes(text));  // a trial that was just kept has them in both
+    list("doubts", [...own.map((text) => made("li", `this trial: ${text}`)), ...now.measured.doubts.map((text) => made("li", text))]);
     table("results", now.measured.results);
     list("last", now.measured.last.map(([trial, text, failed]) => made("li", `${trial}: ${failed ? "failed: " : ""}${text}`, failed ? "bad" : "")));
     table("hosts", now.hosts);
