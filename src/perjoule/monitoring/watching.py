@@ -213,8 +213,7 @@ def plain(snapshot: Snapshot) -> dict[str, Any]:
     found["rate"] = f"{number(rate / drawing.RATE.per)} {drawing.RATE.symbol}" if snapshot.rates else ""
     found["watts"] = f"{number(snapshot.power.watts)} W" if snapshot.power else ""
     found["grade"] = f"{snapshot.power.grade}, without the switch" if snapshot.power else ""
-    found["others"] = [
-        f"{words}: {number(one.watts)}\N{NO-BREAK SPACE}W" for name, words in OTHERS.items() if (one := snapshot.powers.get(name)) is not None
-    ]
+    others = ((words, snapshot.powers[name]) for name, words in OTHERS.items() if name in snapshot.powers)
+    found["others"] = [f"{words}: {number(one.watts)}\N{NO-BREAK SPACE}W" for words, one in others]
     found["left"] = seconds_text(snapshot.left_s) if snapshot.left_s else ""
     return found
