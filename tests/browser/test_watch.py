@@ -11,7 +11,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from chromium import WIDTHS, Chrome, chromium
+from chromium import WIDTHS, Chrome, chromium, complaints, violations
 from perjoule import store
 from perjoule.machine import processes
 from perjoule.model import Channel
@@ -81,6 +81,12 @@ def test_the_page_shows_a_run_and_says_when_it_is_lost_and_goes_on(browser: webd
             "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
         )
         assert wide <= there
+        for theme in ("light", "dark"):
+            if browser.execute_script("return document.documentElement.dataset.theme") != theme:
+                browser.find_element(By.ID, "theme").click()
+            assert violations(browser) == []
+            for check in ("clipped", "overlaps", "pale"):
+                assert complaints(browser, check) == [], check
         before = text("watts")
         told.go_on()
         WebDriverWait(browser, 30).until(lambda _: text("watts") != before)

@@ -21,7 +21,7 @@ def document(
         loader=PackageLoader("perjoule.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     pages.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    pages.filters["whole"] = lambda text: text.replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
+    pages.filters["whole"] = _whole
     return pages.get_template(template).render(
         title=title,
         figures=figures,
@@ -31,6 +31,11 @@ def document(
         script=_asset("page.js"),
         **shown,
     )
+
+
+def _whole(text: str) -> str:
+    """Keep a number and its interval on one line."""
+    return text.replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
 
 
 def _asset(name: str) -> Markup:

@@ -2,6 +2,7 @@
 // Shows a snapshot of a run every two seconds. All of it is text, and all of it comes from the server of this page.
 (() => {
   const EVERY_MS = 2000, PATIENCE_MS = 8000, SPAN_S = 300;
+  const COLUMN = 420, GAP = 12, SIDES = 30;  // px, as in live.css: a chart at least, between two, and of a chart's frame
   const HEIGHT = 150, LEFT = 46, BOTTOM = 20, TOP = 8;
   const root = document.documentElement;
   const at = (id) => document.getElementById(id);
@@ -65,7 +66,8 @@
     return [1, 2, 5, 10].map((n) => n * power).find((top) => top >= value) || 1;
   };
   const chart = (one, times) => {
-    const WIDTH = innerWidth < 640 ? 340 : 520;
+    const room = at("charts").clientWidth, across = room < 2 * COLUMN + GAP ? 1 : 2;
+    const WIDTH = Math.floor((room - (across - 1) * GAP) / across) - SIDES;  // drawn in full size: text must not shrink
     const names = Object.keys(one.lines);
     const most = ceiling(1.04 * Math.max(0, ...Object.values(one.lines).flat().map((value) => value ?? 0)));
     const x = (t) => LEFT + (WIDTH - LEFT - 8) * (1 + Math.max(t, -SPAN_S) / SPAN_S);
