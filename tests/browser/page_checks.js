@@ -1,8 +1,4 @@
-<<<<<<<< HEAD:tests/browser/page_checks.js
 // What a machine can see of a page, each as a list of complaints. Run by tests/chromium.py.
-========
-// What a machine can see of a page, each as a list of complaints. Run by chromium.py.
->>>>>>>> 5d05484 (Give a report's numbers the same digits, and drop columns that say nothing):tests/page_checks.js
 (() => {
   const shown = (one) => one.checkVisibility() && one.getClientRects().length > 0;
   const words = (one) => `${one.tagName.toLowerCase()} "${(one.textContent || "").trim().slice(0, 40)}"`;
@@ -84,12 +80,28 @@
       }
       return found;
     },
-    // What axe-core does not look for; `violations` in chromium.py runs its rules.
+    // The rules of axe-core that such a page can break: its names are in parentheses.
     inaccessible() {
-      const found = [];
-      for (const svg of document.querySelectorAll("figure svg")) if (!svg.closest("figure [aria-label]")) found.push(`no name: figure ${svg.closest("figure").id}`);
-      for (const one of document.querySelectorAll("th")) if (!one.scope || !one.textContent.trim()) found.push(`no scope: ${words(one)}`);
-      for (const one of document.querySelectorAll('a[href^="#"]')) if (!document.getElementById(one.getAttribute("href").slice(1))) found.push(`leads nowhere: ${one.getAttribute("href")}`);
+      const found = [], ids = [...document.querySelectorAll("[id]:not(svg *)")].map((one) => one.id);
+      if (!document.documentElement.lang) found.push("(html-has-lang)");
+      if (!document.title.trim()) found.push("(document-title)");
+      if (document.querySelectorAll("main").length !== 1) found.push("(landmark-one-main)");
+      if (document.querySelectorAll("h1").length !== 1) found.push("(page-has-heading-one)");
+      if (/user-scalable=no|maximum-scale=1/.test(document.querySelector("meta[name=viewport]")?.content || "no")) found.push("(meta-viewport)");
+      for (const id of new Set(ids)) if (ids.filter((other) => other === id).length > 1) found.push(`(duplicate-id) ${id}`);
+      let level = 1;
+      for (const one of document.querySelectorAll("h1, h2, h3, h4")) { const own = +one.tagName[1]; if (own > level + 1) found.push(`(heading-order) ${words(one)}`); level = own; }
+      for (const one of document.querySelectorAll("button, a[href], select, summary")) {
+        const name = one.getAttribute("aria-label") || (one.tagName === "SELECT" ? "" : one.textContent.trim());
+        if (!name) found.push(`(button-name, link-name, select-name) ${one.outerHTML.slice(0, 60)}`);
+      }
+      for (const svg of document.querySelectorAll("figure svg")) if (!svg.closest("figure [aria-label]")) found.push(`(svg-img-alt) ${svg.closest("figure").id}`);
+      for (const one of document.querySelectorAll("main *:not(svg *)")) if (shown(one) && one.scrollWidth > one.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(one).overflowX) && one.tabIndex < 0) found.push(`(scrollable-region-focusable) ${words(one)}`);
+      for (const one of document.querySelectorAll("[tabindex]")) if (one.tabIndex > 0) found.push(`(tabindex) ${words(one)}`);
+      for (const one of document.querySelectorAll("ul, ol")) for (const child of one.children) if (child.tagName !== "LI") found.push(`(list) ${words(child)}`);
+      for (const one of document.querySelectorAll("th")) if (!one.scope || !one.textContent.trim()) found.push(`(th-has-data-cells, empty-table-header) ${words(one)}`);
+      for (const one of document.querySelectorAll("[role=region]")) if (!one.getAttribute("aria-label")) found.push("(region)");
+      for (const one of document.querySelectorAll('a[href^="#"]')) if (!document.getElementById(one.getAttribute("href").slice(1))) found.push(`(skip-link) ${one.getAttribute("href")}`);
       return found;
     },
   };
