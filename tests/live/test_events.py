@@ -9,12 +9,13 @@ import pytest
 import tomlkit
 
 from on_hosts import hosts_of
-from oracle.check import apart, checked
+from oracle.check import apart, checked, recomputed
 from perjoule import campaign
 from perjoule.execution import runner
 from perjoule.model import Record, healthy_since
 from perjoule.results.verification import verify
 from perjoule.store import Results, create, open_results
+from perjoule.summary import summary
 from sshd import Lab
 
 pytestmark = pytest.mark.live
@@ -49,6 +50,10 @@ KILLED = EVENT.format(at="2 s", kind="kill") + EVENT.format(at="5 s", kind="back
 SLOWED = EVENT.format(at="3 s", kind="slow") + "factor = 10\n"
 CUT = EVENT.format(at="2 s", kind="cut") + SLOWED + EVENT.format(at="4 s", kind="back")
 MOOSEFS = 'kind = "moosefs"\ngoal = 2'
+FAILED = EVENT.format(at="5 s", kind="fail") + EVENT.format(at="7 s", kind="back")
+DATA_BYTES = 64 * 1024**2
+STILL = f'[[workload]]\nkind = "idle"\ndata = "{DATA_BYTES} B"\nrest = "1 s"\nduration = "10 s"\n'
+HOSTS = {"glusterfs": "\nhosts = 3"}
 FILESYSTEMS = {
     "moosefs": MOOSEFS,
     "glusterfs": 'kind = "glusterfs"',
@@ -88,6 +93,27 @@ def test_a_server_that_was_cut_off_and_slow_is_back(tmp_path: Path) -> None:
     assert record.reason == ""
     assert [one.event.kind for one in record.events] == ["cut", "slow", "back"]
     assert healthy_since(record.events, record.health) is not None, record.health
+
+
+@pytest.mark.parametrize("name", FILESYSTEMS)
+def test_a_failed_disk_is_rebuilt_and_moves_what_redundancy_explains(name: str, tmp_path: Path) -> None:
+    text = TEXT.format(filesystem=FILESYSTEMS[name] + HOSTS.get(name, ""), events=FAILED, quiet="100 s")
+    load = text[text.index("[[workload]]") : text.index("[[event]]")]
+    asked = campaign.parse(text.replace(load, STILL).replace("scale = 0.5", "scale = 0.1"))
+    results = create(tmp_path / "results", asked.text, asked.name, asked.overrides)
+    runner.run(asked, results, lambda event: None)
+    (record,) = open_results(results.folder).latest()
+    assert record.reason == ""
+    assert healthy_since(record.events, record.health) is not None, record.health
+    (cell,) = summary(results).cells
+    found = {key: metric.mean for key, metric in cell.metrics.items() if "rebuild" in key}
+    print(name, found)
+    stored_bytes = DATA_BYTES * (1.5 if name == "glusterfs" else 2) / 3  # evenly over three servers
+    assert found["rebuild_lost_bytes"] == pytest.approx(stored_bytes, rel=0.5)
+    for way in ("network", "disk_written"):
+        assert found[f"rebuild_{way}_ratio"] == pytest.approx(found[f"derived_rebuild_{way}_ratio"], rel=0.15), way
+    assert verify(results).differences == ()
+    assert apart(recomputed(checked(results.folder))).values.tolist() == []
 
 
 @pytest.mark.skipif(not Path("/usr/sbin/sshd").exists(), reason="sshd is missing: apt install openssh-server")

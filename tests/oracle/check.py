@@ -14,6 +14,7 @@ from .events import events
 from .folder import Attempt, attempts
 from .modelled import modelled
 from .numbers import directions, edp_weight, grade, numbers, timed, widening
+from .rebuild import rebuild
 from .students import interval
 
 CELL = ["filesystem", "workload", "direction", "clients_count"]
@@ -103,7 +104,8 @@ def _rows(attempt: Attempt, weight: int) -> list[dict[str, Any]]:
 
 def _numbers(attempt: Attempt, direction: str, results: list[dict[str, Any]], weight: int) -> dict[str, float]:
     usual = idle.numbers(attempt, results) if direction == "idle" else numbers(attempt, direction, results, weight)
-    return usual | {key: value for key, value in events(attempt, results).items() if not np.isnan(value)}
+    hit = events(attempt, results) | rebuild(attempt, results)
+    return usual | {key: value for key, value in hit.items() if not np.isnan(value)}
 
 
 def summaries(rows: pd.DataFrame, wider: float = 1.0) -> pd.DataFrame:

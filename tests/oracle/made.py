@@ -24,6 +24,7 @@ HOSTS = [
 ]
 BASELINE_S, WINDOW_S, TAIL_S = 4.0, 6.0, 5.0
 BACK_S = 1.7  # of the tail, in which servers write back
+REBUILT_S = 0.8  # after the tail of a trial in which a disk fails, in which servers write back
 MIB = 2**20
 LEAST_GAP_S = 0.4
 CAPACITIES_BYTES = {"wd-black-1tb": 1e12, "samsung-860-pro-512gb": 512e9}
@@ -126,14 +127,15 @@ def goodput(results: Sequence[Mapping[str, Any]], draw: np.random.Generator) -> 
     return pd.concat(tables)
 
 
-def hit(began_s: float, draw: np.random.Generator) -> dict[str, Any]:
+def hit(began_s: float, draw: np.random.Generator, kind: str) -> dict[str, Any]:
     """What happened to a server, and what the file system said of it: it is well again before the load ends, or after."""
     moments = np.sort(began_s + draw.uniform(1.6, 3.4, 2))
     events = [
         {"event": {"at_s": float(at_s - began_s), "kind": kind, "host": "storage-2", "factor": 1.0}}
         | {"planned_s": float(at_s), "began_s": float(at_s + 0.001), "ended_s": float(at_s + draw.uniform(0.002, 0.2))}
-        for kind, at_s in zip(("kill", "back"), moments, strict=True)
+        for kind, at_s in zip((kind, "back"), moments, strict=True)
     ]
+    events[0]["lost_bytes"] = int(draw.integers(1, 100 * MIB)) if kind == "fail" else None
     asked_s = moments[0] + np.arange(0.1, 6.0, 0.25)
     well_s = moments[1] + draw.uniform(0.3, 4.0)
     health = [
@@ -244,7 +246,10 @@ def attempt(
     }
     still = direction == "idle"
     if direction != "write":
-        record |= hit(began_s, draw)
+        record |= hit(began_s, draw, "fail")
+        tail = record["phases"][-1]
+        record["phases"].append({"name": "rebuilt", "began_s": ended_s - REBUILT_S, "ended_s": ended_s})
+        tail["ended_s"] = ended_s - REBUILT_S
     if still:
         record["outcome"] |= {"measured": {"least_gap_s": LEAST_GAP_S, "clients_mounted_count": 2.0}}
         record |= {"hardware": hardware(), "redundancy": REDUNDANCY}

@@ -9,8 +9,9 @@ from oracle.check import apart, checked, recomputed
 from perjoule import campaign, report, store
 from perjoule.execution import happening, runner
 from perjoule.execution.events import Event
-from perjoule.model import healthy_since
+from perjoule.model import REBUILT, healthy_since
 from perjoule.results.events import events_table
+from perjoule.results.rebuild import rebuild_table, rebuilt_bytes_table
 from perjoule.results.verification import verify
 from perjoule.store import Results
 from perjoule.summary import summary
@@ -111,6 +112,35 @@ def test_a_rebuild_that_outlasts_its_trial_is_not_in_the_next_one(tmp_path: Path
     assert [one.event.kind for one in second.events] == ["kill", "back"]
     baseline = next(phase for phase in second.phases if phase.name == "baseline")
     assert max(one.answered_s for one in first.health) < baseline.began_s
+
+
+def test_a_failed_disk_is_rebuilt_and_its_bytes_are_in_table_report_and_second_calculation(tmp_path: Path) -> None:
+    text = TEXT.format(**{**LONG, "kill": "1.8 s", "back": "2.3 s"})
+    text = text.replace('kind = "kill"', 'kind = "fail"').replace(
+        'rebuild = "200 ms"', 'rebuild = "200 ms"\ncopies = 2\nheld = "8 MiB"'
+    )
+    load = 'kind = "simulated"\nsize = "1 GiB"\nduration = "3.6 s"'
+    assert load in text
+    still = 'kind = "idle"\ndata = "16 MiB"\nrest = "0 s"\nduration = "3.6 s"'
+    for name, asked in (("still", text.replace(load, still)), ("loaded", text)):
+        results, _ = run(tmp_path / name, asked)
+        (record,) = results.latest()
+        assert record.reason == ""
+        assert [(one.event.text, one.lost_bytes) for one in record.events] == [
+            ("fail storage-2", 8 * 1024**2),
+            ("back storage-2", None),
+        ]
+        assert record.phases[-1].name == REBUILT
+        (cell,) = summary(results).cells
+        (row,) = rebuild_table([cell]).rows
+        assert dict(zip(rebuild_table([cell]).headers, row, strict=True))["MiB lost"] == "8.00 ± ?"
+        assert ("rebuild_network_ratio" in cell.metrics) == (name == "still")
+        assert len(rebuilt_bytes_table([cell]).rows) == 5  # roles
+        assert verify(results).differences == ()
+        differing = apart(recomputed(checked(results.folder)))
+        steady = (differing["theirs"] - differing["own"]).abs() < 1e-12  # what rises steadily cancels, but for rounding
+        assert differing[~steady].values.tolist() == []
+        assert "<h3>Rebuild</h3>" in report.write(results, tmp_path / f"{name}.html").read_text()
 
 
 def test_a_tail_ends_when_the_file_system_is_healthy(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from perjoule.analysis.overhead import Overhead, disk_use, overhead, total, wind
 from perjoule.analysis.overlap import common_rate, told_rates
 from perjoule.analysis.plausibility import doubts
 from perjoule.analysis.power import boundaries
+from perjoule.analysis.rebuild import rebuild
 from perjoule.analysis.windows import Windows, durable_ratio, windows
 from perjoule.model import ClientResult, Direction, Point, Quantity, Record, Series
 from perjoule.model.metrics import METRICS
@@ -82,7 +83,8 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
         metrics |= _event_metrics(record.outcome.measured.get("events_count", 0.0), metrics)
     metrics |= user_metrics(results, record.scale)
     hit = events(record, series, results)
-    metrics |= hit.metrics
+    restored = rebuild(record, series, began_s)
+    metrics |= {**hit.metrics, **restored.metrics}
     quiet = idle.idle(record, series, began_s, ended_s) if still else idle.Idle()
     metrics |= quiet.metrics
     against = (
@@ -93,6 +95,7 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
         *explained.doubts,
         *quiet.doubts,
         *hit.doubts,
+        *restored.doubts,
         *doubts(record, series),
     )
     told = told_rates(metrics, results)

@@ -17,6 +17,7 @@ from perjoule.model.units import Seconds, seconds_text
 
 EVENT = "event"
 MOST_COUNT = 64
+ENDING = {"kill", "fail"}  # the daemons of a host, which can't end twice
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -26,9 +27,9 @@ class EventTable:
     at_s: Seconds
     """When it happens: wall time since the start of the load's programs (the phase "measure")."""
 
-    kind: Literal["kill", "cut", "slow", "back"]
+    kind: Literal["kill", "cut", "slow", "fail", "back"]
     """"kill" ends the file system's daemons on the host by SIGKILL, "cut" takes its link down, "slow" lowers the caps of its
-    disks, and "back" undoes all of that."""
+    disks, "fail" ends the daemons and erases their data, and "back" undoes all of that, with an empty disk for a failed one."""
 
     host: str
     """The server, as in "storage-2"."""
@@ -85,6 +86,8 @@ def _out_of_order(found: Sequence[tuple[TrialEvent, int]]) -> Iterator[tuple[str
             before.clear()
         elif event.kind in before:
             yield f"{event.text}: that has already happened to it", number
+        elif event.kind in ENDING and before & ENDING:
+            yield f"{event.text}: its daemons have already ended", number
         else:
             before.add(event.kind)
 
@@ -101,6 +104,8 @@ def check_possible(
             raise place.error((EVENT,), what, "use filesystem moosefs, glusterfs or cephfs")
     for testbed, clients_count in itertools.product(parts["testbed"], clients_counts):
         _check_hosts(asked, testbed, clients_count, place)
+        for filesystem in parts["filesystem"]:
+            _check_redundant(asked, testbed, filesystem, clients_count, place)
     for workload in parts["workload"]:
         limit_s = drivers.workload(workload).duration_limit_s
         if math.isinf(limit_s):
@@ -129,3 +134,18 @@ def _check_hosts(asked: Sequence[TrialEvent], testbed: Spec, clients_count: int,
             what = f"{event.text} can't happen on this testbed {testbed.kind}" + (", which caps no disks" if emulated else "")
             caps = 'set disk_cap = true and disk = "ext4" (or "xfs", "btrfs")'
             raise CampaignError(what, where=place.name, next=caps if emulated else "use testbed virtual, or kill")
+        if event.kind == "fail" and event.host not in [host.name for host in hosts.by_role("storage")]:
+            what = f"{event.text} can't happen: only disks of storage hosts fail"
+            raise place.error((EVENT,), what, "name a storage host")
+
+
+def _check_redundant(asked: Sequence[TrialEvent], testbed: Spec, filesystem: Spec, clients_count: int, place: Source) -> None:
+    """Check that a file system still has the data of disks that fail."""
+    failed = sorted({event.host for event in asked if event.kind == "fail"})
+    try:
+        kept = drivers.filesystem(filesystem).redundancy(drivers.testbed(testbed).planned(clients_count))
+    except CampaignError:  # a layout that is impossible there fails by itself
+        return
+    if kept and len(failed) > kept.tolerated_count:
+        what = f'"{filesystem.label}" would lose data: disks of {", ".join(failed)} fail, and it keeps {kept.text}'
+        raise place.error((EVENT,), what, "choose a layout with more redundancy, or let fewer disks fail")

@@ -18,6 +18,7 @@ from perjoule.model.errors import CampaignError, MachineError
 from perjoule.results.events import events_table
 from perjoule.results.idle import idle_table
 from perjoule.results.joules import sides_table, split_table
+from perjoule.results.rebuild import rebuild_table, rebuilt_bytes_table
 from perjoule.results.table import Table, amplification_table, replacement_table, table, winners_table
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def show_command(
         found_idle = [laid for laid in (idle_table(cells),) if laid.rows]
         _show(found_idle, folder, "no trial here was idle", "see docs/how-to/idle.md")
     if events:
-        found_events = [laid for laid in (events_table(cells),) if laid.rows]
+        found_events = [laid for laid in (events_table(cells), rebuild_table(cells), rebuilt_bytes_table(cells)) if laid.rows]
         _show(found_events, folder, "nothing happened to servers in the trials here", "see docs/how-to/events.md")
     if duty:
         _show(report.duty_tables(results), folder, "no load here was paced at several shares", "see docs/how-to/duty.md")

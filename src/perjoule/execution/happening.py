@@ -1,7 +1,7 @@
 """Events in a trial: each is done to its host at its time, and the file system is polled until it is healthy."""
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from threading import Event, Thread
 
@@ -13,6 +13,7 @@ from perjoule.model.errors import PerjouleError, WorkloadError
 LOOK_S = 1.0  # between the beginnings of two questions to the file system
 END_S = 20.0  # for a question under way
 LATE_S = 0.05
+WEIGH_S = 3.0  # before a disk fails: when its content is measured
 UNKNOWN = "it has not yet said that it is healthy"
 
 
@@ -68,32 +69,44 @@ class Course:
         """Do each event at its time; ends with the load, or with the first event that can't be done."""
         for event in self.planned:
             planned_s = began_s + event.at_s
-            if self._over.wait(max(0.0, planned_s - time.monotonic())):
-                return
+            held_bytes: int | None = None
             try:
-                self._do(event, planned_s)
+                if event.kind == "fail":
+                    if self._over.wait(max(0.0, planned_s - WEIGH_S - time.monotonic())):
+                        return
+                    held_bytes = self._mounted.held_bytes(self._hosts[event.host])
+                if self._over.wait(max(0.0, planned_s - time.monotonic())):
+                    return
+                self._do(event, planned_s, held_bytes)
             except PerjouleError as error:
                 self.failure = WorkloadError(f"{event.text} could not be done: {error}")
                 return
 
-    def _do(self, event: TrialEvent, planned_s: float) -> None:
+    def _do(self, event: TrialEvent, planned_s: float, held_bytes: int | None) -> None:
         self._mounted.hit = True
         host, began_s = self._hosts[event.host], time.monotonic()
+        then: Callable[[Host], None] | None = None  # work that takes longer than the event itself, and belongs to healing
         match event.kind:
             case "kill":
                 self._mounted.kill(host)
+            case "fail":
+                self._mounted.kill(host)
+                then = self._mounted.erase
             case "cut":
                 host.connect(up=False)
             case "slow":
                 host.slow_disks(event.factor)
             case "back":
-                self._restore(host)
+                then = self._restore(host)
         ended_s = time.monotonic()
         if event.kind != "slow":
             self._gone = self._gone - {event.host} if event.kind == "back" else self._gone | {event.host}
-        self.happened += (Happened(event, planned_s, began_s, ended_s),)
+        self.happened += (Happened(event, planned_s, began_s, ended_s, held_bytes),)
+        if then:
+            then(host)
 
-    def _restore(self, host: Host) -> None:
+    def _restore(self, host: Host) -> Callable[[Host], None] | None:
+        """Undo what was done to a host, and return what remains to do."""
         undone = [one.event.kind for one in self.happened if one.event.host == host.name]
         since_back = undone[len(undone) - undone[::-1].index("back") :] if "back" in undone else undone
         if "cut" in since_back:
@@ -102,6 +115,7 @@ class Course:
             host.slow_disks(1.0)
         if "kill" in since_back:
             self._mounted.revive(host)
+        return self._mounted.replace if "fail" in since_back else None
 
     def _ask(self) -> None:
         """Ask the file system from the first event on."""

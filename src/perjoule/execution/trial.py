@@ -10,7 +10,7 @@ from perjoule import drivers
 from perjoule.drivers.protocols import Hosts, Mounted, require_time
 from perjoule.execution import settling, write_back
 from perjoule.execution.happening import Course
-from perjoule.model import Campaign, Clock, Happened, Health, HostFact, Json, Outcome, Phase, Record
+from perjoule.model import REBUILT, Campaign, Clock, Happened, Health, HostFact, Json, Outcome, Phase, Record
 from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import PerjouleError, TransientError, WorkloadError
 from perjoule.store import Attempt
@@ -91,6 +91,10 @@ def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None
             )
             phases.append(tail.phase)
             ended += tail.doubts
+            if any(one.event.kind == "fail" for one in course.happened):
+                rebuilt = write_back.write_back(syncs, REBUILT)
+                phases += [rebuilt.phase] if rebuilt.phase else []
+                ended += rebuilt.doubts
         for series in loaded.series:
             attempt.sink.extend(series)
         outcome = loaded

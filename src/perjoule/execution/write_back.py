@@ -47,15 +47,15 @@ def syncs(hosts: Hosts, mounted: Mounted) -> tuple[Sync, ...]:
     return tuple(Sync(host, ("sync", *_own(mounted, host))) for host in own)
 
 
-def write_back(wanted: Sequence[Sync]) -> WrittenBack:
-    """Run all syncs at once; the phase ends when the last has returned."""
+def write_back(wanted: Sequence[Sync], name: str = WRITE_BACK) -> WrittenBack:
+    """Run all syncs at once; the phase of this name ends when the last has returned."""
     if not wanted:
         return WrittenBack(None)
     began_s = time.monotonic()
     with ThreadPoolExecutor(min(len(wanted), AT_ONCE_COUNT)) as pool:
         doubts = tuple(doubt for doubt in pool.map(_synced, wanted) if doubt)
     ended_s = time.monotonic()
-    return WrittenBack(None if doubts else Phase(WRITE_BACK, began_s, ended_s), doubts)
+    return WrittenBack(None if doubts else Phase(name, began_s, ended_s), doubts)
 
 
 def _synced(wanted: Sync) -> Doubt | None:

@@ -33,8 +33,8 @@ def drawable(cells: Sequence[Cell]) -> bool:
 
 
 def _pieces_w(cell: Cell) -> Mapping[str, float]:
-    """Return the mean watts of each piece; none of a cell that was loaded."""
-    if cell.direction != "idle":
+    """Return the mean watts of each piece; none of a cell that was loaded, or whose trials all failed."""
+    if cell.direction != "idle" or "duration_s" not in cell.metrics:
         return {}
     duration_s = cell.metrics["duration_s"].mean
     keys = {piece: f"part_{piece}_j" for piece in PIECES}

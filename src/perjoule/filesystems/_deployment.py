@@ -91,6 +91,26 @@ class Deployment(Mounted, Generic[Options]):
         """Start them again, on their data."""
         self.daemons.revive(host)
 
+    def stores(self, host: Host) -> tuple[Path, ...]:
+        """Return the folders that hold users' data on a host, and nothing else; () where that is not known."""
+        return ()
+
+    def held_bytes(self, host: Host) -> int:
+        """Add up the sizes of the files in its stores."""
+        if not (stores := self.stores(host)):
+            raise WorkloadError("the file system has no data here", where=host.name)
+        said = host.run(["du", "--summarize", "--apparent-size", "--block-size=1", *stores], timeout_s=self.patience_s).stdout
+        return sum(int(line.split()[0]) for line in said.splitlines())
+
+    def erase(self, host: Host) -> None:
+        """Remove its stores, with what the host's memory has still to write to them."""
+        host.run(["rm", "-rf", "--one-file-system", "--", *self.stores(host)], timeout_s=self.patience_s)
+
+    def replace(self, host: Host) -> None:
+        """Make its stores again, empty, and start its daemons on them."""
+        host.run(["install", "-d", "-o", self.user, "-g", self.group, "-m", "750", *self.stores(host)], timeout_s=SHORT_S)
+        self.revive(host)
+
     def alive(self) -> None:
         """Check that every daemon runs, every mount exists and redundancy is complete, but for events. Raises TransientError."""
         self.daemons.alive()

@@ -66,6 +66,9 @@ class Simulated(FileSystem):
     rebuild_s: SecondsOrZero = 0.0
     """For how long it claims to rebuild after a server is back."""
 
+    held_bytes: Bytes = 64 * MIB
+    """What each server claims to hold of users' data."""
+
     failure: Literal["none", "layout", "daemon", "death"] = "none"
     """What fails on purpose: nothing, an impossible layout, a daemon at the start, a daemon during the first trial."""
 
@@ -108,7 +111,7 @@ class Simulated(FileSystem):
         }
         lost = 'a simulated daemon died, as configured; it last said: "goodbye"' if self.failure == "death" else ""
         mounted = _OnServers(hosts, directories, facts, lambda client: lost)
-        mounted.rebuild_s = self.rebuild_s
+        mounted.rebuild_s, mounted.each_bytes = self.rebuild_s, self.held_bytes
         mounted.data_hosts = tuple(host.name for host in hosts.by_role("storage") or hosts.clients)
         yield mounted
 
@@ -128,6 +131,7 @@ class Simulated(FileSystem):
 
 class _OnServers(OnClients):
     rebuild_s = 0.0
+    each_bytes = 0
     _rebuilt_s = 0.0  # when
     _gone: Set[str] = frozenset()
 
@@ -137,6 +141,14 @@ class _OnServers(OnClients):
     def revive(self, host: Host) -> None:
         if host.name in self._gone:
             self._gone, self._rebuilt_s = self._gone - {host.name}, time.monotonic() + self.rebuild_s
+
+    def held_bytes(self, host: Host) -> int:
+        return self.each_bytes
+
+    def erase(self, host: Host) -> None:
+        pass  # there are no data
+
+    replace = revive
 
     def absent(self) -> str:
         return f"no server on {', '.join(sorted(self._gone))}" if self._gone else ""

@@ -19,6 +19,7 @@ from perjoule.model.options import (
     option_name,
 )
 from perjoule.model.records import (
+    REBUILT,
     WRITE_BACK,
     ClientResult,
     Clock,
@@ -40,6 +41,7 @@ __all__ = [
     "DRIVE",
     "LEAST_COUNT",
     "OPTIONS",
+    "REBUILT",
     "SAMPLE",
     "UNIT_SUFFIXES",
     "UNMEASURED",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-EventKind = Literal["kill", "cut", "slow", "back"]
+EventKind = Literal["kill", "cut", "slow", "fail", "back"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Happened:
     planned_s: float
     began_s: float
     ended_s: float  # when it was done: the last daemon had ended or was started, the link was down or up
+    lost_bytes: int | None = None  # of the file system's data, that a failed disk held shortly before
 
     @property
     def late_s(self) -> float:

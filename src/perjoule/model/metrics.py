@@ -37,6 +37,7 @@ class Metric:
     budgeted: bool = False  # has an uncertainty
     idle: bool = False  # of a file system without a load
     event: bool = False  # of a load during which something happens to servers
+    rebuild: bool = False  # of a trial in which a disk fails
 
     @property
     def uncertainty(self) -> str:
@@ -116,6 +117,7 @@ _B_PER_B, _MS_PER_MIB = Unit("B/B", "1"), Unit("ms/MiB", "s/B", 1e-3 / MIB)
 _KIB_PER_S, _PER_S = Unit("KiB/s", "B/s", 1024), Unit("1/s", "1/s")
 _GB_PER_W = Unit("GB/W", "B/W", 1e9)
 _KJ_PER_TB_DAY = Unit("kJ/TB-day", "W/B", 1e3 / (1e12 * 86400))
+_KJ_PER_TIB = Unit("kJ/TiB", "J", 1e3 / 1024**4)
 _EVENTS_PER_S, _UJ, _GEV = Unit("events/s", "1/s"), Unit("µJ", "J", 1e-6), Unit("GeV", "eV", 1e9)
 
 ENTRIES = (
@@ -215,7 +217,7 @@ ENTRIES = (
     Metric("idle_peak_ratio", "% idle/peak", _PERCENT, "W at 0 % / W at 100 %; of rows, not of trials", "lower", energy=True),
     Metric("area_w", "W above ideal", _W, "mean over all loads of W - load x W at 100 %; of rows, not of trials", "lower",
            energy=True),
-    Metric("energy_per_byte_j", "kJ/TiB", Unit("kJ/TiB", "J", 1e3 / 1024**4),
+    Metric("energy_per_byte_j", "kJ/TiB", _KJ_PER_TIB,
            "energy of the servers without the switch / bytes moved; of rows, not of trials", "lower", energy=True),
     # of a load during which something happens to servers
     *(
@@ -239,6 +241,36 @@ ENTRIES = (
     Metric("event_longest_stall_s", "s of longest stall", _S,
            "longest time after the first event in which no call of a client returned", "lower", event=True),
     Metric("event_late_s", "s late", _S, "most by which an event was done later than planned, wall time", "lower", event=True),
+    # of a trial in which a disk fails
+    Metric("rebuild_lost_bytes", "MiB lost", _MIB, "bytes of users' data, as copies or parts, that failed disks held",
+           rebuild=True),
+    Metric("rebuild_s", "s until rebuilt", _S, "time from the failure of a disk until the file system was healthy", "lower",
+           rebuild=True),
+    Metric("rebuild_network_ratio", "rebuild network", _B_PER_B,
+           "bytes that data hosts received for the rebuild / bytes that failed disks held", "lower", rebuild=True),
+    Metric("derived_rebuild_network_ratio", "rebuild network, derived", _B_PER_B,
+           "what redundancy explains of bytes that data hosts received for the rebuild", rebuild=True),
+    Metric("rebuild_disk_read_ratio", "rebuild disk read", _B_PER_B,
+           "bytes that disks of data hosts read for the rebuild / bytes that failed disks held", "lower", rebuild=True),
+    Metric("derived_rebuild_disk_read_ratio", "rebuild disk read, derived", _B_PER_B,
+           "what redundancy explains of bytes that disks of data hosts read for the rebuild", rebuild=True),
+    Metric("rebuild_disk_written_ratio", "rebuild disk written", _B_PER_B,
+           "bytes that disks of data hosts wrote for the rebuild / bytes that failed disks held", "lower", rebuild=True),
+    Metric("derived_rebuild_disk_written_ratio", "rebuild disk written, derived", _B_PER_B,
+           "what redundancy explains of bytes that disks of data hosts wrote for the rebuild", rebuild=True),
+    Metric("rebuild_energy_per_byte_j", "rebuild kJ/TiB", _KJ_PER_TIB,
+           "energy of the servers without the switch from the failure until healthy / bytes that failed disks held", "lower",
+           energy=True, rebuild=True),
+    Metric("rebuild_added_per_byte_j", "rebuild kJ/TiB added", _KJ_PER_TIB,
+           "energy of the rebuild beyond what the servers drew before the failure / bytes that failed disks held", "lower",
+           energy=True, rebuild=True),
+    Metric("rebuild_network_received_{role}_bytes", "rebuild received", _MIB, "bytes that {role} received during the rebuild",
+           "lower"),
+    Metric("rebuild_network_sent_{role}_bytes", "rebuild sent", _MIB, "bytes that {role} sent during the rebuild", "lower"),
+    Metric("rebuild_disk_read_{role}_bytes", "rebuild disk read", _MIB, "bytes that disks of {role} read during the rebuild",
+           "lower"),
+    Metric("rebuild_disk_written_{role}_bytes", "rebuild disk written", _MIB,
+           "bytes that disks of {role} wrote during the rebuild", "lower"),
     # of several users
     Metric("together_ratio", "% together", _PERCENT, "time in which several users loaded / time in which any did"),
     Metric("fairness_ratio", "fair", _ONE, "Jain's index of throughput by fair share", "higher"),

@@ -14,6 +14,7 @@ from perjoule.model.redundancy import Amplification, Redundancy
 from perjoule.model.series import Series
 
 WRITE_BACK = "write-back"  # the phase at whose end the disks hold what was written
+REBUILT = "rebuilt"  # the phase at whose end the disks hold what was rebuilt
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ from perjoule.results.events import events_table
 from perjoule.results.idle import WORDS as IDLE_WORDS
 from perjoule.results.idle import idle_table
 from perjoule.results.joules import WORDS, sides_table, split_table
+from perjoule.results.rebuild import WORDS as REBUILD_WORDS
+from perjoule.results.rebuild import rebuild_table, rebuilt_bytes_table
 from perjoule.results.table import Table, amplification_table, number, table, winners_table
 
 LEADING = ("efficiency", "throughput", "edp", "cost", "idle", "beside")  # the first of these is on the first screen
@@ -67,6 +69,9 @@ def page(found: Content, root: str) -> str:
         proportionality=proportionality_table(loaded),
         events=events_table(found.cells),
         event_words=list(EVENT_WORDS),
+        rebuild=rebuild_table(found.cells),
+        rebuilt_bytes=rebuilt_bytes_table(found.cells),
+        rebuild_words=list(REBUILD_WORDS),
         idle=idle_table(found.cells),
         idle_words=list(IDLE_WORDS),
         users=mixed_users.users_table(mixes(found.points)),

@@ -21,8 +21,10 @@ from perjoule.drivers.protocols import Check, Host, Mounted, Need, Workload
 from perjoule.machine.each import each
 from perjoule.machine.untrusted import read_as
 from perjoule.model import OPTIONS, ClientResult, Direction, Json, Outcome
-from perjoule.model.units import Seconds, SecondsOrZero
-from perjoule.workloads._raw import reading
+from perjoule.model.errors import WorkloadError
+from perjoule.model.units import MIB, Bytes, Seconds, SecondsOrZero
+from perjoule.workloads._raw import keep_doubts, prepared_doubts, reading
+from perjoule.workloads._running import cold
 
 EXAMPLE = """
 [[workload]]
@@ -33,6 +35,7 @@ mounted = [true, false]
 
 RAW = "idle.json"
 SYNC_S = 600.0
+FILE_BYTES = 4 * MIB  # as large as an object of CephFS; smaller than a chunk of MooseFS, so that all servers get some
 
 
 @plain_dataclass(frozen=True)
@@ -53,6 +56,10 @@ class Idle(Workload):
 
     duration_s: Seconds = 60.0
     """Length of the window, in wall time. Daemons work in periods of seconds to minutes; cover several of the longest."""
+
+    data_bytes: Bytes | None = None
+    """Bytes that each client writes before the window, in files of 4 MiB, for the file system to hold. Caches are dropped
+    afterwards."""
 
     mounted: bool = True
     """Whether clients have the file system mounted; otherwise they unmount it before the window and mount it again after it."""
@@ -86,9 +93,20 @@ class Idle(Workload):
         return (Check("idle", True, "needs nothing"),)
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
-        """Write back what earlier trials left; caches stay warm, as those of an idle file system are."""
+        """Write `data`, and write back what earlier trials left; without data, caches stay warm, as they are while it is idle."""
         loading = [client for client in clients if client.name in mounted.directories]
+        if self.data_bytes and not loading:
+            raise WorkloadError("an idle trial has data only in folders", where="idle", next="remove data")
+        each(loading, lambda one: self._fill(one, mounted.directories[one.name]))
         each(loading, lambda one: one.run(["sync", "-f", mounted.directories[one.name]], timeout_s=SYNC_S))
+        if self.data_bytes:
+            keep_doubts(folder, cold(clients, mounted))
+
+    def _fill(self, client: Host, place: Path) -> None:
+        for number in range(-(-(self.data_bytes or 0) // FILE_BYTES)):
+            size = min(FILE_BYTES, (self.data_bytes or 0) - number * FILE_BYTES)
+            argv = ["dd", "if=/dev/urandom", f"of={place / f'data-{number}'}", f"bs={size}", "count=1", "iflag=fullblock"]
+            client.run([*argv, "status=none"], timeout_s=SYNC_S)
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Wait. Raises WorkloadError if the file system can't be unmounted, TransientError if it can't be mounted again."""
@@ -106,5 +124,6 @@ class Idle(Workload):
         """Read the window. Raises WorkloadError."""
         with reading("the window of an idle trial", folder):
             found = read_as(Kept, folder / RAW)
+            doubts = prepared_doubts(folder) if self.data_bytes else ()
         measured = {"clients_mounted_count": float(found.mounted_count), "least_gap_s": found.least_gap_s}
-        return Outcome("no load", found.results, measured=measured)
+        return Outcome("no load", found.results, doubts, measured=measured)

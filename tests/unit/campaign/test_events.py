@@ -30,6 +30,8 @@ hosts = [
 MOOSEFS = 'kind = "moosefs"'
 FIO = 'kind = "fio"\nsize = "1 GiB"\nduration = "30 s"'
 KILL = '[[event]]\nat = "10 s"\nkind = "kill"\nhost = "storage-2"\n'
+FAIL = KILL.replace("kill", "fail")
+GOAL_2 = MOOSEFS + "\ngoal = 2"
 BACK = '[[event]]\nat = "20 s"\nkind = "back"\nhost = "storage-2"\n'
 SLOW = '[[event]]\nat = "5 s"\nkind = "slow"\nhost = "storage-1"\nfactor = 10\n'
 
@@ -61,6 +63,14 @@ def test_a_trial_with_events_is_another_trial():
     )
     assert not plain & hit
     assert not hit & later
+
+
+def test_a_disk_fails_on_virtual_and_real_hosts_where_redundancy_has_its_data():
+    for testbed in (VIRTUAL, VIRTUAL.replace("xfs", "directory"), CLUSTER):
+        (one, *_) = campaign.parse(text(FAIL, testbed=testbed, filesystem=GOAL_2)).trials
+        assert [event.text for event in one.events] == ["fail storage-2"]
+    asked = campaign.parse(text(FAIL, filesystem='kind = "cephfs"\ncopies = 8'))  # a layout that is impossible fails by itself
+    assert campaign.impossible(asked)
 
 
 def test_the_command_line_changes_events():
@@ -96,6 +106,16 @@ def test_editors_know_events():
             "slow storage-1 10 times can't happen on this testbed cluster; use testbed virtual, or kill",
         ),
         (text(testbed='kind = "local"'), "no event can happen to the hosts of testbed local; use testbed virtual or cluster"),
+        (text(FAIL + KILL.replace("10 s", "11 s"), filesystem=GOAL_2), "kill storage-2: its daemons have already ended"),
+        (text(FAIL), '"moosefs" would lose data: disks of storage-2 fail, and it keeps 1 copy; choose a layout with more'),
+        (
+            text(FAIL + FAIL.replace("storage-2", "storage-1"), filesystem=GOAL_2),
+            "would lose data: disks of storage-1, storage-2 fail, and it keeps 2 copies",
+        ),
+        (
+            text(FAIL.replace("storage-2", "metadata-1"), filesystem=GOAL_2),
+            "fail metadata-1 can't happen: only disks of storage hosts fail",
+        ),
         (text(BACK), "nothing has happened to storage-2 from which it could be back"),
         (text(KILL + KILL), "kill storage-2: that has already happened to it"),
         (text(KILL.replace("kill", "crash")), 'kind = "crash" is not a valid value'),

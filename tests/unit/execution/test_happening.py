@@ -39,6 +39,18 @@ class Healing(ScriptedMount):
         self.gone, self.healed_s = False, time.monotonic() + self.heals_s
         self.server.done.append("revive")
 
+    def held_bytes(self, host: Host) -> int:
+        self.server.done.append("weigh")
+        return 0 if self.gone else 512
+
+    def erase(self, host: Host) -> None:
+        assert self.gone
+        self.server.done.append("erase")
+
+    def replace(self, host: Host) -> None:
+        self.gone, self.healed_s = False, time.monotonic() + self.heals_s
+        self.server.done.append("replace")
+
     def absent(self) -> str:
         return "no server on storage-1" if self.gone and self.notices else ""
 
@@ -93,6 +105,16 @@ def test_back_undoes_all_that_was_done_to_a_host_since_it_was_back_and_no_more()
         while len(course.happened) < 5:
             time.sleep(0.005)
     assert host.done == ["down", "up", "slow 10", "kill", "slow 1", "revive"]
+
+
+def test_a_failed_disk_is_weighed_before_erased_after_its_daemons_ended_and_replaced() -> None:
+    host = Server()
+    course = Course(events((0.05, "fail"), (0.1, "slow"), (0.15, "back")), Hosts((host,)), Healing(host))
+    with course.running(), course.explained():
+        while len(host.done) < 6:
+            time.sleep(0.005)
+    assert host.done == ["weigh", "kill", "erase", "slow 10", "slow 1", "replace"]
+    assert [one.lost_bytes for one in course.happened] == [512, None, None]
 
 
 def test_a_loss_that_the_file_system_has_not_noticed_is_not_health() -> None:

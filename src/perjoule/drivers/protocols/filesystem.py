@@ -78,6 +78,18 @@ class Mounted(ABC):
         """Start what `kill` ended on a server, on its data. Raises WorkloadError."""
         raise WorkloadError("this file system has no daemons that perjoule started", where=host.name)
 
+    def held_bytes(self, host: Host) -> int:
+        """Return how much of users' data, as copies or parts, is on a server. Raises WorkloadError."""
+        raise WorkloadError("this file system does not say how much it stores on a server", where=host.name)
+
+    def erase(self, host: Host) -> None:
+        """Erase the data of a server whose daemons were killed. Raises WorkloadError."""
+        raise WorkloadError("this file system has no data that perjoule may erase", where=host.name)
+
+    def replace(self, host: Host) -> None:
+        """Have a server whose data were erased serve again, without data, and begin to rebuild them. Raises WorkloadError."""
+        raise WorkloadError("this file system has no data that perjoule may replace", where=host.name)
+
 
 class FileSystem(ABC):
     """A file system that can be brought up on hosts."""

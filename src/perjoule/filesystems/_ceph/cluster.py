@@ -1,5 +1,6 @@
 """A Ceph cluster on its hosts, from bring-up to tear-down: all of RADOS, and the metadata server if requested."""
 
+import dataclasses
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._ceph.conf import configuration
 from perjoule.filesystems._ceph.control import absent, degraded
-from perjoule.filesystems._deployment import Deployment
+from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.machine.each import each
 from perjoule.machine.untrusted import json_from
 from perjoule.model import Json
@@ -76,6 +77,33 @@ class Cluster(Deployment[ceph.Ceph]):
         status = self.ask([[{"prefix": "status"}]], patience_s=HEALTH_S / self.hosts.scale)[0][0]
         return absent(status, len(self.layout.osds), int(bool(self.layout.mds)))
 
+    def stores(self, host: Host) -> tuple[Path, ...]:
+        return tuple(self.store(host) / osd.name for osd in self._osds(host))
+
+    def held_bytes(self, host: Host) -> int:
+        """Add up the objects, or their parts, of the placement groups on its OSDs, as the OSDs last reported them."""
+        stage = [{"prefix": "pg ls-by-osd", "osd": osd.id, "target": "mgr"} for osd in self._osds(host)]
+        parts = {pool.name: pool.redundancy.data_count or 1 for pool in self.layout.pools}
+        pools, *said = self.ask([[{"prefix": "osd lspools"}, *stage]])[0]
+        return answers.held_bytes(said, {pool["poolnum"]: parts[pool["poolname"]] for pool in pools})
+
+    def replace(self, host: Host) -> None:
+        """Make new OSDs under the numbers and keys of the old ones, so that no other data move.
+
+        https://docs.ceph.com/en/pacific/rados/operations/add-or-rm-osds/#replacing-an-osd
+        """
+        old = self._osds(host)
+        new = {osd.id: ceph.Osd(osd.id, osd.host, osd.device_class) for osd in old}
+        self.layout = dataclasses.replace(self.layout, osds=tuple(new.get(osd.id, osd) for osd in self.layout.osds))
+        secrets = {osd.id: json.dumps({"cephx_secret": self._keys[osd.name]}) for osd in old}
+        self.ask(commands.replacement(new.values(), secrets))
+        host.run(["install", "-d", "-o", self.user, "-g", self.group, "-m", "750", *self.stores(host)], timeout_s=SHORT_S)
+        each(new.values(), self._make_store)
+        self.revive(host)
+
+    def _osds(self, host: Host) -> tuple[ceph.Osd, ...]:
+        return tuple(osd for osd in self.layout.osds if osd.host == host.name)
+
     def busy(self) -> str:
         """Return the background work of placement groups: scrub, recovery, backfill, snapshot trimming."""
         return answers.background(self.ask([[{"prefix": "status"}]])[0][0])
@@ -103,7 +131,7 @@ class Cluster(Deployment[ceph.Ceph]):
     def _furnish(self, host: Host) -> None:
         """Make folders, ceph.conf and keys for one host's own daemons."""
         management = host is self.hosts.management
-        osds = [osd.name for osd in self.layout.osds if osd.host == host.name]
+        osds = [osd.name for osd in self._osds(host)]
         rooms = ["run", "crash"]
         rooms += ["mon", "mgr", "modules"] if management else []
         rooms += ["mds"] if host.name == self.layout.mds else []

@@ -3,9 +3,9 @@
 import base64
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from perjoule.filesystems._ceph.layout import Layout, Pool, Striping
+from perjoule.filesystems._ceph.layout import Layout, Osd, Pool, Striping
 from perjoule.model import Json
 
 FILE_SYSTEM = "perjoule"
@@ -67,6 +67,15 @@ def placement(layout: Layout) -> list[list[Command]]:
         ],
         [{"prefix": "osd crush set-device-class", "class": osd.device_class, "ids": [str(osd.id)]} for osd in layout.osds],
         [_rule(pool) for pool in layout.pools],
+    ]
+
+
+def replacement(osds: Iterable[Osd], secrets: Mapping[int, str]) -> list[list[Command]]:
+    """Return the commands that give up the data of OSDs and register new ones in their places, with these secrets (JSON)."""
+    there = tuple(osds)
+    return [
+        [{"prefix": "osd destroy", "id": osd.id, "force": True, "yes_i_really_mean_it": True, "target": "mgr"} for osd in there],
+        [{"prefix": "osd new", "uuid": osd.uuid, "id": osd.id, "input": secrets[osd.id]} for osd in there],
     ]
 
 

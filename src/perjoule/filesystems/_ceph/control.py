@@ -4,10 +4,11 @@ It runs on the management host under the system's Python, which has Debian's `ra
 library. The `ceph` command would do the same at one second per command.
 
 Standard input is JSON, `{"conf": path, "patience_s": 60, "slice_s": 1, "stages": [[command, ...], ...], "ready": {...}}`: the
-commands of a stage are sent together, so the monitor commits them together. A command with "target" ("mgr", "osd.3") goes there
-instead of the monitors. "ready" (or null) is the state to wait for after the stages, see `missing`. It waits one slice for a
-connection and for readiness, and up to the full patience for an answer. Standard output is JSON, `{"answers": [[answer, ...],
-...], "missing": "", "error": ""}`; "missing" names what was missing at the end of a slice.
+commands of a stage are sent together, so the monitor commits them together. A command with "target" ("mgr", "osd.3") goes
+there instead of the monitors, and one with "input" comes with that text. "ready" (or null) is the state to wait for after the
+stages, see `missing`. It waits one slice for a connection and for readiness, and up to the full patience for an answer.
+Standard output is JSON, `{"answers": [[answer, ...], ...], "missing": "", "error": ""}`; "missing" names what was missing at
+the end of a slice.
 https://docs.ceph.com/en/pacific/rados/api/python/
 """
 
@@ -64,9 +65,9 @@ def degraded(status: dict[str, Any], osds_count: int) -> str:
 def ask(cluster: Any, command: dict[str, Any]) -> Any:
     """Send one command and parse its answer, if it is JSON. Raises RuntimeError with the daemon's message."""
     target, _, number = command.get("target", "mon").partition(".")
-    text = json.dumps({"format": "json"} | {key: value for key, value in command.items() if key != "target"})
+    text = json.dumps({"format": "json"} | {key: value for key, value in command.items() if key not in ("target", "input")})
     numbers = [int(number)] if number else []
-    code, answer, words = getattr(cluster, f"{target}_command")(*numbers, text, b"")
+    code, answer, words = getattr(cluster, f"{target}_command")(*numbers, text, command.get("input", "").encode())
     if code != 0:
         raise RuntimeError(f"{command['prefix']}: {words or 'error'} ({code})")
     try:

@@ -1,6 +1,6 @@
 """Parsers of Ceph's answers: pure functions over its JSON and its extended attributes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perjoule.filesystems._said import found
@@ -67,6 +67,17 @@ def background(status: Mapping[str, Any]) -> str:
     """Return the background work of placement groups from a `status` answer; "" if all are active and clean."""
     states = {group["state_name"]: group["count"] for group in status["pgmap"].get("pgs_by_state", [])}
     return ", ".join(f"{count} PGs {state}" for state, count in states.items() if state != "active+clean")
+
+
+def held_bytes(listed: Sequence[Mapping[str, Any]], parts: Mapping[int, int]) -> int:
+    """Add up the bytes that OSDs hold, from each one's answer to `pg ls-by-osd`.
+
+    Args:
+        listed: the answers; a placement group states the bytes of its objects as users wrote them.
+        parts: data parts of an object, by the number of its pool; 1 for whole copies.
+    """
+    groups = [group for one in listed for group in one["pg_stats"]]
+    return sum(round(group["stat_sum"]["num_bytes"] / parts[int(group["pgid"].partition(".")[0])]) for group in groups)
 
 
 def _pool(pool: Mapping[str, Any], rule: Mapping[str, Any], profiles: Mapping[str, Any]) -> dict[str, Json]:

@@ -10,7 +10,7 @@ for the volume. TLS is not set up. Caches:
 """
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from dataclasses import field
 from functools import partial
@@ -102,6 +102,7 @@ class _GlusterFS(Deployment[GlusterFS]):
         self._members = tuple(dict.fromkeys([*self.bearers, *hosts.users]))
         self._uuids = {str(uuid.uuid4()): host.name for host in self.bearers}
         self._bricks = [(self.bearers[n], self.store(self.bearers[n]) / f"brick-{k + 1}") for n, k in self._layout.bricks]
+        self._erased: Set[str] = frozenset()  # names of hosts whose bricks are lost
         self.logs_there = [(host, self._log(host, brick)) for host, brick in self._bricks]
 
     def require(self) -> None:
@@ -173,10 +174,9 @@ class _GlusterFS(Deployment[GlusterFS]):
 
     def absent(self) -> str:
         """Return the peers and bricks that do not serve, and those to which a client has no connection."""
-        up = [daemon.host for daemon in self.daemons if daemon.name == "glusterd"]
-        if not up:
+        if not any(daemon.name == "glusterd" for daemon in self.daemons):
             return "no glusterd runs"
-        connected_count = words.connected_count(self._gluster("pool", "list", host=up[0], timeout_s=SHORT_S))
+        connected_count = words.connected_count(self._gluster("pool", "list", timeout_s=SHORT_S))
         if connected_count < len(self.bearers):
             return f"{connected_count} of {len(self.bearers)} peers connected"
         if offline := self._offline():
@@ -184,6 +184,32 @@ class _GlusterFS(Deployment[GlusterFS]):
         clients = [daemon for daemon in self.daemons if daemon.name == "glusterfs"]
         without = [f"{one.host.name}: {bricks}" for one in clients if (bricks := words.absent_bricks(one.process.output()))]
         return "; ".join(without)
+
+    def stores(self, host: Host) -> tuple[Path, ...]:
+        return tuple(brick for other, brick in self._bricks if other is host)
+
+    def erase(self, host: Host) -> None:
+        """Remove its bricks, which no other host stands in for."""
+        self._erased = {*self._erased, host.name}
+        super().erase(host)
+
+    def replace(self, host: Host) -> None:
+        """Give each brick an empty folder: the volume knows it by its path, so it is reset, not replaced by another."""
+        other = next(daemon.host for daemon in self.daemons if daemon.name == "glusterd")
+        super().replace(host)
+        connected = partial(self._gluster, "pool", "list", host=other)
+        self.daemons.wait("a pool of connected peers", lambda: words.connected_count(connected()) == len(self.bearers))
+        for brick in self.stores(host):
+            place = f"{host.address}:{brick}"
+            reset = partial(self._gluster, "volume", "reset-brick", VOLUME, place, host=other)
+            self.daemons.retry("an end of the old brick", partial(reset, "start"))
+            self.daemons.retry("a new brick", partial(reset, place, "commit", "force"))
+        self._erased = self._erased - {host.name}
+
+    def degraded(self) -> str:
+        """Return also the bricks that were erased."""
+        lost = [f"no brick on {name}" for name in sorted(self._erased)]
+        return "; ".join([*lost, *filter(None, [self.busy()])])
 
     def busy(self) -> str:
         """Return the background work of bricks: healing, or pending marks of the last writes; or a task of the volume."""
@@ -209,7 +235,8 @@ class _GlusterFS(Deployment[GlusterFS]):
     def _gluster(self, *argv: str | Path, host: Host | None = None, timeout_s: float | None = None) -> str:
         socket = "--glusterd-sock=/run/gluster/glusterd.socket"
         argv = ("gluster", "--mode=script", socket, *argv)
-        return (host or self.bearers[0]).run(argv, timeout_s=timeout_s or self.patience_s).stdout
+        up = (daemon.host for daemon in self.daemons if daemon.name == "glusterd")
+        return (host or next(up, self.bearers[0])).run(argv, timeout_s=timeout_s or self.patience_s).stdout
 
     def _is_connected(self) -> bool:
         """Return whether every host sees all others: otherwise a refusal by one may leave the others locked."""

@@ -167,6 +167,9 @@ class _MooseFS(Deployment[MooseFS]):
         """Return copies to be made: one too many is removed some minutes later, and harms nobody."""
         return words.chunk_work(self._ask("-SIC"), ("missing", "undergoal", "endangered"))
 
+    def stores(self, host: Host) -> tuple[Path, ...]:
+        return (self.store(host) / "chunks",) if host in self.bearers else ()
+
     def _missing(self) -> list[str]:
         """Return the storage hosts whose space the master doesn't know (yet, or any more), and which so get no copies."""
         ready = [row["address"] for row in words.chunkserver_rows(self._ask("-SCS")) if row["total_bytes"]]
@@ -199,7 +202,7 @@ class _MooseFS(Deployment[MooseFS]):
         return {"MASTER_HOST": self.hosts.metadata.address, "MASTER_RECONNECTION_DELAY": 1}
 
     def _chunkserver(self, host: Host) -> None:
-        chunks, disks = self.store(host) / "chunks", self.folder(host) / "mfshdd.cfg"
+        (chunks,), disks = self.stores(host), self.folder(host) / "mfshdd.cfg"
         self.furnish(host, chunks)
         host.put(f"{chunks}\n", disks, owner=self.user)
         settings = {
