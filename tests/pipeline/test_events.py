@@ -114,6 +114,17 @@ def test_a_rebuild_that_outlasts_its_trial_is_not_in_the_next_one(tmp_path: Path
     assert max(one.answered_s for one in first.health) < baseline.began_s
 
 
+def test_background_work_that_outlasts_its_trial_is_not_in_the_next_one_either(tmp_path: Path) -> None:
+    text = TEXT.format(**{**SHORT, "repetitions": 3, "rebuild": "0 s", "quiet": "200 ms"})
+    plain = text[: text.index("[[event]]")] + text[text.index("[[meter]]") :]
+    for scrub, deployments_count in (("60 s", 3), ("0 s", 1)):
+        results, said = run(tmp_path / scrub, plain.replace('rebuild = "0 s"', f'scrub = "{scrub}"'))
+        assert [record.reason for record in results.latest()] == [""] * 3
+        assert sum(event.kind == "deployed" for event in said) == deployments_count
+        notes = [event.text for event in said if event.kind == "note" and "afresh" in event.text]
+        assert notes == ["still busy (scrubbing, as configured); deploying afresh"] * (deployments_count - 1)
+
+
 def test_a_failed_disk_is_rebuilt_and_its_bytes_are_in_table_report_and_second_calculation(tmp_path: Path) -> None:
     text = TEXT.format(**{**LONG, "kill": "1.8 s", "back": "2.3 s"})
     text = text.replace('kind = "kill"', 'kind = "fail"').replace(

@@ -147,13 +147,16 @@ class _Group:
                 for number, trial in enumerate(todo, start=1):
                     if settled := self.until.settled(trial):
                         self.observe(Event("settled", settled, trial=trial))
-                        failure = None
-                    else:
-                        self.pace.require_time(up.hosts.lease, todo[number - 1 :], self._again)
-                        failure = self._trial(trial, up)
+                        left = todo[number:]
+                        continue
+                    self.pace.require_time(up.hosts.lease, todo[number - 1 :], self._again)
+                    ended = self._trial(trial, up)
                     left = todo[number:]
-                    if failure and failure.transient:
-                        return left, failure
+                    if ended.failure and ended.failure.transient:
+                        return left, ended.failure
+                    if ended.busy and left:  # its energy would be counted in the next trial
+                        self.observe(Event("note", f"still busy ({ended.busy}); deploying afresh"))
+                        break
                 self._align(todo[0], up.hosts)
         except _Refused as refusal:
             return left, refusal.error
@@ -196,8 +199,8 @@ class _Group:
             meters = [drivers.meter(spec) for spec in trial.meters]
             clock_sync.align(hosts, meters, self.results, self.campaign.align_s, self.campaign.seed % 2**31)
 
-    def _trial(self, trial: Trial, up: Up) -> PerjouleError | None:
-        """Measure a trial and keep its record; return why it failed, if it did."""
+    def _trial(self, trial: Trial, up: Up) -> Ended:
+        """Measure a trial and keep its record; return how it ended."""
         began_s = time.monotonic()
         with self.results.attempt(trial) as attempt:
             doubts: list[Sequence[str]] = []
@@ -217,4 +220,4 @@ class _Group:
         with suppress(PerjouleError):  # who reads the results will say so
             points = of_trial(self.results, made).points
         self.observe(Event("kept", trial=trial, record=made, points=points))
-        return ended.failure
+        return ended

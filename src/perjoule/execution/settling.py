@@ -24,6 +24,7 @@ class Tail:
 
     phase: Phase
     doubts: tuple[Doubt, ...] = ()
+    busy: str = ""  # what still went on at its end; "": nothing
 
 
 def rate_bytes_per_s(hosts: Hosts, duration_s: float) -> float:
@@ -86,7 +87,7 @@ def tail(
         doubts.append(IN_FLIGHT.doubt(f"still busy {quiet_s:g} s after the load, gave up waiting: {what}"))
     if (written_bytes := _written_bytes(hosts) - before_bytes) > QUIET_BYTES_PER_S:
         notes = {f"{bytes_text(written_bytes)} written to the servers' disks": None, **notes}
-    return Tail(Phase("tail", began_s, ended_s, "; ".join(notes)), tuple(doubts))
+    return Tail(Phase("tail", began_s, ended_s, "; ".join(notes)), tuple(doubts), what)
 
 
 def _readings(hosts: Hosts) -> list[Counters]:

@@ -36,6 +36,7 @@ class Ended:
     doubts: tuple[Doubt, ...] = ()
     events: tuple[Happened, ...] = ()
     health: tuple[Health, ...] = ()
+    busy: str = ""  # what the servers or the file system still did at the end of the tail
 
 
 def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None], doubts: list[Sequence[str]]) -> Ended:
@@ -49,7 +50,7 @@ def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None
     phases: list[Phase] = []
     metered: list[Sequence[str]] = []
     ended: list[Doubt] = []
-    outcome, failure = None, None
+    outcome, failure, busy = None, None, ""
     course = Course(trial.events, hosts, mounted)
 
     @contextmanager
@@ -90,6 +91,7 @@ def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None
                 unhealthy=course.unhealthy if trial.events else None,
             )
             phases.append(tail.phase)
+            busy = tail.busy
             ended += tail.doubts
             if any(one.event.kind == "fail" for one in course.happened):
                 rebuilt = write_back.write_back(syncs, REBUILT)
@@ -107,7 +109,8 @@ def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None
     failure = starved(hosts, failure) or failure
     of_meters = (METERS.doubt(words) for one in metered for words in one)
     said = [*(outcome.doubts if outcome else ()), *of_meters, *ended]
-    return Ended(failure, outcome, tuple(phases), (*said, *(course.doubts() if outcome else ())), course.happened, course.health)
+    said += course.doubts() if outcome else ()
+    return Ended(failure, outcome, tuple(phases), tuple(said), course.happened, course.health, busy)
 
 
 def starved(hosts: Hosts, failure: PerjouleError | None) -> TransientError | None:

@@ -66,6 +66,9 @@ class Simulated(FileSystem):
     rebuild_s: SecondsOrZero = 0.0
     """For how long it claims to rebuild after a server is back."""
 
+    scrub_s: SecondsOrZero = 0.0
+    """For how long it claims to scrub after it was deployed."""
+
     held_bytes: Bytes = 64 * MIB
     """What each server claims to hold of users' data."""
 
@@ -111,6 +114,7 @@ class Simulated(FileSystem):
         }
         lost = 'a simulated daemon died, as configured; it last said: "goodbye"' if self.failure == "death" else ""
         mounted = _OnServers(hosts, directories, facts, lambda client: lost)
+        mounted.scrubbed_s = time.monotonic() + self.scrub_s
         mounted.rebuild_s, mounted.each_bytes = self.rebuild_s, self.held_bytes
         mounted.data_hosts = tuple(host.name for host in hosts.by_role("storage") or hosts.clients)
         yield mounted
@@ -132,6 +136,7 @@ class Simulated(FileSystem):
 class _OnServers(OnClients):
     rebuild_s = 0.0
     each_bytes = 0
+    scrubbed_s = 0.0  # when
     _rebuilt_s = 0.0  # when
     _gone: Set[str] = frozenset()
 
@@ -154,7 +159,9 @@ class _OnServers(OnClients):
         return f"no server on {', '.join(sorted(self._gone))}" if self._gone else ""
 
     def busy(self) -> str:
-        return "rebuilding, as configured" if time.monotonic() < self._rebuilt_s else ""
+        if time.monotonic() < self._rebuilt_s:
+            return "rebuilding, as configured"
+        return "scrubbing, as configured" if time.monotonic() < self.scrubbed_s else ""
 
     @contextmanager
     def unmounted(self) -> Generator[None]:
