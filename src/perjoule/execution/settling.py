@@ -24,7 +24,7 @@ class Tail:
 
     phase: Phase
     doubts: tuple[Doubt, ...] = ()
-    busy: str = ""  # what still went on at its end; "": nothing
+    busy: str = ""  # what had not ended with it; "": nothing
 
 
 def rate_bytes_per_s(hosts: Hosts, duration_s: float) -> float:
