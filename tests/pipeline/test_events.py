@@ -171,11 +171,13 @@ def test_a_load_that_fails_after_an_event_is_a_failed_trial_and_the_campaign_goe
     assert len(results.latest()) == 2
 
 
-def test_the_example_runs_in_simulation(tmp_path: Path) -> None:
-    asked = campaign.read(EXAMPLES / "events.toml", ["simulate=true", "settle=5 ms", "repetitions=1"])
+@pytest.mark.parametrize(("name", "harm"), [("events", "kill"), ("failed-disk", "fail")])
+def test_the_example_runs_in_simulation(name: str, harm: str, tmp_path: Path) -> None:
+    asked = campaign.read(EXAMPLES / f"{name}.toml", ["simulate=true", "settle=5 ms", "repetitions=1"])
     results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides)
     runner.run(asked, results, lambda event: None)
     for record in results.latest():
         assert record.reason == ""
-        assert [one.event.text for one in record.events] == ["kill storage-2", "back storage-2"]
+        assert [one.event.text for one in record.events] == [f"{harm} storage-2", "back storage-2"]
     assert len(events_table(summary(results).cells).rows) == 3
+    assert len(rebuild_table(summary(results).cells).rows) == 3 * (harm == "fail")

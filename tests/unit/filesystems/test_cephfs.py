@@ -277,10 +277,10 @@ class PaperCluster:
     """A librados connection that has one answer."""
 
     def __init__(self, code: int, answer: bytes, words: str = "") -> None:
-        self.said, self.asked = (code, answer, words), ""
+        self.said, self.asked, self.given = (code, answer, words), "", b""
 
-    def mon_command(self, text: str, _: bytes) -> tuple[int, bytes, str]:
-        self.asked = text
+    def mon_command(self, text: str, given: bytes) -> tuple[int, bytes, str]:
+        self.asked, self.given = text, given
         return self.said
 
     def osd_command(self, number: int, text: str, _: bytes) -> tuple[int, bytes, str]:
@@ -294,6 +294,30 @@ def test_a_command_goes_to_its_target_as_json() -> None:
     assert json.loads(cluster.asked) == {"prefix": "status", "format": "json"}
     ask(cluster, {"prefix": "cache drop", "target": "osd.3"})
     assert cluster.asked == 'osd.3 {"format": "json", "prefix": "cache drop"}'
+
+
+def test_a_command_comes_with_its_input() -> None:
+    cluster = PaperCluster(0, b"3")
+    ask(cluster, {"prefix": "osd new", "id": 3, "input": '{"cephx_secret": "key"}'})
+    assert json.loads(cluster.asked) == {"prefix": "osd new", "id": 3, "format": "json"}
+    assert cluster.given == b'{"cephx_secret": "key"}'
+
+
+def test_a_new_osd_takes_the_number_and_the_secret_of_the_old_one() -> None:
+    destroyed, new = commands.replacement([ceph.Osd(3, "storage-4", "hdd", "an-id")], {3: "secret"})
+    assert destroyed == [
+        {"prefix": "osd destroy", "id": 3, "force": True, "yes_i_really_mean_it": True, "target": "mgr"},
+    ]
+    assert new == [{"prefix": "osd new", "uuid": "an-id", "id": 3, "input": "secret"}]
+
+
+def test_an_osd_holds_whole_copies_or_parts_of_what_users_wrote() -> None:
+    listed = [
+        {"pg_stats": [{"pgid": "1.a", "stat_sum": {"num_bytes": 4000}}, {"pgid": "2.0", "stat_sum": {"num_bytes": 90}}]},
+        {"pg_stats": [{"pgid": "2.1f", "stat_sum": {"num_bytes": 10}}]},
+    ]
+    assert answers.held_bytes(listed, {1: 4, 2: 1}) == 1000 + 90 + 10
+    assert answers.held_bytes([{"pg_stats": []}], {}) == 0
 
 
 def test_an_answer_that_is_not_json_is_text_and_none_is_none() -> None:

@@ -12,7 +12,7 @@ from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._deployment import Deployment
 from perjoule.filesystems._options import Deployed
 from perjoule.model import OPTIONS, Json, Redundancy
-from perjoule.model.errors import CampaignError, MachineError, TransientError
+from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 from scripted import ScriptedHost, ScriptedProcess
 from typed import as_written
 
@@ -191,3 +191,37 @@ def test_a_mount_without_a_daemon_that_is_gone_is_seen() -> None:
     client.refused = True
     with pytest.raises(TransientError, match="client-1: /of/client-1/made/mnt is no longer mounted"):
         mounted.alive()
+
+
+class Storing(Mounted):
+    def stores(self, host: Host) -> tuple[Path, ...]:
+        return (self.store(host) / "data",)
+
+
+class Weighed(Machine):
+    def answers(self, words: Sequence[str]) -> tuple[int, str]:
+        return 0, "4096\t/of/storage-1/made/data\n" if words[0] == "du" else ""
+
+
+def test_a_failed_disk_is_its_stores_alone_which_come_back_empty_with_their_owner() -> None:
+    host = Weighed("storage-1")
+    deployment = Storing(Made(), Hosts((host, Machine("client-1"))))
+    deployment.serve()
+    host.ran.clear()
+    assert deployment.held_bytes(host) == 4096
+    deployment.kill(host)
+    deployment.erase(host)
+    deployment.replace(host)
+    data = "/of/storage-1/made/data"
+    assert host.ran == [
+        ["du", "--summarize", "--apparent-size", "--block-size=1", data],
+        ["rm", "-rf", "--one-file-system", "--", data],
+        ["install", "-d", "-o", "nobody", "-g", "nobody", "-m", "750", data],
+    ]
+    assert [process.code for process in host.processes] == [-9, None]
+
+
+def test_a_host_whose_stores_are_not_known_can_not_be_measured() -> None:
+    host = Machine("storage-1")
+    with pytest.raises(WorkloadError, match="storage-1: the file system has no data here"):
+        Mounted(Made(), Hosts((host, Machine("client-1")))).held_bytes(host)
