@@ -79,8 +79,8 @@ class Cluster(Testbed):
 
     @property
     def events(self) -> frozenset[EventKind]:
-        """Daemons can be killed, their data erased; a network that is not ours is not cut, nor are disks slowed down."""
-        return frozenset({"kill", "fail", "back"})
+        """Daemons can be killed and started again; a network that is not ours is not cut, nor are disks slowed down or failed."""
+        return frozenset({"kill", "back"})
 
     @model_validator(mode="after")
     def _named(self) -> Self:
