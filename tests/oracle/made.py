@@ -130,7 +130,7 @@ def goodput(results: Sequence[Mapping[str, Any]], draw: np.random.Generator) -> 
 def hit(began_s: float, draw: np.random.Generator, kind: str) -> dict[str, Any]:
     """What happened to a server, and what the file system said of it: it is well again before the load ends, or after."""
     moments = np.sort(began_s + draw.uniform(1.6, 3.4, 2))
-    events = [
+    events: list[dict[str, Any]] = [
         {"event": {"at_s": float(at_s - began_s), "kind": kind, "host": "storage-2", "factor": 1.0}}
         | {"planned_s": float(at_s), "began_s": float(at_s + 0.001), "ended_s": float(at_s + draw.uniform(0.002, 0.2))}
         for kind, at_s in zip((kind, "back"), moments, strict=True)
