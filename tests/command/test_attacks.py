@@ -1,5 +1,6 @@
 """What strangers hand on and what machines run out of: one sentence, in time, and nothing lost."""
 
+import ctypes
 import json
 import os
 import resource
@@ -22,6 +23,25 @@ from places import EXAMPLES
 PERJOULE = Path(sys.executable).with_name("perjoule")
 LIMIT_S = 60.0
 DEEP = "[" * 20_000
+FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
+SMALL = """
+name = "small"
+repetitions = 2
+seed = 1
+settle = "20 ms"
+quiet = 0
+[testbed]
+kind = "simulated"
+[[filesystem]]
+kind = "simulated"
+throughput = "80 MiB/s"
+[[workload]]
+kind = "simulated"
+size = "2 MiB"
+[[meter]]
+kind = "system"
+rate = "20 Hz"
+"""
 
 
 # Python before 3.12.8 keeps half a module's bytecode if a limit stops it while it writes that (gh-126606).
@@ -158,3 +178,93 @@ def kept(folder: Path) -> Counter[tuple[str, str]]:
     """How often each trial of each round is in its journal."""
     journals = sorted(folder.glob("*/journal.jsonl"))
     return Counter((path.parent.name, json.loads(line)["trial"]) for path in journals for line in path.read_text().splitlines())
+
+
+CAN_READ_ALL = (1, 2)  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH: https://man7.org/linux/man-pages/man7/capabilities.7.html
+DROP_FROM_BOUND = 24  # PR_CAPBSET_DROP
+
+
+def without_privileges() -> None:
+    """Let the permissions of files hold for root, too."""
+    for capability in CAN_READ_ALL:
+        ctypes.CDLL(None).prctl(DROP_FROM_BOUND, capability, 0, 0, 0)
+
+
+def without_threads() -> None:
+    """Have each thread ask for a stack that is larger than all memory of the program."""
+    resource.setrlimit(resource.RLIMIT_STACK, (8 * 1024**3, 8 * 1024**3))
+    resource.setrlimit(resource.RLIMIT_AS, (3 * 1024**3, 3 * 1024**3))
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+def test_without_files_to_open_a_run_is_one_sentence_and_goes_on_later(small: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    said = told("run", small, "--into", folder, code=3, before=limited(resource.RLIMIT_NOFILE, 7))
+    assert "too many open files" in said
+    assert "ulimit -n" in said
+    finished(folder)
+
+
+def test_without_threads_a_run_is_one_sentence_and_goes_on_later(small: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    said = told("run", small, "--into", folder, code=3, before=without_threads, OPENBLAS_NUM_THREADS="1")
+    assert "no more threads or processes can be started" in said
+    finished(folder)
+
+
+def finished(folder: Path) -> None:
+    """Resume, and find each trial once."""
+    subprocess.run([PERJOULE, "resume", folder], capture_output=True, check=True, timeout=LIMIT_S)
+    trials = [json.loads(line)["trial"] for line in (folder / "journal.jsonl").read_text().splitlines()]
+    assert len(set(trials)) == len(trials) == 2
+    assert subprocess.run([PERJOULE, "verify", folder], capture_output=True, timeout=LIMIT_S, check=False).returncode == 0
+
+
+def test_a_folder_that_can_not_be_written_is_one_sentence(small: Path, results: Path, tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    shutil.copytree(results, closed / "results")
+    for path in (closed / "results").rglob("*"):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    for path in (closed / "results", closed):
+        path.chmod(0o555)
+    assert "permission" in told("run", small, "--into", closed / "new", code=3, before=without_privileges)
+    assert "permission" in told("report", closed / "results", code=3, before=without_privileges)
+    argv = [PERJOULE, "verify", closed / "results"]
+    read = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=False, preexec_fn=without_privileges)
+    assert (read.returncode, read.stdout.rstrip()[-8:]) == (0, "0 differ")
+
+
+@pytest.mark.parametrize("command", ["show", "verify", "report", "resume"])
+def test_a_folder_that_can_not_be_read_is_one_sentence(command: str, results: Path, tmp_path: Path) -> None:
+    shutil.copytree(results, tmp_path / "results")
+    (tmp_path / "results").chmod(0)
+    assert "permission" in told(command, tmp_path / "results", code=3, before=without_privileges)
+
+
+@pytest.mark.skipif(FAKETIME is None, reason="libfaketime is missing: apt install faketime")
+def test_a_machine_whose_clock_goes_back_and_forth_loses_and_doubles_nothing(small: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    began = ["run", small, "--set", "repetitions=6", "--into", folder]
+    for words, shift in ((began, "-40d"), (["resume", folder], "+400d"), (["resume", folder], "-3000d")):
+        clock = {"LD_PRELOAD": str(FAKETIME), "FAKETIME": shift, "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
+        with subprocess.Popen([PERJOULE, *map(str, words)], env={**os.environ, **clock}, stderr=subprocess.PIPE) as process:
+            before, until_s = lines(folder), time.monotonic() + LIMIT_S
+            while lines(folder) == before and process.poll() is None and time.monotonic() < until_s:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=LIMIT_S)
+    subprocess.run([PERJOULE, "resume", folder], capture_output=True, check=True, timeout=LIMIT_S)
+    assert len(lines(folder)) == len(set(lines(folder))) == 6
+    assert subprocess.run([PERJOULE, "verify", folder], capture_output=True, timeout=LIMIT_S, check=False).returncode == 0
+
+
+def lines(folder: Path) -> list[str]:
+    """The trials in a journal, in order."""
+    journal = folder / "journal.jsonl"
+    return [json.loads(line)["trial"] for line in journal.read_text().splitlines()] if journal.exists() else []

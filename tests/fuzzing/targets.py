@@ -31,6 +31,7 @@ from perjoule.results.table import table
 from perjoule.store.recordings import read_recording
 from perjoule.summary import summary
 
+from .hosts import Hosts
 from .mutate import QUANTITIES, changed, toml
 from .texts import Texts
 from .wires import Wires
@@ -47,6 +48,7 @@ scale = 1
 [[filesystem]]
 kind = "simulated"
 throughput = "80 MiB/s"
+aged = {full = "80 %"}
 [[workload]]
 kind = "simulated"
 size = "4 MiB"
@@ -84,7 +86,7 @@ def contents(paths: list[Path]) -> list[bytes]:
     return [path.read_bytes() for path in paths]
 
 
-class Targets(Texts, Wires):
+class Targets(Hosts, Texts, Wires):
     """All targets, with a folder of their own and results that were measured once."""
 
     def __init__(self, folder: Path) -> None:
@@ -137,6 +139,7 @@ class Targets(Texts, Wires):
         """Each target with its weight."""
         found = {name.removeprefix("fuzz_"): getattr(self, name) for name in dir(self) if name.startswith("fuzz_")}
         heavy = {"import": 2, "results": 4, "bundle": 4, "commands": 1, "need": 5, "profile": 10, "tuning": 10, "progress": 5}
+        heavy |= {"history": 3, "aged": 4, "list": 2, "page_request": 20}
         heavy |= {"snmp_meter": 3, "kasa_meter": 3}
         return {name: (heavy.get(name, 60), call) for name, call in found.items()}
 

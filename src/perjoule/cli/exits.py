@@ -17,6 +17,9 @@ if TYPE_CHECKING:  # `--help` and completion need none of it, and it takes longe
     from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
+OPEN = (errno.EMFILE, errno.ENFILE)
+NO_THREADS = "no more threads or processes can be started"
+MORE_THREADS = "end other programs, or raise the limits (ulimit -u, ulimit -v, pids.max of the control group)"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 AGAIN_S = 0.01  # after an interrupt that Python dropped
 
@@ -49,6 +52,8 @@ def _code(error: Exception | KeyboardInterrupt) -> int:
             return _said(_of_system(error))
         case MemoryError():
             return _said(MachineError("not enough memory", next="end other programs, or raise the limit (ulimit -v)"))
+        case RuntimeError() if "can't start new thread" in str(error):
+            return _said(MachineError(NO_THREADS, next=MORE_THREADS))
         case _:
             raise error
 
@@ -92,6 +97,10 @@ def _of_system(error: OSError, path: Path | str = "") -> "MachineError":
     place = str(error.filename or path)
     if error.errno in FULL:
         return MachineError("the disk is full", where=place, next="free space and try again")
+    if error.errno in OPEN:
+        return MachineError("too many open files", where=place, next="raise the limit of open files (ulimit -n)")
+    if error.errno == errno.EAGAIN:
+        return MachineError(NO_THREADS, next=MORE_THREADS)
     reason = (error.strerror or str(error) or type(error).__name__).lower()
     return MachineError(reason, where=place, next="check the path and its permissions" if place else "see `perjoule doctor`")
 

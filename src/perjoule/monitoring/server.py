@@ -179,7 +179,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer."""
-        asked = urlsplit(self.path)
+        try:
+            asked = urlsplit(self.path)
+        except ValueError:  # "//[": no address at all
+            self.send_error(400)
+            return
         given = self.headers.get("Authorization", "").removeprefix("Bearer ") or (parse_qs(asked.query).get("token") or [""])[0]
         status, kind, content = self.served.answer(asked.path, given)
         self.send_response(status)

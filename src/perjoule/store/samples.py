@@ -5,6 +5,7 @@ Long format, one row a sample: the channel's seven texts and `more`, its boundar
 in the order of arrival.
 """
 
+import errno
 import json
 import threading
 from array import array
@@ -126,6 +127,8 @@ def read_series(path: Path) -> tuple[Series, ...]:
         try:
             return _series_of(_pq.ParquetFile(file))
         except (_pa.ArrowException, *UNEXPECTED) as error:
+            if "launch worker thread" in str(error):  # the machine's lack, not the file's
+                raise OSError(errno.EAGAIN, "no thread could be started to read it") from error
             raise ValueError(f"not a series file: {words(error)}") from error
 
 

@@ -111,7 +111,8 @@ def facts(found: States) -> dict[str, Json]:
 
     known: dict[str, Json] = {"cpu_driver": shared([*of_policies("scaling_driver")])}
     known |= {option: shared([*of_policies(name)]) for option, (name, _) in _WORDS.items()}
-    known |= {option: shared([int(khz) * 1000 for khz in of_policies(name)]) for option, name in _FREQUENCIES.items()}
+    for option, name in _FREQUENCIES.items():
+        known[option] = shared([khz * 1000 for text in of_policies(name) if (khz := _khz(text))])
     known["cpu_idle_driver"] = found.files.get("devices/system/cpu/cpuidle/current_driver")
     known["cpu_idle_states"] = shared(["+".join(name for name, _, enabled in of if enabled) for of in idle])
     known["pcie_aspm"] = current(found.files[_ASPM]) if _ASPM in found.files else None
@@ -120,13 +121,18 @@ def facts(found: States) -> dict[str, Json]:
     return known
 
 
+def _khz(text: str) -> int:
+    """Return a frequency; 0 where a driver reports none ("<unsupported>")."""
+    return int(text) if re.fullmatch(r"[0-9]{1,12}", text) else 0
+
+
 def _of_drive(drive: Drive) -> dict[str, Json]:
     tolerance = drive.file("latency_tolerance_us")[1]
     control, delay_ms = drive.file("power/control")[1], drive.file("autosuspend_delay_ms")[1]
     return {
         "sata_link": drive.file("link_power_management_policy")[1] or None,
         "disk_apm": drive.tools.get("apm") or None,
-        "disk_spin_down_s": int(delay_ms) / 1000 if control == "auto" and delay_ms.lstrip("-").isdigit() else None,
+        "disk_spin_down_s": int(delay_ms) / 1000 if control == "auto" and re.fullmatch(r"-?[0-9]{1,12}", delay_ms) else None,
         "nvme_state": _state(drive),
         "nvme_tolerance_s": int(tolerance) / 1e6 if tolerance.isdigit() else tolerance or None,
     }
@@ -168,7 +174,7 @@ def _of_policies(wanted: Power, found: States, where: str) -> Iterator[Setting]:
                     raise _refusal(where, option, value, offered)
             else:
                 name, text = _FREQUENCIES[option], str(round(float(value) / 1000))
-                limits = [int(policy.get(f"cpuinfo_{one}_freq", 0)) for one in ("min", "max")]
+                limits = [_khz(policy.get(f"cpuinfo_{one}_freq", "")) for one in ("min", "max")]
                 if name not in policy or not limits[0] <= int(text) <= limits[1]:
                     offered = [f"{limits[0] / 1000:g} MHz to {limits[1] / 1000:g} MHz"] if name in policy else []
                     raise _refusal(where, option.removesuffix("_hz"), f"{value / 1e6:g} MHz", offered)

@@ -10,6 +10,7 @@ from perjoule.testbeds import _process
 
 ANSWER_S = 20.0
 _JOB = "%i|%T|%L|%R|%N"
+_PARTITION = re.compile(r"([^|]+)\|([^|]*)\|([0-9]{1,9})")
 _STARTING = ("CONFIGURING", "PENDING", "REQUEUED", "SUSPENDED")
 _ENDS = {
     "CANCELLED": "was cancelled",
@@ -98,12 +99,13 @@ def partitions() -> list[Partition]:
 
 
 def parsed_partitions(said: str) -> list[Partition]:
-    """Parse the output of sinfo: nodes of one partition may be on several lines."""
+    """Parse the output of sinfo: nodes of one partition may be on several lines. Other lines are skipped, such as warnings."""
     found: dict[str, Partition] = {}
     for line in said.splitlines():
-        name, limit, count = line.split("|")
-        before_count = found[name].nodes_count if name in found else 0
-        found[name] = Partition(name, limit_s(limit), before_count + int(count))
+        if match := _PARTITION.fullmatch(line):
+            name, limit, count = match.groups()
+            before_count = found[name].nodes_count if name in found else 0
+            found[name] = Partition(name, limit_s(limit), before_count + int(count))
     return list(found.values())
 
 
@@ -130,7 +132,7 @@ def parsed_addresses(said: str) -> dict[str, str]:
 
 def limit_s(text: str) -> float:
     """Parse a time as Slurm writes it, [days-]hours:minutes:seconds; inf if it is none (UNLIMITED, NOT_SET)."""
-    match = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", text.strip())
+    match = re.fullmatch(r"(?:([0-9]{1,9})-)?(?:([0-9]{1,9}):)?([0-9]{1,9}):([0-9]{1,9})", text.strip())
     if match is None:
         return math.inf if text.strip() != "INVALID" else 0.0
     days, hours, minutes, seconds = (int(word or 0) for word in match.groups())
