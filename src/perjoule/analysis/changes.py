@@ -12,7 +12,7 @@ from perjoule.model import Campaign, Json, Record, Spec
 
 ROOTS = ("filesystem", "workload", "testbed", "meter", "environment", "facts", "settle", "quiet", "align", "edp_weight", "until")
 _STATES = ("run", "address", "fsid", "uuid", "pid", "port", "used_bytes", "available_bytes", "free_bytes", "total_bytes")
-_NO_CIRCUMSTANCE = ("environment.clock", "environment.git")
+_NO_CIRCUMSTANCE = ("environment.clock", "environment.git", "facts.aged")  # the last is what `filesystem.aged` came to
 Values = dict[str, set[str]]
 
 

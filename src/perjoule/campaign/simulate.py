@@ -24,6 +24,7 @@ def _simulated(trial: Trial) -> Trial:
     testbed |= {"servers": trial.testbed.options["servers"]} if "servers" in trial.testbed.options else {}
     speed = 30 + zlib.crc32(trial.filesystem.label.encode()) % 60  # below the NIC of the cluster, so that nothing is doubted
     filesystem: dict[str, Json] = {"throughput": f"{speed} MiB/s", "noise": "3 %", "seed": trial.filesystem.label}
+    filesystem |= {"aged": trial.filesystem.options["aged"]} if "aged" in trial.filesystem.options else {}
     workload = _workload(trial.workload)
     if trial.events and workload.kind == FAKE:
         workload = replace(workload, options={**workload.options, "size": "1 GiB", "duration": "0.4 s"})

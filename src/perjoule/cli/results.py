@@ -15,6 +15,7 @@ from perjoule.cli.outputs import OutputFolder, require_file
 from perjoule.cli.parameters import examples
 from perjoule.model import Cell
 from perjoule.model.errors import CampaignError, MachineError
+from perjoule.results.ageing import ageing_table, wear_table
 from perjoule.results.events import events_table
 from perjoule.results.idle import idle_table
 from perjoule.results.joules import sides_table, split_table
@@ -43,6 +44,7 @@ CAMPAIGN = "campaign.toml"  # identifies a results folder
 @click.option("--bytes", "amplification", is_flag=True, help="Bytes moved per user byte, next to what redundancy explains.")
 @click.option("--joules", is_flag=True, help="Energy of servers, of clients and of all, by device, and where the joules went.")
 @click.option("--idle", is_flag=True, help="What idle file systems draw and do by themselves, by role.")
+@click.option("--aged", is_flag=True, help="What file systems went through before their trials, and what that changed.")
 @click.option("--events", is_flag=True, help="Rate and power before, during and after events, and the cost of healing.")
 @click.option("--duty", is_flag=True, help="Power against load: energy proportionality, and energy per byte at each load.")
 @click.option("--budget", is_flag=True, help="Uncertainty budget of the energies, and power that the meters do not explain.")
@@ -59,6 +61,7 @@ def show_command(
     amplification: bool,
     joules: bool,
     idle: bool,
+    aged: bool,
     events: bool,
     duty: bool,
     budget: bool,
@@ -69,7 +72,7 @@ def show_command(
     """Print the table of a results folder: means with 95 % intervals, and maxima."""
     from perjoule.summary import summary
 
-    views = users or scaling or best or amplification or joules or idle or events or duty or budget or replacement
+    views = users or scaling or best or amplification or joules or idle or aged or events or duty or budget or replacement
     if as_json and views:
         raise CampaignError("--json prints all views at once", next="leave out the other options")
     results, beside = measured(folder), [measured(other) for other in others]
@@ -105,6 +108,10 @@ def show_command(
     if idle:
         found_idle = [laid for laid in (idle_table(cells),) if laid.rows]
         _show(found_idle, folder, "no trial here was idle", "see docs/how-to/idle.md")
+    if aged:
+        records = results.latest()
+        found_aged = [laid for laid in (wear_table(records, cells), ageing_table(records)) if laid.rows]
+        _show(found_aged, folder, "no file system here was aged", "see docs/how-to/aged.md")
     if events:
         found_events = [laid for laid in (events_table(cells), rebuild_table(cells), rebuilt_bytes_table(cells)) if laid.rows]
         _show(found_events, folder, "nothing happened to servers in the trials here", "see docs/how-to/events.md")

@@ -37,7 +37,7 @@ class Need:
 
 def checks(trials: Sequence[Trial], results: Path) -> tuple[Check, ...]:
     """Check whether trials, and their results (in a folder that may not exist yet), fit on this machine."""
-    return (*disk_checks(needs(trials, results)), *_memory_and_tasks(trials), *_memory_of_hosts(trials))
+    return (*disk_checks(needs(trials, results)), *_memory_and_tasks(trials), *_memory_of_hosts(trials), *_space_beside(trials))
 
 
 def needs(trials: Sequence[Trial], results: Path) -> tuple[Need, ...]:
@@ -62,14 +62,26 @@ def folders(trials: Sequence[Trial], results: Path) -> tuple[Path, ...]:
 
 
 def stored_bytes(group: Sequence[Trial], hosts: Hosts) -> int:
-    """Return the space for the largest load of each workload in one deployment, with redundancy and an allowance for disks."""
+    """Return the space for one deployment: an allowance for disks and its loads, or all that ageing may fill."""
+    loads_bytes = _loads_bytes(group, hosts) + DISK_BYTES * len(hosts.servers)
+    return max(loads_bytes, made_when_aged_bytes(group[0], hosts))
+
+
+def _loads_bytes(group: Sequence[Trial], hosts: Hosts) -> int:
+    """Return the space for the largest load of each workload in one deployment, with redundancy."""
     largest: dict[str, int] = {}
     for trial in group:
         stored_bytes = drivers.workload(trial.workload).stored_bytes(trial.clients_count)
         largest[trial.workload.label] = max(largest.get(trial.workload.label, 0), stored_bytes)
     explained = drivers.filesystem(group[0].filesystem).amplification(hosts)
     ratio = explained.write.disk_written_ratio if explained else 1.0
-    return round(sum(largest.values()) * ratio) + DISK_BYTES * len(hosts.servers)
+    return round(sum(largest.values()) * ratio)
+
+
+def made_when_aged_bytes(trial: Trial, hosts: Hosts) -> int:
+    """Return the size of all that is made for the data of a file system that is aged, which may fill it all; 0 if it is not."""
+    filesystem = drivers.filesystem(trial.filesystem)
+    return (filesystem.made_bytes(hosts) or 0) if filesystem.aged and filesystem.aged.full_ratio else 0
 
 
 def _planned(group: Sequence[Trial]) -> Hosts | None:
@@ -141,6 +153,21 @@ def _memory_of_hosts(trials: Sequence[Trial]) -> Iterator[Check]:
         detail = f"{bytes_text(least_bytes)} on {name}, where {label} and a load need about {bytes_text(needed_bytes)}"
         fix = "raise memory of [testbed], or set memory_cap = false"
         yield Check(f"memory of hosts for {label}", least_bytes >= needed_bytes, detail, fix)
+
+
+def _space_beside(trials: Sequence[Trial]) -> Iterator[Check]:
+    """Compare what ageing leaves free with what the loads need beside it."""
+    deployments: dict[tuple[str, str], list[Trial]] = {}
+    for trial in trials:
+        deployments.setdefault((trial.testbed.label, trial.filesystem.label), []).append(trial)
+    for group in deployments.values():
+        aged, hosts = drivers.filesystem(group[0].filesystem).aged, _planned(group)
+        if not aged or not hosts or not (made_bytes := made_when_aged_bytes(group[0], hosts)):
+            continue
+        left_bytes, needed_bytes = round((1 - aged.full_ratio) * made_bytes), _loads_bytes(group, hosts)
+        detail = f"{bytes_text(needed_bytes)} needed for loads, and {aged.full_ratio:.0%} full leaves {bytes_text(left_bytes)}"
+        fix = "choose smaller sizes (--shrink), larger disks, or a smaller share (full)"
+        yield Check(f"space left in {group[0].filesystem.label}", needed_bytes <= left_bytes, detail, fix)
 
 
 def free_memory_bytes(proc: Path = Path("/proc"), cgroups: Path = CGROUPS) -> int | None:

@@ -16,8 +16,8 @@ from types import MappingProxyType
 from perjoule import drivers
 from perjoule.campaign import plan
 from perjoule.campaign.layouts import deployed
-from perjoule.drivers.protocols import Hosts
-from perjoule.execution import clock_sync, disk_watch, host_disks, resources, time_limit
+from perjoule.drivers.protocols import Hosts, Mounted
+from perjoule.execution import ageing, clock_sync, disk_watch, host_disks, resources, time_limit
 from perjoule.execution.events import Event, Observer
 from perjoule.execution.readiness import Ready, look, require
 from perjoule.execution.remaining import Remaining, planned_s
@@ -191,7 +191,17 @@ class _Group:
             where = f" on {len(hosts.servers)} servers" if hosts.servers else ""
             took = f"{first.filesystem.label} is up{where} after {time.monotonic() - began_s:.1f} s"
             self.observe(Event("deployed", took, trial=first, hosts=hosts))
-            yield Up(hosts, mounted)
+            yield Up(hosts, mounted, self._age(first, hosts, mounted))
+
+    def _age(self, trial: Trial, hosts: Hosts, mounted: Mounted) -> ageing.Aged | None:
+        wanted = drivers.filesystem(trial.filesystem).aged
+        if wanted and wanted.full_ratio:
+            self.observe(Event("note", f"ageing {trial.filesystem.label}"))
+        try:
+            return ageing.age(self.campaign, trial, hosts, mounted, self.results)
+        except WorkloadError as error:
+            time_limit.require_lent(hosts.lease, self._again)
+            raise starved(hosts, error) or error from error
 
     def _align(self, trial: Trial, hosts: Hosts) -> None:
         if self.campaign.align_s:

@@ -9,6 +9,7 @@ from pathlib import Path
 from perjoule import drivers
 from perjoule.drivers.protocols import Hosts, Mounted, require_time
 from perjoule.execution import settling, write_back
+from perjoule.execution.ageing import Aged
 from perjoule.execution.happening import Course
 from perjoule.model import REBUILT, Campaign, Clock, Happened, Health, HostFact, Json, Outcome, Phase, Record
 from perjoule.model.doubts import METERS, Doubt
@@ -20,10 +21,11 @@ LOG_TAIL_BYTES = 256 * 1024  # of each daemon's log, kept with each trial
 
 @dataclass(frozen=True)
 class Up:
-    """A file system that is up, and the hosts that it is on."""
+    """A file system that is up, the hosts that it is on, and what it has been through."""
 
     hosts: Hosts
     mounted: Mounted
+    aged: Aged | None = None
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def record(attempt: Attempt, ended: Ended, environment: Mapping[str, Json], up: 
     beneath_count = max((host.copies_count for host in hosts.all), default=1)  # the same on all hosts with data
     redundancy = filesystem.redundancy(hosts) if up else None
     amplification = filesystem.amplification(hosts) if up else None
-    return Record(
+    made = Record(
         trial=trial,
         status="failed" if ended.failure else "valid",
         reason=str(ended.failure or ""),
@@ -153,6 +155,7 @@ def record(attempt: Attempt, ended: Ended, environment: Mapping[str, Json], up: 
         health=ended.health,
         traits=drivers.traits(drivers.testbed(trial.testbed), filesystem, drivers.workload(trial.workload)),
     )
+    return up.aged.of(made) if up and up.aged else made
 
 
 def keep_logs(mounted: Mounted, folder: Path) -> None:

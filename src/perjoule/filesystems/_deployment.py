@@ -5,17 +5,18 @@ the file system on some hosts: planned when it is made, up during the block of `
 """
 
 from abc import abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from perjoule.drivers.protocols import Host, Hosts, Mounted
+from perjoule.filesystems._ageing import Ageing
 from perjoule.filesystems._daemons import Daemon, Daemons, last_words
 from perjoule.machine.disks import facts
 from perjoule.machine.each import each
 from perjoule.machine.mounts import SHORT_S, findmnt, is_mounted
-from perjoule.model import Json
+from perjoule.model import Aged, Json
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Deployment(Mounted, Generic[Options]):
     kind: ClassVar[str]  # names its folder on each host
     # With dead servers, too: by force, or programs wait in the mount forever, and their files can't be removed.
     unmounting: ClassVar[tuple[str, ...]] = ("umount", "--force", "--lazy")
+    space_late_s: ClassVar[float] = 2.0  # by which it reports its space in use late
     user = group = "root"  # that servers run as, and that owns their folders
 
     def __init__(self, options: Options, hosts: Hosts) -> None:
@@ -110,6 +112,11 @@ class Deployment(Mounted, Generic[Options]):
         """Make its stores again, empty, and start its daemons on them."""
         host.run(["install", "-d", "-o", self.user, "-g", self.group, "-m", "750", *self.stores(host)], timeout_s=SHORT_S)
         self.revive(host)
+
+    def age(self, wanted: Aged) -> Mapping[str, Json]:
+        clients = [(client, self.directories[client.name]) for client in self.hosts.clients]
+        with self.daemons.explained():
+            return Ageing(wanted, clients, self.hosts.scale, self.space_late_s).run()
 
     def alive(self) -> None:
         """Check that every daemon runs, every mount exists and redundancy is complete, but for events. Raises TransientError."""

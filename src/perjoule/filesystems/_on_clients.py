@@ -7,7 +7,10 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted
-from perjoule.model import OPTIONS, Json, Redundancy
+from perjoule.filesystems import _ageing
+from perjoule.filesystems._ageing import Ageing
+from perjoule.machine.each import each
+from perjoule.model import OPTIONS, Aged, Json, Redundancy
 from perjoule.model.errors import TransientError
 from perjoule.model.units import Bytes
 
@@ -23,6 +26,10 @@ class OnOwnDevices(FileSystem):
     device: str = ""
     """A whole block device by its stable id (/dev/disk/by-id/...), instead of a file; only on real hosts, and only if `overwrite`
     above the tables lists it and you confirm it."""
+
+    def made_bytes(self, hosts: Hosts) -> int:
+        """Return the size of the files that stand for devices, of all clients."""
+        return 0 if self.device else self.size_bytes * len(hosts.clients)
 
     def folder(self, hosts: Path | None) -> Path | None:
         """The hosts' folder, unless a device is named."""
@@ -45,6 +52,7 @@ class OnClients(Mounted):
         self, hosts: Hosts, directories: Mapping[str, Path], facts: Mapping[str, Json], lost: Callable[[Host], str]
     ) -> None:
         self.directories, self.facts, self.logs, self.data_hosts = directories, facts, (), tuple(directories)
+        self._scale = hosts.scale
         self._clients, self._lost = hosts.clients, lost  # which says what of it a client has lost; "" is nothing
 
     def locate(self, path: Path) -> tuple[str, ...]:
@@ -53,6 +61,14 @@ class OnClients(Mounted):
 
     def drop_caches(self) -> None:
         """Do nothing."""
+
+    def age(self, wanted: Aged) -> Mapping[str, Json]:
+        """Age that of each client; counts and bytes are those of all, shares those of the fullest."""
+
+        def own(client: Host) -> Mapping[str, Json]:
+            return Ageing(wanted, [(client, self.directories[client.name])], self._scale, late_s=0.0).run()
+
+        return _ageing.together(each(self._clients, own))
 
     def alive(self) -> None:
         """Check that every client still has it. Raises TransientError."""

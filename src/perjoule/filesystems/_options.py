@@ -12,13 +12,15 @@ from typing import Any, ClassVar, Literal
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts
+from perjoule.filesystems import _ageing
 from perjoule.filesystems._deployment import Deployment
 from perjoule.filesystems._flows import explained
 from perjoule.machine.disks import needs
 from perjoule.machine.mirrors import STEAD, WAYS, check
 from perjoule.machine.mounts import fuse
 from perjoule.machine.programs import SYSTEM, programs
-from perjoule.model import OPTIONS, Amplification, Disk, Redundancy
+from perjoule.model import OPTIONS, Aged, Amplification, Disk, Redundancy
+from perjoule.model.errors import CampaignError
 from perjoule.model.units import Seconds
 
 
@@ -35,6 +37,8 @@ class Deployed(FileSystem):
     beneath: Disk | None = None
     """A dedicated file system beneath each server's data, as in {kind = "xfs", block = "4 KiB"}; the host's own disk if
     omitted."""
+    aged: Aged | None = None
+    """What it has been through before the trials, as in {full = "90 %", overwrites = 2}; new if omitted."""
     patience_s: Seconds = 60.0
     """Time limit of each step of bring-up, at scale 1; slower testbeds get more."""
 
@@ -43,8 +47,20 @@ class Deployed(FileSystem):
         """Plan it on these hosts, touching nothing. Raises CampaignError if its layout is impossible there."""
 
     def require_fit(self, hosts: Hosts) -> None:
-        """Plan it: a layout that is impossible is refused then."""
+        """Plan it: a layout that is impossible is refused then, and so is ageing on disks that others use."""
         self.deployment(hosts)
+        if self.aged and self.made_bytes(hosts) is None:
+            what = "aged fills only disks that are made for the file system, and its data would lie on a disk that others use"
+            raise CampaignError(what, next='set beneath = {kind = "xfs", size = "4 GiB"}')
+
+    def made_bytes(self, hosts: Hosts) -> int | None:
+        """Return the size of the disks beneath, or of those of the hosts."""
+        bearers = self.deployment(hosts).bearers
+        if self.beneath:
+            legs_count = 2 if self.beneath.mirror != "none" else 1
+            return 0 if self.beneath.device else self.beneath.size_bytes * legs_count * len(bearers)
+        sizes = [host.disk_bytes for host in bearers]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
 
     @abstractmethod
     def redundancy(self, hosts: Hosts) -> Redundancy:
@@ -57,7 +73,7 @@ class Deployed(FileSystem):
     def checks(self) -> tuple[Check, ...]:
         """Check for its programs, FUSE, and the file system beneath."""
         own = (check for place, packages in self.runs.items() for check in programs(packages, place))
-        return (*own, *([fuse()] if self.in_user_space else []), *needs_beneath(self.beneath))
+        return (*own, *([fuse()] if self.in_user_space else []), *needs_beneath(self.beneath), *_ageing.needs(self.aged))
 
     @contextmanager
     def serve(self, hosts: Hosts) -> Generator[Deployment[Any]]:

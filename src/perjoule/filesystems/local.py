@@ -12,12 +12,13 @@ from typing import Any, Literal
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Hosts, Mounted
+from perjoule.filesystems import _ageing
 from perjoule.filesystems._on_clients import OnClients, OnOwnDevices
 from perjoule.machine.disks import facts, needs
 from perjoule.machine.each import each
 from perjoule.machine.mounts import SHORT_S, is_mounted
 from perjoule.machine.programs import programs
-from perjoule.model import OPTIONS, Disk
+from perjoule.model import OPTIONS, Aged, Disk
 from perjoule.model.units import BYTES, Bytes, exact_text
 
 EXAMPLE = '[[filesystem]]\nkind = "local"\ntype = "xfs"\nblock = "4 KiB"\n'
@@ -36,11 +37,13 @@ class Local(OnOwnDevices):
     """More arguments for mkfs."""
     options: tuple[str, ...] = ()
     """More mount options."""
+    aged: Aged | None = None
+    """What it has been through before the trials, as in {full = "90 %", overwrites = 2}; new if omitted."""
 
     def checks(self) -> tuple[Check, ...]:
         """Check for mkfs, kernel support, findmnt; f2fs, which many kernels lack, is reported even if not requested."""
         optional = needs("f2fs", needed=False) if self.type != "f2fs" else ()
-        return (*programs({"findmnt": "util-linux"}), *needs(self.type), *optional)
+        return (*programs({"findmnt": "util-linux"}), *needs(self.type), *optional, *_ageing.needs(self.aged))
 
     @property
     def disk(self) -> Disk:

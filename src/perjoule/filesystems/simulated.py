@@ -1,7 +1,7 @@
 """A file system that moves nothing, at a known speed: folders on the clients' own disks, for the simulated workload."""
 
 import time
-from collections.abc import Generator, Set
+from collections.abc import Generator, Mapping, Set
 from contextlib import contextmanager
 from math import log2
 from pathlib import Path
@@ -12,9 +12,12 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted, Tunable
 from perjoule.filesystems._on_clients import OnClients
-from perjoule.model import OPTIONS, Json, Redundancy
+from perjoule.model import OPTIONS, Aged, Json, Redundancy
 from perjoule.model.errors import CampaignError, TransientError
 from perjoule.model.units import MIB, Bytes, BytesPerSecond, Ratio, SecondsOrZero
+
+CLAIMED_BYTES = 1024 * MIB  # of space on each host with data
+CLAIMED_S = 0.5  # in which it claims to age, so that meters see something
 
 EXAMPLE = """
 [[filesystem]]
@@ -62,6 +65,12 @@ class Simulated(FileSystem):
 
     gain_ratio: Annotated[Ratio, Field(le=0.3)] = 0.0
     """Throughput gained with 8 threads instead of 4, and lost with each further halving or doubling."""
+
+    aged: Aged | None = None
+    """What it claims to have been through, as in {full = "90 %"}."""
+
+    full_loss_ratio: Ratio = 0.0
+    """Throughput that it loses by being 100 % full, and in proportion below."""
 
     rebuild_s: SecondsOrZero = 0.0
     """For how long it claims to rebuild after a server is back."""
@@ -126,7 +135,12 @@ class Simulated(FileSystem):
 
     def _tuned(self) -> float:
         steps = 1 - abs(log2(self.threads_count / 8)) + (self.journal == "fast")
-        return 1 + self.gain_ratio * steps
+        lost_ratio = self.full_loss_ratio * (self.aged.full_ratio if self.aged else 0.0)
+        return (1 + self.gain_ratio * steps) * (1 - lost_ratio)
+
+    def made_bytes(self, hosts: Hosts) -> int:
+        """Return that nothing is made: it only claims to be full."""
+        return 0
 
     def checks(self) -> tuple[Check, ...]:
         """Check nothing: there are no requirements."""
@@ -157,6 +171,24 @@ class _OnServers(OnClients):
 
     def absent(self) -> str:
         return f"no server on {', '.join(sorted(self._gone))}" if self._gone else ""
+
+    def age(self, wanted: Aged) -> Mapping[str, Json]:
+        time.sleep(CLAIMED_S)
+        usable_bytes = CLAIMED_BYTES * len(self.data_hosts)
+        used_bytes = round(wanted.full_ratio * usable_bytes)
+        again_bytes = wanted.overwrites_count * used_bytes // 3
+        return {
+            "full_before_ratio": 0.0,
+            "full_ratio": used_bytes / usable_bytes,
+            "usable_bytes": usable_bytes,
+            "overwrites_count": wanted.overwrites_count,
+            "seed": wanted.seed,
+            "files_count": used_bytes // MIB,
+            "written_bytes": used_bytes + again_bytes,
+            "deleted_count": again_bytes // MIB,
+            "deleted_bytes": again_bytes,
+            "overwritten_bytes": again_bytes // 4,
+        }
 
     def busy(self) -> str:
         if time.monotonic() < self._rebuilt_s:

@@ -10,6 +10,7 @@ from perjoule.model.events import EventKind, Happened, Health, TrialEvent, healt
 from perjoule.model.options import (
     OPTIONS,
     UNIT_SUFFIXES,
+    Aged,
     AttachedText,
     Disk,
     Json,
@@ -47,6 +48,7 @@ __all__ = [
     "UNMEASURED",
     "WHOLE_FILE",
     "WRITE_BACK",
+    "Aged",
     "Amplification",
     "AttachedText",
     "Campaign",

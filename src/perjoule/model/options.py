@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, JsonValue, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
-from perjoule.model.units import Bytes
+from perjoule.model.units import Bytes, Ratio
 
 if TYPE_CHECKING:
     Json = None | bool | int | float | str | list["Json"] | Mapping[str, "Json"]
@@ -54,6 +54,19 @@ class Disk:
         if self.device and self.mirror != "none":
             raise ValueError("a mirror needs two files, not one device (remove device or mirror)")
         return self
+
+
+@pydantic_dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Aged:
+    """What a file system has been through before its trials."""
+
+    full_ratio: Annotated[Ratio, Field(lt=1)]
+    """Share of the usable capacity that is in use when the trials begin, as df shows it on a client; "0 %" leaves it new."""
+    overwrites_count: Annotated[int, Field(ge=0, le=1000)] = 1
+    """Rounds after it has been filled: each deletes a third of the files, overwrites a quarter of another third, piece by piece,
+    and fills it up again."""
+    seed: Annotated[int, Field(ge=0, le=2**53)] = 1
+    """Seed of the sizes of files, and of what is deleted and overwritten."""
 
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=OPTIONS)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from perjoule import __version__, published
+from perjoule.analysis.ageing import ageing
 from perjoule.campaign.source import read_toml
 from perjoule.model import Channel, Json, Record
 from perjoule.model.units import bytes_text
@@ -70,6 +71,9 @@ def _what(valid: Sequence[Record]) -> Iterator[str]:
         yield f"There was no load in {listed(still)}: the file system was mounted as stated, and quiet."
     if happened := valid[0].trial.events:
         yield f"While the load ran, servers were hit: {listed([f'{one.text} after {one.at_s:g} s' for one in happened])}."
+    if aged := {label: one for label, r in systems.items() if (one := ageing(r))}:
+        each = [f"{label} to {one.full_ratio:.0%} in {one.overwrites_count} rounds" for label, one in aged.items()]
+        yield f"Before the trials, clients filled file systems, deleted, overwrote and filled up again: {listed(each)}."
     kept = {label: r.redundancy.sentence for label, r in systems.items() if r.redundancy}
     if kept:
         yield f"Redundancy: {'; '.join(f'{label} {sentence}' for label, sentence in kept.items())}."

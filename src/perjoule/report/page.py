@@ -17,6 +17,8 @@ from perjoule.report.limitations import limitations
 from perjoule.report.metered import budget_table, parts_table, unexplained_table
 from perjoule.report.methods import methods
 from perjoule.report.proportionality import loads_table, proportionality_table
+from perjoule.results.ageing import WORDS as WEAR_WORDS
+from perjoule.results.ageing import ageing_table, wear_table
 from perjoule.results.events import WORDS as EVENT_WORDS
 from perjoule.results.events import events_table
 from perjoule.results.idle import WORDS as IDLE_WORDS
@@ -67,6 +69,9 @@ def page(found: Content, root: str) -> str:
         winners=winners_table(found.winners),
         duty=loads_table(loaded),
         proportionality=proportionality_table(loaded),
+        wear=wear_table(found.records, found.cells) if (went := ageing_table(found.records)).rows else went,
+        wear_words=list(WEAR_WORDS),
+        aged=went,
         events=events_table(found.cells),
         event_words=list(EVENT_WORDS),
         rebuild=rebuild_table(found.cells),

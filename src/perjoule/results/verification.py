@@ -15,11 +15,13 @@ import numpy as np
 from pydantic import ValidationError
 
 from perjoule import campaign, drivers
+from perjoule.analysis.ageing import ageing, energy_j
 from perjoule.analysis.points import points
 from perjoule.model import Cell, Json, Point, Record, Series
 from perjoule.model.errors import PerjouleError
 from perjoule.model.units import clients_text
 from perjoule.store import Results
+from perjoule.store.ageing import ageing_series
 from perjoule.store.clearing import ATTEMPT
 from perjoule.store.journal import Entry, sha256
 from perjoule.store.records import to_json, with_time
@@ -96,6 +98,7 @@ def _read_again(results: Results, entry: Entry, *, counted: bool) -> _Attempt:
     except PerjouleError as error:
         return _Attempt((str(error),))
     timed, checks = with_time(record), [_identity(entry, record, where)]
+    checks += _aged(results, record, where)
     if record.outcome is None:
         return _Attempt(tuple(checks), timed, ())
     found = series = None
@@ -105,6 +108,25 @@ def _read_again(results: Results, entry: Entry, *, counted: bool) -> _Attempt:
     except PerjouleError as error:
         checks.append(str(error))
     return _Attempt((*checks, *_outcome(results, record, series, where)), timed, found)
+
+
+def _aged(results: Results, record: Record, where: str) -> Iterator[str]:
+    """Check the joules of what a file system went through before its trials."""
+    found = ageing(record)
+    if found is None:
+        yield from [f"{where}: what its file system went through is not whole"] if "aged" in record.facts else []
+        return
+    try:
+        again_j = energy_j(record, ageing_series(results.folder, found.folder))
+    except (OSError, ValueError) as error:
+        yield f"{where}: the samples of the ageing of its file system can't be read: {error}"
+        return
+    same = again_j is None if found.energy_j is None else again_j is not None and _alike(found.energy_j, again_j)
+    yield (
+        ""
+        if same
+        else f"{where}: the ageing of its file system took {_short(found.energy_j)} J and recomputed {_short(again_j)} J"
+    )
 
 
 def _outcome(results: Results, record: Record, series: Sequence[Series] | None, where: str) -> Iterator[str]:

@@ -49,7 +49,7 @@ class Results:
         Raises:
             MachineError: another perjoule works on it, it can't be written, or only through a link.
         """
-        clearing.refuse_links(self.folder, ("lock", "journal.jsonl", "trials", "alignment"))
+        clearing.refuse_links(self.folder, ("lock", "journal.jsonl", "trials", "alignment", "ageing"))
         path = self.folder / "lock"
         with spoken(path):
             lock = locks.opened(path)

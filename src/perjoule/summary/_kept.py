@@ -19,7 +19,7 @@ FOLDER = "summary"
 MEASURED = ("record.json", "series.parquet")  # of an attempt
 REPORT = ("report.html", "table.json")
 # Of a results folder: not what numbers are computed from. What is in `trials` the journal names.
-_DERIVED = frozenset({FOLDER, *REPORT, "trials", "lock", "alignment", progress.NAME})
+_DERIVED = frozenset({FOLDER, *REPORT, "trials", "lock", "alignment", "ageing", progress.NAME})
 T = TypeVar("T")
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 from perjoule.drivers.protocols.checks import Check
 from perjoule.drivers.protocols.host import Host
 from perjoule.drivers.protocols.hosts import Hosts
-from perjoule.model import Amplification, Disk, Json, Redundancy
+from perjoule.model import Aged, Amplification, Disk, Json, Redundancy
 from perjoule.model.errors import WorkloadError
 
 Access = Literal["folders", "pools", "devices"]  # how a client gets at its data
@@ -70,6 +70,13 @@ class Mounted(ABC):
         """Return what is missing until redundancy is complete, on the servers that it has; "" if it is. Raises WorkloadError."""
         return self.busy()
 
+    def age(self, wanted: Aged) -> Mapping[str, Json]:
+        """Fill it, overwrite and delete, and return what was done, for the record.
+
+        Raises WorkloadError: it can't be filled so far, or not at all.
+        """
+        raise WorkloadError("this file system can't be aged", next="remove aged from the file system")
+
     def kill(self, host: Host) -> None:
         """End its daemons on a server by SIGKILL; they count as ended on purpose. Raises WorkloadError: there are none."""
         raise WorkloadError("this file system has no daemons that perjoule started", where=host.name)
@@ -105,6 +112,7 @@ class FileSystem(ABC):
     unit_bytes: ClassVar[float] = inf
     heals: ClassVar[bool] = False  # after the loss of a server, and says when it has: events can happen to its servers
     beneath: Disk | None = None  # made for the data of each host; None: they lie on the host's own disk
+    aged: Aged | None = None  # what it has been through when the trials begin; None: it is new
 
     def folder(self, hosts: Path | None) -> Path | None:
         """The folder on this machine with the data, if hosts keep their files below `hosts`; None without files here."""
@@ -118,6 +126,13 @@ class FileSystem(ABC):
     def require_fit(self, hosts: Hosts) -> None:
         """Check that its layout is possible on these hosts. Raises CampaignError, whose advice says what would fit."""
         return
+
+    def made_bytes(self, hosts: Hosts) -> int | None:
+        """Return the size of all files and disks that are made for its data alone, so that it may fill them.
+
+        None if data lie on a disk that others use, too. Devices that the campaign names count as nothing: they take no space.
+        """
+        return None
 
     @abstractmethod
     def mount(self, hosts: Hosts) -> AbstractContextManager[Mounted]:

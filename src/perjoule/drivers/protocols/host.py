@@ -119,6 +119,8 @@ class Host(ABC):
 
     check_power: Callable[[], None] | None = None  # raises WorkloadError if a power state that was set for the campaign changed
 
+    disk_bytes: int | None = None  # size of the disk that is made for `directory`; None: `directory` is on a disk that others use
+
     memory_bytes: int | None = None  # that its programs and their page cache may take, if it is capped
 
     @abstractmethod

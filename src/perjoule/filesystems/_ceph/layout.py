@@ -6,9 +6,9 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass as options_dataclass
 
 from perjoule.drivers.protocols import Check, Host, Hosts, Tunable
@@ -134,6 +134,20 @@ class Ceph(Deployed):
     ] = field(default_factory=dict[str, str])
     """Further options of ceph.conf, for all daemons and clients ({"osd_op_num_shards" = "5"}). Redundancy, addresses, keys and
     paths are the driver's."""
+
+    @model_validator(mode="after")
+    def _ages_on_disk(self) -> Self:
+        if self.aged and self.offers != "folders":
+            raise ValueError("aged writes files, and a store of objects has none; remove aged, or use cephfs")
+        if self.aged and self.store == "memstore":
+            raise ValueError('aged fills disks, not memory; remove aged, or set store = "bluestore"')
+        return self
+
+    def made_bytes(self, hosts: Hosts) -> int | None:
+        """Return the size of the files of OSDs: BlueStore never takes more, on whichever disk it lies."""
+        if self.store == "memstore":
+            return super().made_bytes(hosts)
+        return self.osd_size_bytes * len(self.layout(hosts).osds)
 
     @abstractmethod
     def layout(self, hosts: Hosts) -> Layout:

@@ -27,9 +27,10 @@ from perjoule.filesystems.moosefs import parse as words
 from perjoule.machine.each import each
 from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
-from perjoule.model.units import SecondsOrZero
+from perjoule.model.units import SecondsOrZero, bytes_text
 
 EXAMPLE = '[[filesystem]]\nkind = "moosefs"\ngoal = 2\n'
+LEAST_FREE_BYTES = 80 * 1024**2  # of a disk: its master wants more than a chunk, 64 MiB, and disks fill unevenly
 PAGES = "chunks in the page caches of servers that lose power"
 
 
@@ -70,6 +71,19 @@ class MooseFS(Deployed):
         """Whole copies. A client's fsync waits until chunk servers have the data, which are then in their page cache."""
         return Redundancy(self.goal, acknowledged="in memory")
 
+    def require_fit(self, hosts: Hosts) -> None:
+        """Refuse, too, to fill disks so far that the master puts no new chunk on them: a client would wait for space for ever."""
+        super().require_fit(hosts)
+        made_bytes = self.made_bytes(hosts)
+        if not self.aged or not self.aged.full_ratio or not made_bytes:
+            return
+        disk_bytes = made_bytes // len(hosts.by_role("storage"))
+        if (left_bytes := round((1 - self.aged.full_ratio) * disk_bytes)) < LEAST_FREE_BYTES:
+            what = f"MooseFS makes no chunks on a disk with less than {bytes_text(LEAST_FREE_BYTES)} free"
+            what += f", and {self.aged.full_ratio:.0%} full leaves {bytes_text(left_bytes)} of {bytes_text(disk_bytes)}"
+            least = bytes_text(LEAST_FREE_BYTES / (1 - self.aged.full_ratio))
+            raise CampaignError(what, where="moosefs", next=f"use disks of more than {least}, or a smaller share")
+
     def deployment(self, hosts: Hosts) -> "_MooseFS":
         """Chunk servers on the storage hosts, at least as many as copies."""
         return _MooseFS(self, hosts)
@@ -79,6 +93,7 @@ class _MooseFS(Deployment[MooseFS]):
     """One MooseFS. Healthy means that the master knows the space of all chunk servers."""
 
     kind = "moosefs"
+    space_late_s = 5.0
 
     def plan(self) -> tuple[Host, ...]:
         goal, storage = self.options.goal, self.hosts.by_role("storage")
@@ -109,6 +124,8 @@ class _MooseFS(Deployment[MooseFS]):
         # All chunk servers are there before the first write, so the master need not wait for them before it makes missing copies.
         settings = {"EXPORTS_FILENAME": exports, "AUTH_CODE": self._code, "REPLICATIONS_DELAY_INIT": 0}
         settings |= {} if self.options.rebalance else words.no_rebalance(self._release)
+        # The space of deleted files is free again after a walk over all chunks, which takes 300 s by default.
+        settings |= {"CHUNKS_LOOP_MIN_TIME": 60} if self.options.aged else {}
         settings |= {f"{port}_LISTEN_HOST": host.address for port in ("MATOML", "MATOCS", "MATOCL")}
         master = self._daemon(host, "mfsmaster", settings)
         self.daemons.wait("a listening master", lambda: "initialized properly" in master.process.output())

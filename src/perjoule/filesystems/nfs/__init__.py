@@ -16,6 +16,7 @@ from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Hosts, Tunable
+from perjoule.filesystems import _ageing
 from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems._options import Deployed, needs_beneath
@@ -71,7 +72,7 @@ class Nfs(Deployed):
 
     def checks(self) -> tuple[Check, ...]:
         """Check for the server, its back end, and the client."""
-        return (*self._server_checks(), *self._client_checks(), *needs_beneath(self.beneath))
+        return (*self._server_checks(), *self._client_checks(), *needs_beneath(self.beneath), *_ageing.needs(self.aged))
 
     def _client_checks(self) -> tuple[Check, ...]:
         if self.client == "kernel":

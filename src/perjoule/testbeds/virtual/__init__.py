@@ -105,6 +105,7 @@ class Virtual(Testbed):
         hosts = planned(place.role for place in there)
         for host, place in zip(hosts.all, there, strict=True):
             host.memory_bytes = place.memory_bytes
+            host.disk_bytes = self.disk_size_bytes if self.disk != "directory" and host.role != "client" else None
         return hosts
 
     def _places(self, clients_count: int, machine_mips_per_core: float | None = None) -> list[Place]:

@@ -1,0 +1,51 @@
+"""Ages a file system before its trials while their meters record, and waits until it is quiet."""
+
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from perjoule import drivers
+from perjoule.analysis.ageing import energy_j
+from perjoule.drivers.protocols import Hosts, Mounted
+from perjoule.execution import settling
+from perjoule.model import Campaign, Json, Record, Series, Trial
+from perjoule.store import Results
+from perjoule.store.ageing import ageing_series, new_ageing
+
+
+@dataclass(frozen=True)
+class Aged:
+    """What a deployment went through, and what meters saw meanwhile."""
+
+    facts: Mapping[str, Json]
+    series: tuple[Series, ...]
+
+    def of(self, record: Record) -> Record:
+        """Return a record that has it, with the joules of the record's hosts."""
+        found = replace(record, facts={**record.facts, "aged": self.facts})
+        return replace(found, facts={**record.facts, "aged": {**self.facts, "energy_j": energy_j(found, self.series)}})
+
+
+def age(campaign: Campaign, trial: Trial, hosts: Hosts, mounted: Mounted, results: Results) -> Aged | None:
+    """Age the file system of a trial, if the campaign wants that.
+
+    Raises:
+        WorkloadError: it can't be filled so far.
+    """
+    wanted = drivers.filesystem(trial.filesystem).aged
+    if wanted is None or not wanted.full_ratio:
+        return None
+    with new_ageing(results.folder) as (folder, sink), ExitStack() as meters:
+        for spec in trial.meters:
+            meters.enter_context(drivers.meter(spec).record(hosts, sink))
+        idle_bytes_per_s = settling.rate_bytes_per_s(hosts, campaign.settle_s)
+        began_s = time.monotonic()
+        done = mounted.age(wanted)
+        ended_s = time.monotonic()
+        tail = settling.tail(
+            hosts, mounted, settle_s=campaign.settle_s, quiet_s=campaign.quiet_s, idle_bytes_per_s=idle_bytes_per_s
+        )
+    doubts: list[Json] = [str(doubt) for doubt in tail.doubts]
+    facts = {**done, "began_s": began_s, "ended_s": ended_s, "quiet_s": tail.phase.ended_s, "folder": folder, "doubts": doubts}
+    return Aged(facts, ageing_series(results.folder, folder))

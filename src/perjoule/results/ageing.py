@@ -1,0 +1,72 @@
+"""Tables of aged file systems: what each went through, and what it does compared with a new one."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from perjoule.analysis.ageing import Ageing, ageing
+from perjoule.analysis.better import Judge
+from perjoule.model import Cell, Json, Record, Spec
+from perjoule.model.metrics import COMPARED, metric_of
+from perjoule.model.units import BYTES
+from perjoule.results.table import Table, number, pair_texts, with_interval
+
+WORDS = ("file system", "workload", "direction", "metric", "verdict")  # columns without numbers
+_WENT_THROUGH = ("file system", "full before", "full", "GiB usable", "files", "GiB written", "GiB deleted", "GiB overwritten")
+_GIB = BYTES["GiB"]
+
+
+def ageing_table(records: Sequence[Record]) -> Table:
+    """Lay out what file systems went through before their trials, a row for each deployment; empty if all were new."""
+    found = {(record.trial.filesystem.label, one.folder): one for record in records if (one := ageing(record))}
+    rows = (_went_through(label, one) for (label, _), one in found.items())
+    return Table((*_WENT_THROUGH, "rounds", "seed", "s", "kJ"), tuple(rows))
+
+
+def _went_through(label: str, one: Ageing) -> tuple[str, ...]:
+    shares = (f"{100 * share:.1f} %" for share in (one.full_before_ratio, one.full_ratio))
+    sizes = (number(count / _GIB) for count in (one.written_bytes, one.deleted_bytes, one.overwritten_bytes))
+    energy = "–" if one.energy_j is None else number(one.energy_j / 1e3)
+    last = (str(one.overwrites_count), str(one.seed), number(one.duration_s), energy)
+    return (label, *shares, number(one.usable_bytes / _GIB), str(one.files_count), *sizes, *last)
+
+
+def wear_table(records: Sequence[Record], cells: Sequence[Cell]) -> Table:
+    """Lay out aged file systems over the same one that is new, or least full; empty if no two differ in their age alone."""
+    judge, rows = Judge(cells), list[tuple[str, ...]]()
+    for new, aged in _pairs([record.trial.filesystem for record in records]):
+        for before, after in _same_work(cells, new, aged):
+            for metric in (key for key in COMPARED if key in before.metrics and key in after.metrics):
+                found = judge.verdict(after, before, metric)
+                per = metric_of(metric).unit.per
+                values = with_interval(before.metrics[metric], per), with_interval(after.metrics[metric], per)
+                ratio = ("–", "–") if found.refused else pair_texts(found)
+                place = (after.filesystem, after.workload, after.direction, str(after.clients_count), metric_of(metric).label)
+                rows.append((*place, *values, *ratio, found.sentence(before.filesystem)))
+    headers = (*WORDS[:3], "clients", "metric", "new", "aged", "aged / new (95 %)", "p", "verdict")
+    return Table(headers, tuple(rows))
+
+
+def _pairs(filesystems: Sequence[Spec]) -> Iterator[tuple[str, str]]:
+    """Pair labels of file systems that have all options but `aged` in common: the least full one, and each of the others."""
+    families: dict[str, dict[str, float]] = {}
+    for spec in filesystems:
+        options = {key: value for key, value in spec.options.items() if key not in ("aged", "seed")}
+        where = spec.label.partition(" on ")[2]
+        families.setdefault(repr((spec.kind, sorted(options.items()), where)), {})[spec.label] = _full(spec.options.get("aged"))
+    for family in families.values():
+        first, *others = sorted(family, key=lambda label: (family[label], label))
+        yield from ((first, other) for other in others)
+
+
+def _full(aged: Json) -> float:
+    said = aged.get("full") if isinstance(aged, Mapping) else 0
+    try:
+        return float(str(said).rstrip(" %"))
+    except ValueError:
+        return 0.0
+
+
+def _same_work(cells: Sequence[Cell], new: str, aged: str) -> Iterator[tuple[Cell, Cell]]:
+    work = {(cell.workload, cell.direction, cell.clients_count): cell for cell in cells if cell.filesystem == new}
+    for cell in cells:
+        if cell.filesystem == aged and (before := work.get((cell.workload, cell.direction, cell.clients_count))):
+            yield before, cell
