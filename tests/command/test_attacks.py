@@ -244,7 +244,7 @@ def test_a_folder_that_can_not_be_written_is_one_sentence(small: Path, results: 
 def test_a_folder_that_can_not_be_read_is_one_sentence(command: str, results: Path, tmp_path: Path) -> None:
     shutil.copytree(results, tmp_path / "results")
     (tmp_path / "results").chmod(0)
-    assert "permission" in told(command, tmp_path / "results", code=3, before=without_privileges)
+    assert "is not readable" in told(command, tmp_path / "results", code=2, before=without_privileges)
 
 
 @pytest.mark.skipif(FAKETIME is None, reason="libfaketime is missing: apt install faketime")

@@ -191,4 +191,5 @@ def test_debians_own_python_can_install_what_is_pinned(name: str, python: str) -
         assert found["Version"] == version.partition(";")[0].strip(), (
             f"{package}: run `make check`, which installs what is pinned"
         )
-        assert python in SpecifierSet(found["Requires-Python"] or ""), f"{package} {version} wants {found['Requires-Python']}"
+        wants = found.get("Requires-Python", "")  # which axe-core-python doesn't say
+        assert python in SpecifierSet(wants), f"{package} {version} wants {wants}"

@@ -132,7 +132,7 @@ class Ageing:
         return _ran(*self._clients[0], SHORT_S / self._scale, do="look", seed="")
 
     def _steady(self) -> dict[str, int]:
-        """Wait until the file system reports the same space several times in a row, after all that it reports late, or for long enough."""
+        """Wait until the file system reports the same space several times in a row, or for long enough."""
         time.sleep(self._late_s)
         found, same_count, until_s = self._look(), 1, time.monotonic() + STEADY_S
         while same_count < STEADY_COUNT and time.monotonic() < until_s:

@@ -2,7 +2,7 @@
 
 It runs under the system's Python and uses only the standard library. Standard input is JSON, `{"folder": path, "seed": text,
 "do": "fill", "first": number, "bytes": count}`, `{..., "do": "churn", "round": number}` or `{..., "do": "look"}`. Standard output
-is JSON: what was done. Sizes, but for a last file's, and all that is deleted and overwritten follow from the seed and the numbers.
+is JSON: what was done. Sizes (but for a last file's) and what is deleted and overwritten follow from the seed and the numbers.
 """
 
 import ctypes
@@ -33,7 +33,7 @@ def place(folder: Path, number: int) -> Path:
 
 
 def fill(folder: Path, seed: str, first: int, wanted_bytes: int) -> dict[str, Any]:
-    """Write files from this number on until they have this many bytes, or no space is left. The last is cut to what is wanted."""
+    """Write files from this number on until they have this many bytes, or no space is left. The last is cut to fit."""
     block = Random(f"{seed} content").randbytes(BLOCK_BYTES)
     number, written_bytes = first, 0
     while written_bytes < wanted_bytes:

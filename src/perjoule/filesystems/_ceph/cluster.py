@@ -34,6 +34,7 @@ class Cluster(Deployment[ceph.Ceph]):
 
     kind = "ceph"
     user = group = "ceph"
+    space_late_s = 12.0  # managers report every 5 s, and monitors then
 
     def plan(self) -> tuple[Host, ...]:
         self.layout = self.options.layout(self.hosts)

@@ -72,7 +72,7 @@ class MooseFS(Deployed):
         return Redundancy(self.goal, acknowledged="in memory")
 
     def require_fit(self, hosts: Hosts) -> None:
-        """Refuse, too, to fill disks so far that the master puts no new chunk on them: a client would wait for space for ever."""
+        """Refuse, too, to fill disks so far that the master puts no new chunk on them: a client would wait for space forever."""
         super().require_fit(hosts)
         made_bytes = self.made_bytes(hosts)
         if not self.aged or not self.aged.full_ratio or not made_bytes:
