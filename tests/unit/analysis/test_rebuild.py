@@ -10,7 +10,7 @@ from perjoule.analysis.rebuild import explained
 from perjoule.model import REBUILT, Happened, Health, Phase, Redundancy, TrialEvent
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
-LOST_BYTES = 1000
+LOST_BYTES, METADATA_BYTES = 1000, 300
 TWO_COPIES = Redundancy(2)
 BEGAN_S, FAILED_S, HEALTHY_S, DONE_S = 10.0, 12.0, 17.5, 24.0
 FAIL = Happened(TrialEvent(2.0, "fail", "storage-2"), 11.99, FAILED_S, 12.02, LOST_BYTES)
@@ -37,12 +37,12 @@ def counter(made, host, quantity, idle_per_s, rebuilt_bytes):
 def everything(made, *, received=500, read=500, written=510, watts=10.0):
     found = [made.steady(host, watts, grade="simulated") for host in SERVERS]
     for host in SERVERS:
-        busy = host != "metadata-1"
+        own = (received, read, written) if host != "metadata-1" else (METADATA_BYTES,) * 3  # which is not of the data
         found += [
-            counter(made, host, "network_received", 7.0, received * busy),
-            counter(made, host, "network_sent", 7.0, received * busy),
-            counter(made, host, "disk_read", 3.0, read * busy),
-            counter(made, host, "disk_written", 5.0, written * busy),
+            counter(made, host, "network_received", 7.0, own[0]),
+            counter(made, host, "network_sent", 7.0, own[0]),
+            counter(made, host, "disk_read", 3.0, own[1]),
+            counter(made, host, "disk_written", 5.0, own[2]),
         ]
     return found
 
@@ -56,7 +56,7 @@ def test_what_moves_beyond_the_time_before_is_the_rebuilds_and_is_held_against_r
     assert found["rebuild_disk_read_ratio"] == pytest.approx(1.0)
     assert found["rebuild_disk_written_ratio"] == pytest.approx(1.02)
     assert found["rebuild_network_received_storage_bytes"] == pytest.approx(1000 + 2 * 7 * (DONE_S - FAILED_S))
-    assert found["rebuild_network_received_metadata_bytes"] == pytest.approx(7 * (DONE_S - FAILED_S))
+    assert found["rebuild_network_received_metadata_bytes"] == pytest.approx(METADATA_BYTES + 7 * (DONE_S - FAILED_S))
     assert found["rebuild_energy_per_byte_j"] == pytest.approx(30 * (HEALTHY_S - FAILED_S) / LOST_BYTES)
     assert found["rebuild_added_per_byte_j"] == pytest.approx(0.0, abs=1e-9)
     assert {found[f"derived_rebuild_{way}_ratio"] for way in ("network", "disk_read", "disk_written")} == {1.0}
