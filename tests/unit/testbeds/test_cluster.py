@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from perjoule import campaign, drivers
 from perjoule.drivers.protocols import ClockOffset
+from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.testbeds import cluster
 from perjoule.testbeds._kernel import cpu_ticks
@@ -341,8 +342,11 @@ def test_the_first_storage_hosts_serve_if_their_number_is_set() -> None:
         bed(*hosts, servers=3).planned(1)
 
 
-# Examples that real hosts refuse, and why: perjoule erases data only on hosts that it made.
-ONLY_VIRTUAL = {"failed-disk": "fail storage-2 can't happen on this testbed cluster; use testbed virtual"}
+# Examples that real hosts refuse, and why: perjoule erases data, and fills disks, only where it made them.
+ONLY_VIRTUAL = {
+    "aged": "aged fills only disks that are made for the file system",
+    "failed-disk": "fail storage-2 can't happen on this testbed cluster; use testbed virtual",
+}
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
@@ -355,7 +359,7 @@ def test_each_example_runs_on_real_hosts_by_its_testbed_table_alone(path: Path) 
     before = campaign.parse(path.read_text(), folder=path.parent)
     if refusal := ONLY_VIRTUAL.get(path.stem):
         with pytest.raises(CampaignError, match=refusal):
-            campaign.parse(tomlkit.dumps(document), folder=path.parent)
+            require_fit(campaign.parse(tomlkit.dumps(document), folder=path.parent))
         return
     after = campaign.parse(tomlkit.dumps(document), folder=path.parent)
     what = [
@@ -363,7 +367,11 @@ def test_each_example_runs_on_real_hosts_by_its_testbed_table_alone(path: Path) 
         for one in (before, after)
     ]
     assert what[0] == what[1]
-    for trial in after.trials:
+    require_fit(after)
+
+
+def require_fit(planned: Campaign) -> None:
+    for trial in planned.trials:
         drivers.filesystem(trial.filesystem).require_fit(drivers.testbed(trial.testbed).planned(trial.clients_count))
 
 
