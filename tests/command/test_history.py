@@ -106,7 +106,7 @@ def test_the_page_shows_every_row_and_asks_nothing_of_the_network(said: Said, ni
     panels = data["figures"]["history-1"]["concat"]
     assert [len(one["data"]["values"]) for one in panels] == [8]
     assert len(panels[0]["layer"][1]["data"]["values"]) == 2  # levels
-    assert "at\nmost 5%" in html and "different from the campaign before" in html
+    assert "at\nmost 5 %" in html and "different from the campaign before" in html
 
 
 def test_campaigns_of_several_names_and_single_ones_are_refused(tmp_path: Path, nightly: Path) -> None:

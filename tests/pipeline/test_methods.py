@@ -48,7 +48,7 @@ def test_one_trial_is_said_as_one(results: store.Results) -> None:
     said = "\n".join(methods(replace(found, records=found.records[:1], cells=(cell,))))
     assert "The only combination was measured once, 1 trial in all." in said
     assert "Limitations: the moon was full." in said
-    ends = re.search(r"servers' energy is (\S+)( to (\S+))? in a trial", said)
+    ends = re.search(r"servers' energy is (\S+ %)( to (\S+ %))? in a trial", said)
     assert ends and ends[1] != ends[3]
 
 

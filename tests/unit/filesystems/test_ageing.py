@@ -60,7 +60,7 @@ def aged(**options: Any) -> Aged:
 
 
 def ageing(wanted: Aged, *clients: Host) -> Ageing:
-    return Ageing(wanted, [(client, Path("/mnt")) for client in clients], 1.0, late_s=0.0)
+    return Ageing(wanted, [(client, Path("/mnt")) for client in clients], 1.0, late_s=0.01)
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -184,7 +184,7 @@ size = "4 MiB"
     ],
 )
 def test_only_disks_that_are_made_for_it_may_be_filled(disk: str, filesystem: str, made_bytes: int | None) -> None:
-    asked = campaign.parse(TOP.format(disk=disk) + filesystem + '\naged = {full = "90 %"}\n')
+    asked = campaign.parse(TOP.format(disk=disk) + filesystem + '\naged = {full = "90 %", overwrites = 0}\n')
     trial = asked.trials[0]
     hosts, found = drivers.testbed(trial.testbed).planned(1), drivers.filesystem(trial.filesystem)
     assert found.made_bytes(hosts) == made_bytes
@@ -199,7 +199,7 @@ def test_only_disks_that_are_made_for_it_may_be_filled(disk: str, filesystem: st
     ("size", "full", "fits"), [("512 MiB", "90 %", False), ("1 GiB", "90 %", True), ("1 GiB", "95 %", False)]
 )
 def test_moosefs_is_not_filled_so_far_that_its_clients_would_wait_for_space(size: str, full: str, fits: bool) -> None:
-    text = TOP.replace("1 GiB", size).format(disk="xfs") + f'kind = "moosefs"\naged = {{full = "{full}"}}\n'
+    text = TOP.replace("1 GiB", size).format(disk="xfs") + f'kind = "moosefs"\naged = {{full = "{full}", overwrites = 0}}\n'
     trial = campaign.parse(text).trials[0]
     hosts, found = drivers.testbed(trial.testbed).planned(1), drivers.filesystem(trial.filesystem)
     if fits:
@@ -207,6 +207,13 @@ def test_moosefs_is_not_filled_so_far_that_its_clients_would_wait_for_space(size
     else:
         with pytest.raises(CampaignError, match="makes no chunks on a disk with less than 80 MiB free, and 9"):
             found.require_fit(hosts)
+
+
+def test_moosefs_is_not_asked_to_delete() -> None:
+    trial = campaign.parse(TOP.format(disk="xfs") + 'kind = "moosefs"\naged = {full = "90 %"}\n').trials[0]
+    hosts, found = drivers.testbed(trial.testbed).planned(1), drivers.filesystem(trial.filesystem)
+    with pytest.raises(CampaignError, match="too slowly to be filled again before its trials; set overwrites = 0 in aged"):
+        found.require_fit(hosts)
 
 
 @pytest.mark.parametrize(

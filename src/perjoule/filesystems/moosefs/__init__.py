@@ -72,11 +72,17 @@ class MooseFS(Deployed):
         return Redundancy(self.goal, acknowledged="in memory")
 
     def require_fit(self, hosts: Hosts) -> None:
-        """Refuse, too, to fill disks so far that the master puts no new chunk on them: a client would wait for space forever."""
+        """Refuse, too, to fill disks so far that the master puts no new chunk on them: a client would wait for space forever.
+
+        And to delete: its servers had not freed the space of deleted files after 10 minutes, with limits of deletion raised, too.
+        """
         super().require_fit(hosts)
         made_bytes = self.made_bytes(hosts)
         if not self.aged or not self.aged.full_ratio or not made_bytes:
             return
+        if self.aged.overwrites_count:
+            what = "MooseFS frees the space of deleted files too slowly to be filled again before its trials"
+            raise CampaignError(what, where="moosefs", next="set overwrites = 0 in aged")
         disk_bytes = made_bytes // len(hosts.by_role("storage"))
         if (left_bytes := round((1 - self.aged.full_ratio) * disk_bytes)) < LEAST_FREE_BYTES:
             what = f"MooseFS makes no chunks on a disk with less than {bytes_text(LEAST_FREE_BYTES)} free"
@@ -124,8 +130,6 @@ class _MooseFS(Deployment[MooseFS]):
         # All chunk servers are there before the first write, so the master need not wait for them before it makes missing copies.
         settings = {"EXPORTS_FILENAME": exports, "AUTH_CODE": self._code, "REPLICATIONS_DELAY_INIT": 0}
         settings |= {} if self.options.rebalance else words.no_rebalance(self._release)
-        # The space of deleted files is free again after a walk over all chunks, which takes 300 s by default.
-        settings |= {"CHUNKS_LOOP_MIN_TIME": 60} if self.options.aged else {}
         settings |= {f"{port}_LISTEN_HOST": host.address for port in ("MATOML", "MATOCS", "MATOCL")}
         master = self._daemon(host, "mfsmaster", settings)
         self.daemons.wait("a listening master", lambda: "initialized properly" in master.process.output())
