@@ -235,8 +235,9 @@ class _GlusterFS(Deployment[GlusterFS]):
     def _gluster(self, *argv: str | Path, host: Host | None = None, timeout_s: float | None = None) -> str:
         socket = "--glusterd-sock=/run/gluster/glusterd.socket"
         argv = ("gluster", "--mode=script", socket, *argv)
-        up = (daemon.host for daemon in self.daemons if daemon.name == "glusterd")
-        return (host or next(up, self.bearers[0])).run(argv, timeout_s=timeout_s or self.patience_s).stdout
+        up = {daemon.host.name for daemon in self.daemons if daemon.name == "glusterd"}
+        first = next((one for one in self.bearers if one.name in up), self.bearers[0])  # in the order of hosts, not of starts
+        return (host or first).run(argv, timeout_s=timeout_s or self.patience_s).stdout
 
     def _is_connected(self) -> bool:
         """Return whether every host sees all others: otherwise a refusal by one may leave the others locked."""
