@@ -2,12 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 
 from perjoule import drivers
-from perjoule.drivers.protocols import Workload
+from perjoule.drivers.protocols import Host, Mounted, Workload
 from perjoule.model import Channel, ClientResult, Json, Outcome, Series, Spec
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB
@@ -139,3 +140,41 @@ def test_a_load_that_falls_short_and_time_between_steps_are_doubts(tmp_path: Pat
     found = made.outcome(tmp_path)
     assert any("56.2% of the maximum, instead of 70.0%" in doubt for doubt in found.doubts)
     assert any("11% of the window lie between the steps" in doubt for doubt in found.doubts)
+
+
+@pytest.mark.parametrize(("reached_bytes", "doubted"), [(1990, False), (1200, True)])
+def test_a_maximum_that_did_not_last_is_a_doubt(reached_bytes: int, doubted: bool, tmp_path: Path) -> None:
+    made = duty(engine="simulated", load="100 %", duration="10 s")
+    (tmp_path / "duty.json").write_text(json.dumps({"full_bytes_per_s": 200, "clients_count": 1, "steps_count": 1}))
+    claimed(tmp_path, 0, 10.0, 20.0, reached_bytes)
+    assert any("60.0% of the maximum" in doubt for doubt in made.outcome(tmp_path).doubts) == doubted
+
+
+def test_a_maximum_is_measured_with_more_bytes_until_it_lasts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The first 100 MB come from a cache, at 1 GB/s; the rest at 20 MB/s."""
+
+    class Load:
+        def __init__(self, size_bytes: int) -> None:
+            self.size_bytes = size_bytes
+
+        def prepare(self, *_: object) -> None:
+            pass
+
+        def run(self, *_: object) -> Outcome:
+            cached, rest = min(self.size_bytes, 10**8), max(0, self.size_bytes - 10**8)
+            ended_s = min(10.0, cached / 1e9 + rest / 2e7)
+            moved = cached + min(rest, round((ended_s - cached / 1e9) * 2e7))
+            return Outcome("fio", (ClientResult("client-1", "read", 0.0, ended_s, moved, 1),))
+
+    asked: list[int] = []
+
+    def load(_: Duty, share: float, rate: float, size_bytes: int, duration_s: float) -> Load:
+        asked.append(size_bytes)
+        return Load(size_bytes)
+
+    monkeypatch.setattr(Duty, "_load", load)
+    made = duty(operation="read", size="50 MB", duration="10 s", load="100 %")
+    made.prepare([cast("Host", None)], cast("Mounted", None), tmp_path)
+    full = json.loads((tmp_path / "duty.json").read_text())["full_bytes_per_s"]
+    assert asked[:2] == [50_000_000, 200_000_000]  # the latter takes 5.1 s
+    assert full == pytest.approx(200e6 / 5.1, rel=0.01)

@@ -6,6 +6,7 @@ from perjoule.model import ClientResult, Outcome, Series
 from perjoule.model.doubts import UNLIKE, Doubt
 
 MISSED_RATIO = 0.05  # of the share, from which a load that falls short is a doubt
+UNSTEADY_RATIO = 0.2  # of the maximum, by which a load at full speed may fall short of it without a doubt
 BETWEEN_RATIO = 0.05  # of a profile, from which the time between its steps is a doubt
 
 
@@ -43,9 +44,11 @@ def joined(found: Sequence[Outcome]) -> Outcome:
 
 
 def pace_doubts(asked: float, reached: float, found: Sequence[Outcome]) -> Iterator[Doubt]:
-    """Doubt a share that was missed, and a profile whose steps lie far apart."""
+    """Doubt a share that was missed, a maximum that does not last, and a profile whose steps lie far apart."""
     if asked < 1 and abs(reached - asked) > MISSED_RATIO * asked:
         yield UNLIKE.doubt(f"the load was {reached:.1%} of the maximum, instead of {asked:.1%}")
+    if asked == 1 and reached < 1 - UNSTEADY_RATIO:
+        yield UNLIKE.doubt(f"at full speed the load was {reached:.1%} of the maximum measured before: lengthen duration")
     inside_s = sum(one.ended_s - one.began_s for one in found)
     whole_s = found[-1].ended_s - found[0].began_s
     if whole_s - inside_s > BETWEEN_RATIO * whole_s:
