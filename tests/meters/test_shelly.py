@@ -59,7 +59,7 @@ def test_what_a_plug_calls_invalid_is_nothing():
 def test_an_output_that_meters_nothing_is_refused():
     with pytest.raises(ValueError, match="no meter 3"):
         gen1(said("plug-s-gen1.json"), 3)
-    with pytest.raises(ValueError, match="nothing at output 0"):
+    with pytest.raises(ValueError, match="no power meter at output 0"):
         gen2({"switch:0": {"output": True}}, 0)
 
 

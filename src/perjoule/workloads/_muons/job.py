@@ -7,7 +7,7 @@ so the job runs in the client's network and Dask stays out of perjoule's process
 import importlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -34,25 +34,30 @@ def main(path: str) -> None:
         workers = chosen(client.run(own_name), hosts)
         places = {address: (host, job["directories"][host]) for host, address in workers.items()}
         client.run(analysis.warm, workers=list(places))
-        futures = [
-            client.submit(
+        # One message for each set of workers: of tasks sent one by one, a fast worker ends the first before the second is placed.
+        futures: list[Any] = []
+        for hosts_of, tasks in together(job["tasks"]).items():
+            futures += client.map(
                 analysis.analyse,
-                places,
-                task["file"],
-                task["part"],
-                job["tasks_per_file"],
-                workers=[workers[host] for host in task["workers"]],
+                *zip(*((places, task["file"], task["part"], job["tasks_per_file"]) for task in tasks), strict=True),
+                workers=[workers[host] for host in hosts_of],
                 allow_other_workers=False,
                 pure=False,
             )
-            for task in job["tasks"]
-        ]
         for _, result in distributed.as_completed(futures, with_results=True, timeout=limit_s):
             lines.write(json.dumps(result["task"]) + "\n")
             counts += np.asarray(result["counts"])
     edges = {"low_gev": analysis.LOW_GEV, "high_gev": analysis.HIGH_GEV, "bins_count": analysis.BINS_COUNT}
     engine = ", ".join(f"{name} {version(name)}" for name in ENGINE)
     (folder / "histogram.json").write_text(json.dumps({"engine": engine, **edges, "counts": counts.tolist()}))
+
+
+def together(tasks: Sequence[Mapping[str, Any]]) -> dict[tuple[str, ...], list[Mapping[str, Any]]]:
+    """Group tasks by the hosts that may do them, in order."""
+    found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for task in tasks:
+        found.setdefault(tuple(task["workers"]), []).append(task)
+    return found
 
 
 def own_name(dask_worker: Any) -> str:
