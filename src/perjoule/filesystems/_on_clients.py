@@ -52,12 +52,13 @@ class OnClients(Mounted):
         self, hosts: Hosts, directories: Mapping[str, Path], facts: Mapping[str, Json], lost: Callable[[Host], str]
     ) -> None:
         self.directories, self.facts, self.logs, self.data_hosts = directories, facts, (), tuple(directories)
+        self.sharing: tuple[str, ...] = (hosts.clients[0].name,)
         self._scale = hosts.scale
         self._clients, self._lost = hosts.clients, lost  # which says what of it a client has lost; "" is nothing
 
     def locate(self, path: Path) -> tuple[str, ...]:
-        """Return the client, if data lie on clients; what else is behind a mount is unknown here."""
-        return (self._clients[0].name,) if self.data_hosts else ()
+        """Return the clients that share the first one's folder, if data lie on clients; what is behind a mount is unknown here."""
+        return self.sharing if self.data_hosts else ()
 
     def drop_caches(self) -> None:
         """Do nothing."""

@@ -67,6 +67,7 @@ class Directory(FileSystem):
             each(others, find)
             found = dict(each(hosts.clients, lambda client: (client.name, findmnt(client, self.path))))
             mounted = OnClients(hosts, directories, {"path": str(self.path), "mounts": found}, lost)
+            mounted.sharing = tuple(name for name, made in directories.items() if made == directories[first.name])
             mounted.data_hosts = tuple(directories) if all(map(is_local, found.values())) else ()
             yield mounted
         finally:

@@ -106,6 +106,13 @@ def test_clients_with_disks_of_their_own_at_the_same_path_get_a_folder_each() ->
     assert disks == [{"/scratch"}, {"/scratch"}]
 
 
+def test_a_file_in_a_local_folder_that_clients_share_lies_on_all_of_them() -> None:
+    disk = {"/scratch"}
+    clients = tuple(Client(f"client-{n}", disk, "/dev/sda1") for n in (1, 2))
+    with Directory(path=Path("/scratch")).mount(Hosts(clients)) as mounted:
+        assert mounted.locate(Path("/scratch/perjoule-of-client-1/file")) == ("client-1", "client-2")
+
+
 def test_what_was_made_is_removed_if_the_next_client_has_no_such_folder() -> None:
     disks = [{"/scratch"}, set[str]()]
     clients = tuple(Client(f"client-{n}", disk, "/dev/sda1") for n, disk in enumerate(disks, 1))
