@@ -1,7 +1,10 @@
 """How tests listen to meters, and hold what they hear against what a simulator said."""
 
 import gc
+import os
 import time
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: threads for small matrices only get in each other's way
 
 import numpy as np
 import pytest
