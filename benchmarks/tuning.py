@@ -130,7 +130,7 @@ def optuna_search(optuna: Any, of: Truth, blocks_count: int, seed: int, *, toget
 
 
 def optuna_methods() -> dict[str, Method]:
-    """Return what there is of Optuna; nothing where it is not installed."""
+    """Return its samplers; nothing if it is not installed."""
     try:
         optuna: Any = importlib.import_module("optuna")  # beside, for comparison only
     except ImportError:

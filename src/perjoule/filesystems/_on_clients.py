@@ -57,7 +57,7 @@ class OnClients(Mounted):
         self._clients, self._lost = hosts.clients, lost  # which says what of it a client has lost; "" is nothing
 
     def locate(self, path: Path) -> tuple[str, ...]:
-        """Return the clients that share the first one's folder, if data lie on clients; what is behind a mount is unknown here."""
+        """Return the clients that share the first one's folder, if data lie on clients; what a mount leads to is unknown here."""
         return self.sharing if self.data_hosts else ()
 
     def drop_caches(self) -> None:

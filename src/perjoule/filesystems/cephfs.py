@@ -6,7 +6,6 @@ daemons run as user `ceph`, authenticate with cephx and speak protocol msgr2; cl
 with its own key.
 """
 
-from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -66,12 +65,7 @@ class CephFs(ceph.Ceph):
     stripe_objects_count: Annotated[int, Field(ge=1, le=64), Tunable((1, 2, 4), scale=True)] = 1
     """Objects that take turns."""
     conf: Annotated[
-        Mapping[str, str],
-        Tunable(("1", "2", "5"), scale=True, key="osd_op_num_shards", otherwise="2"),
-        Tunable(("1", "2"), scale=True, key="osd_op_num_threads_per_shard", otherwise="1"),
-        Tunable(("1", "3"), scale=True, key="ms_async_op_threads", otherwise="3"),
-        Tunable(("65536", "524288"), scale=True, key="bluestore_max_blob_size", otherwise="65536"),
-        Tunable(("crc32c", "none"), key="bluestore_csum_type", otherwise="crc32c", less_durable={"none": ceph.UNSEEN}),
+        ceph.Conf,
         Tunable(("1", "4", "16"), scale=True, key="client_readahead_max_periods", otherwise="4"),
         Tunable(("131072", "4194304"), scale=True, key="client_readahead_min", otherwise="131072"),
     ] = field(default_factory=dict[str, str])

@@ -24,6 +24,14 @@ DeviceClass = Literal["hdd", "ssd"]
 Store = Literal["bluestore", "memstore"]
 IN_MEMORY = "all objects of an OSD that ends"
 UNSEEN = "data that disks damage, without notice"
+Conf = Annotated[
+    Mapping[str, str],
+    Tunable(("1", "2", "5"), scale=True, key="osd_op_num_shards", otherwise="2"),
+    Tunable(("1", "2"), scale=True, key="osd_op_num_threads_per_shard", otherwise="1"),
+    Tunable(("1", "3"), scale=True, key="ms_async_op_threads", otherwise="3"),
+    Tunable(("65536", "524288"), scale=True, key="bluestore_max_blob_size", otherwise="65536"),
+    Tunable(("crc32c", "none"), key="bluestore_csum_type", otherwise="crc32c", less_durable={"none": UNSEEN}),
+]  # options of ceph.conf, and those of them that `perjoule tune` tries
 # What places a cluster: conf may not change it.
 OURS = re.compile(
     "fsid|mon_host|keyring|pid_file|admin_socket|osd_pool_default.*|client_oc_size|.*_(data|dir|file|path|addr|objectstore|required)"
@@ -124,14 +132,7 @@ class Ceph(Deployed):
     """Where OSDs keep objects: BlueStore in a sparse file, or memory (which has its own CPU cost)."""
     osd_size_bytes: Annotated[Bytes, Field(ge=SMALLEST_OSD_BYTES)] = 8 * 1024**3
     """Size of each OSD's store; less if the host's disk is smaller."""
-    conf: Annotated[
-        Mapping[str, str],
-        Tunable(("1", "2", "5"), scale=True, key="osd_op_num_shards", otherwise="2"),
-        Tunable(("1", "2"), scale=True, key="osd_op_num_threads_per_shard", otherwise="1"),
-        Tunable(("1", "3"), scale=True, key="ms_async_op_threads", otherwise="3"),
-        Tunable(("65536", "524288"), scale=True, key="bluestore_max_blob_size", otherwise="65536"),
-        Tunable(("crc32c", "none"), key="bluestore_csum_type", otherwise="crc32c", less_durable={"none": UNSEEN}),
-    ] = field(default_factory=dict[str, str])
+    conf: Conf = field(default_factory=dict[str, str])
     """Further options of ceph.conf, for all daemons and clients ({"osd_op_num_shards" = "5"}). Redundancy, addresses, keys and
     paths are the driver's."""
 
