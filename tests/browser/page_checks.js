@@ -92,7 +92,7 @@
       let level = 1;
       for (const one of document.querySelectorAll("h1, h2, h3, h4")) { const own = +one.tagName[1]; if (own > level + 1) found.push(`(heading-order) ${words(one)}`); level = own; }
       for (const one of document.querySelectorAll("button, a[href], select, summary")) {
-        const name = one.getAttribute("aria-label") || (one.tagName === "SELECT" ? "" : one.textContent.trim());
+        const name = one.getAttribute("aria-label") || (one.tagName === "SELECT" ? [...one.labels].map((label) => label.firstChild.textContent).join("").trim() : one.textContent.trim());
         if (!name) found.push(`(button-name, link-name, select-name) ${one.outerHTML.slice(0, 60)}`);
       }
       for (const svg of document.querySelectorAll("figure svg")) if (!svg.closest("figure [aria-label]")) found.push(`(svg-img-alt) ${svg.closest("figure").id}`);

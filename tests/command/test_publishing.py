@@ -27,6 +27,7 @@ from perjoule.publishing import entry as entries
 from perjoule.publishing.entry import checked
 from perjoule.publishing.ranking import groups
 from perjoule.summary import summary
+from places import ROOT
 from unit.exporting.test_bundle import rewritten
 from unit.importing.io500_folders import old
 
@@ -294,10 +295,19 @@ def test_ranks_are_within_grade_boundary_and_redundancy_never_across(bundle: Pat
     row = one.rows[0]
     others = [replace(row, grade="PDU"), replace(row, boundary="gross"), replace(row, redundancy="2 copies")]
     others += [replace(row, hosts="emulated"), replace(row, workload="other"), replace(row, direction="write")]
+    others += [replace(row, pattern="random, 4 KiB")]
     found = groups([replace(one, rows=(row,)), *(replace(one, rows=(other,), digest=str(n)) for n, other in enumerate(others))])
-    assert len(found) == 7
+    assert len(found) == 8
     assert all(len(group.places) == 1 and group.places[0].rank == 1 for group in found)
     assert found[-1].hosts == "emulated"
+
+
+def test_our_own_list_verifies_and_says_what_each_load_is() -> None:
+    (one,) = (checked(path) for path in publishing.bundles(ROOT / "docs" / "list"))
+    assert {row.pattern for row in one.rows} == {"sequential, 4 MiB"}
+    found = groups([one])
+    assert [group.boundary for group in found[::4]] == ["net", "gross", "clients", "all"]
+    assert all(place.rank == 1 for group in found for place in group.places)
 
 
 def test_numbers_whose_intervals_overlap_share_a_rank(bundle: Path) -> None:

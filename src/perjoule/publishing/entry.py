@@ -11,10 +11,10 @@ from perjoule.analysis.plausibility import doubts
 from perjoule.exporting.bundle import differing, unpacked, unpacked_bytes
 from perjoule.exporting.crate import METADATA
 from perjoule.machine.untrusted import UNEXPECTED, json_of
-from perjoule.model import Cell, Doubt, Interval, Record
+from perjoule.model import Cell, Doubt, Interval, Pattern, Record
 from perjoule.model.errors import CampaignError
 from perjoule.model.metrics import BOUNDARIES, IDLE, PER_JOULE, RATES, metric_of
-from perjoule.model.units import bytes_text
+from perjoule.model.units import BYTES, bytes_text, exact_text
 from perjoule.results import verification
 from perjoule.store import Results
 from perjoule.summary import summary
@@ -40,6 +40,7 @@ class Ranked:
     redundancy: str  # "not stated" where nothing says it
     workload: str
     direction: str
+    pattern: str  # how the load gets at its data: "sequential, 4 MiB"; "" where nothing says it
     clients_count: int
     servers_count: int
     hosts: str  # "real" or "emulated"
@@ -110,7 +111,7 @@ def checked(path: Path) -> Entry:
         _require(path, [words.replace(f"{folder}/", "") for words in findings.differences])
         records = [record for record in results.latest() if record.status == "valid"]
         implausible = {doubt for record in records for doubt in doubts(record, results.series(record))}
-        rows = tuple(_rows(summary(results).cells, _hosts(records), implausible))
+        rows = tuple(_rows(summary(results).cells, records, implausible))
         objections = [*_stated(about), *_powered(rows)]
         if objections:
             raise CampaignError(f"the list can't take it: {'; '.join(objections)}", where=str(path), next=_ADVICE)
@@ -181,8 +182,8 @@ def _powered(rows: Sequence[Ranked]) -> Iterator[str]:
         yield f"none of its {len(rows)} numbers can be ranked ({'; '.join(list(reasons)[:_SHOWN])})"
 
 
-def _rows(cells: Sequence[Cell], hosts: str, implausible: Set[Doubt]) -> Iterator[Ranked]:
-    number = 0
+def _rows(cells: Sequence[Cell], records: Sequence[Record], implausible: Set[Doubt]) -> Iterator[Ranked]:
+    number, hosts = 0, _hosts(records)
     for cell in cells:
         for boundary in (one for one in BOUNDARIES if one.headline):
             work, rate = next(((w, r) for w, r in WORK if f"{boundary.prefix}{w}" in cell.metrics), ("", ""))
@@ -197,6 +198,7 @@ def _rows(cells: Sequence[Cell], hosts: str, implausible: Set[Doubt]) -> Iterato
                 cell.redundancy.text if cell.redundancy else "not stated",
                 cell.workload,
                 cell.direction,
+                _pattern([record for record in records if record.trial.workload.label == cell.workload]),
                 cell.clients_count,
                 cell.servers_count,
                 hosts,
@@ -214,6 +216,17 @@ def _hosts(records: Sequence[Record]) -> str:
     """Say what kind of hosts these were: the least real of all trials."""
     kinds = {record.traits.reality for record in records}
     return next((kind for kind in ("simulated", "emulated") if kind in kinds), "real")
+
+
+def _pattern(records: Sequence[Record]) -> str:
+    """Say how a load gets at its data, by which lists tell loads of one name apart."""
+    patterns = {record.traits.pattern for record in records}
+    return " or ".join(sorted(_words(one) for one in patterns))
+
+
+def _words(pattern: Pattern) -> str:
+    size = exact_text(pattern.transfer_bytes, BYTES) if pattern.transfer_bytes else ""
+    return ", ".join(word for word in (pattern.access, size, "direct" if pattern.direct else "") if word)
 
 
 def _objections(cell: Cell, grade: str, interval: Interval, implausible: Set[Doubt]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+from perjoule.model.metrics import BOUNDARIES
 from perjoule.publishing.entry import Entry, Ranked
 
 
@@ -25,6 +26,7 @@ class Group:
     grade: str
     workload: str
     direction: str
+    pattern: str
     redundancy: str
     metric: str
     places: tuple[Place, ...]
@@ -39,14 +41,15 @@ def groups(entries: Sequence[Entry]) -> tuple[Group, ...]:
     found: dict[tuple[str, ...], list[tuple[Entry, Ranked]]] = {}
     for entry in entries:
         for row in entry.rows:
-            key = (row.hosts, row.boundary, row.grade, row.workload, row.direction, row.redundancy, row.metric)
+            load = (row.workload, row.direction, row.pattern)
+            key = (row.hosts, row.boundary, row.grade, *load, row.redundancy, row.metric)
             found.setdefault(key, []).append((entry, row))
     return tuple(Group(*key, places=_ranked(found[key])) for key in sorted(found, key=_order))
 
 
 def _order(key: tuple[str, ...]) -> tuple[object, ...]:
-    """Real hosts before emulated ones; then by boundary, grade and load."""
-    return (key[0] != "real", *key[1:])
+    """Real hosts before emulated ones; then by boundary, the headline's first, by grade and load."""
+    return (key[0] != "real", [one.name for one in BOUNDARIES].index(key[1]), *key[2:])
 
 
 def _ranked(those: Sequence[tuple[Entry, Ranked]]) -> tuple[Place, ...]:

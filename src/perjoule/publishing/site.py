@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
-from math import isfinite
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -19,13 +18,12 @@ from markupsafe import Markup
 
 from perjoule import __version__
 from perjoule.machine import removal
-from perjoule.model import Interval
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.model.metrics import BOUNDARIES, metric_of
 from perjoule.publishing.entry import Entry, Trial, checked
 from perjoule.publishing.folder import BUNDLES, bundles
 from perjoule.publishing.ranking import groups
-from perjoule.results.table import number
+from perjoule.results.table import number, with_interval
 
 MARK = ".perjoule-site"  # identifies a folder that a later build may replace
 FILTERS = ("hosts", "boundary", "grade", "workload", "direction", "redundancy")
@@ -95,7 +93,9 @@ def _write(site: Path, entries: Sequence[Entry]) -> None:
         "script_digest": digest,
         "version": __version__,
         "value": _value,
-        "half": _half,
+        "like": _like,
+        "with_interval": with_interval,
+        "load": _load,
         "metric_of": metric_of,
         "boundaries": {one.name: one.hosts for one in BOUNDARIES},
         "moment": _moment,
@@ -131,12 +131,14 @@ def _value(value: float, per: float = 1.0) -> str:
     return number(value / per) if abs(value / per) >= 1e-3 else f"{value / per:.3g}"
 
 
-def _half(interval: Interval, per: float = 1.0) -> str:
-    """Print half the width of an interval with the decimals of its mean; "?" where one repetition gives none."""
-    if not isfinite(interval.low):
-        return "?"
-    decimals = len(_value(interval.mean, per).partition(".")[2])
-    return f"{(interval.high - interval.low) / 2 / per:.{decimals}f}"
+def _like(value: float, per: float, shown: str) -> str:
+    """Print a repetition with the decimals of the mean over all of them."""
+    return f"{value / per:z.{len(shown.split()[0].partition('.')[2])}f}"
+
+
+def _load(workload: str, direction: str) -> str:
+    """Name a load: "fio read", or with its direction where the workload's name does not end in it."""
+    return workload if workload.split()[-1] == direction else f"{workload}, {direction}"
 
 
 def _moment(utc_s: float) -> str:

@@ -21,6 +21,6 @@ if (filters) {
     }
     document.getElementById("none").hidden = shown > 0;
   };
-  for (const one of chosen) one.oninput = apply;
+  for (const one of chosen) one.oninput = one.onchange = apply; // some programs that act for a user send one of the two
   apply();
 }

@@ -1,0 +1,67 @@
+"""The site of a public list as a reader sees it: Debian's chromium opens our own list from disk."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import Select
+
+from chromium import WIDTHS, Chrome, chromium, complaints, violations
+from perjoule import publishing
+from places import ROOT
+
+CHECKS = ("clipped", "pale", "inaccessible")
+GROUPS = "return [...document.querySelectorAll('.group')].filter((one) => !one.hidden).map((one) => one.dataset.direction)"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return publishing.build(ROOT / "docs" / "list", tmp_path_factory.mktemp("list") / "site").page
+
+
+@pytest.fixture(scope="module", params=WIDTHS.values(), ids=list(WIDTHS))
+def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    with chromium(tmp_path_factory.mktemp("browser"), request.param) as chrome:
+        yield chrome
+
+
+def test_every_page_can_be_read_and_used_in_both_themes(browser: webdriver.Chrome, site: Path) -> None:
+    browser.get(site.as_uri())
+    browser.find_element(By.CSS_SELECTOR, "td a").click()
+    number = browser.find_element(By.CSS_SELECTOR, "section:target b").text
+    assert "±" in number and "MiB/J" in number
+    for address in (browser.current_url, site.as_uri()):
+        browser.get(address)
+        browser.execute_script("for (const one of document.querySelectorAll('details')) one.open = true")
+        for _ in ("light", "dark"):
+            assert [one for check in CHECKS for one in complaints(browser, check)] == []
+            assert violations(browser) == []
+            browser.find_element(By.ID, "theme").click()
+        wide, there = browser.execute_script(
+            "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+        )
+        assert wide <= there
+    assert [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
+
+
+def test_a_number_leads_to_a_trial_and_that_to_its_raw_files(browser: webdriver.Chrome, site: Path) -> None:
+    browser.get(site.as_uri())
+    browser.find_element(By.CSS_SELECTOR, "td a").click()
+    browser.find_element(By.CSS_SELECTOR, "section:target a[href^='#trial-']").click()
+    trial = browser.find_element(By.CSS_SELECTOR, "section.trial:target")
+    files = trial.find_elements(By.TAG_NAME, "details")[1]
+    files.find_element(By.TAG_NAME, "summary").click()
+    files.find_element(By.LINK_TEXT, "record.json").click()
+    assert '"status": "valid"' in browser.find_element(By.TAG_NAME, "body").text
+
+
+def test_filters_leave_what_fits(browser: webdriver.Chrome, site: Path) -> None:
+    browser.get(site.as_uri())
+    assert set(browser.execute_script(GROUPS)) == {"read", "write"}
+    Select(browser.find_element(By.CSS_SELECTOR, "[data-filter=direction]")).select_by_visible_text("read")
+    assert set(browser.execute_script(GROUPS)) == {"read"}
+    browser.find_element(By.CSS_SELECTOR, "[data-filter=text]").send_keys("nobody's file system")
+    assert browser.execute_script(GROUPS) == []
+    assert browser.find_element(By.ID, "none").is_displayed()
