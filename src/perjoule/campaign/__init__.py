@@ -35,7 +35,7 @@ from perjoule.campaign.order import groups, most_repetitions
 from perjoule.campaign.plan import Plan, Step, plan
 from perjoule.campaign.playground import meters, playground
 from perjoule.campaign.schema import schema
-from perjoule.campaign.simulate import simulated
+from perjoule.campaign.simulate import described, simulated
 from perjoule.campaign.source import Source, Table, is_list, is_table, override, read_toml, text_of
 from perjoule.campaign.tables import NAMES, Row, fault_inside, fields_of, kind_of, known_options, lists_users, rows
 from perjoule.drivers.protocols import Testbed
@@ -116,7 +116,7 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
     asked = groups(header, seed, *(parts[name] for name in NAMES), events=happening)
     return Campaign(
         name=header.name,
-        description=header.description,
+        description=described(header.description) if header.simulate else header.description,
         reproduces=header.reproduces,
         seed=seed,
         groups=simulated(asked) if header.simulate else asked,

@@ -11,12 +11,18 @@ from perjoule.campaign.tables import lists_users
 from perjoule.drivers.protocols import ListsUsers
 from perjoule.model import Json, Spec, Trial, TrialEvent
 
+_SAID = "Nothing here was measured: hosts, file systems, loads and meters were simulated. The campaign that they stand for:"
 METERS = tuple(Spec(kind, {"rate": "50 Hz"}, kind) for kind in (COUNTERS, MODEL))
 
 
 def simulated(groups: Sequence[Sequence[Trial]]) -> tuple[tuple[Trial, ...], ...]:
     """Replace all drivers by simulated ones; each file system gets a speed that depends on its label."""
     return tuple(tuple(_simulated(trial) for trial in group) for group in groups)
+
+
+def described(description: str) -> str:
+    """Say before a campaign's own description, which is of real parts, that these were simulated; "" stays so."""
+    return f"{_SAID}\n\n{description}" if description.strip() else ""
 
 
 def _simulated(trial: Trial) -> Trial:

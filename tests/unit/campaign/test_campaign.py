@@ -578,3 +578,12 @@ kind = "simulated"
     assert all({turns[n][1], turns[n + 1][1]} == {"one", "two"} for n in range(0, 8, 2))
     assert len({turns[n][1] for n in range(0, 8, 2)}) == 2  # which of them comes first changes
     assert {trial.id for trial in asked.trials} == {t.id for t in campaign.parse(text.replace("interleaved", "written")).trials}
+
+
+def test_a_simulated_campaign_says_before_its_description_that_nothing_was_measured() -> None:
+    described = f'description = "Boards of a lab."\n{TEXT}'
+    assert campaign.parse(described).description == "Boards of a lab."
+    first, own = campaign.parse(described, overrides=["simulate=true"]).description.split("\n\n")
+    assert first.startswith("Nothing here was measured")
+    assert own == "Boards of a lab."
+    assert campaign.parse(TEXT, overrides=["simulate=true"]).description == ""
