@@ -57,8 +57,8 @@ def doubts(label: str, found: Trend) -> Iterator[str]:
     if found.freedom < DOUBTED_FREEDOM:
         return
     if found.drifts:
-        ends = f"{found.drift_low_ratio:+.1%} to {found.drift_high_ratio:+.1%}"
-        yield f"{label} drifts by {found.drift_ratio:+.1%} from the first trial to the last ({ends}, p = {found.drift_p:.2g})"
+        drift, low, high = (f"{100 * one:+.1f} %" for one in (found.drift_ratio, found.drift_low_ratio, found.drift_high_ratio))
+        yield f"{label} drifts by {drift} from the first trial to the last ({low} to {high}, p = {found.drift_p:.2g})"
     if found.correlated:
         yield (
             f"{label} of neighbouring trials is correlated (r = {found.correlation_ratio:.2f}, "

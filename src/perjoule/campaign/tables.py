@@ -27,7 +27,7 @@ from perjoule.model.units import BYTES, exact_text
 
 NAMES = ("testbed", "filesystem", "workload", "meter")  # of tables; the parts of perjoule are their plurals
 MOST_ROWS = 10_000
-MOUNTED = ("lustre", "gpfs", "spectrumscale", "storagescale", "weka", "panfs", "vast", "daos")  # which no campaign deploys
+MOUNTED = ("lustre", "gpfs", "spectrumscale", "storagescale", "weka", "panfs", "vast", "daos", "zfs")  # which no campaign deploys
 
 
 @dataclass(frozen=True)

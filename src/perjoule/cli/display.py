@@ -3,7 +3,6 @@
 import errno
 import os
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -17,6 +16,7 @@ from rich.table import Table as RichTable
 from perjoule.drivers.protocols import Check
 from perjoule.model import UNMEASURED, Cell
 from perjoule.model.metrics import PER_JOULE, RATES, metric_of
+from perjoule.results.limitations import lines
 from perjoule.results.table import Table
 
 
@@ -164,17 +164,15 @@ def notes(cells: Sequence[Cell], scales: Sequence[float]) -> list[str]:
     found = [f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in scales]
     unmeasured = sorted({grade for cell in cells for grade in cell.grade.split("+")} & UNMEASURED)
     found += [f"power is {grade}, not measured" for grade in unmeasured]
-    found += _in_rows("doubt in", [cell.doubts for cell in cells])
+    found += _in_rows("doubt in", cells, omitted=False)
     return found + omissions(cells)
 
 
 def omissions(cells: Sequence[Cell]) -> list[str]:
     """List the numbers that rows lack, with the reasons."""
-    return _in_rows("in", [cell.omitted for cell in cells])
+    return _in_rows("in", cells, omitted=True)
 
 
-def _in_rows(before: str, said: Sequence[Sequence[str]]) -> list[str]:
-    """List each text once, with the number of its rows."""
-    about = Counter(words for row in said for words in row)
-    rows = {words: "all rows" if count == len(said) else f"{count} of {len(said)} rows" for words, count in about.items()}
-    return [f"{before} {rows[words]}: {words}" for words in about]
+def _in_rows(before: str, cells: Sequence[Cell], *, omitted: bool) -> list[str]:
+    """List texts that differ in numbers alone once, with the number of their rows."""
+    return [f"{before} {line.counted(len(cells))}: {line.text}{line.more}" for line in lines(cells, omitted=omitted)]

@@ -39,9 +39,7 @@ def overhead(trials: Sequence[Overhead], *, notes: Sequence[str] = ()) -> Spec:
     ordered = sorted(trials, key=lambda trial: (trial.title, trial.direction))
     panels = [_panel(trial) for trial in ordered]
     resolve: Spec = {"scale": ALONE}
-    return titled(
-        {"concat": panels, "columns": 2, "spacing": 24, "resolve": resolve}, "Network and disk traffic per user byte", notes
-    )
+    return titled({"concat": panels, "columns": 2, "spacing": 24, "resolve": resolve}, "Network and disk traffic", notes)
 
 
 def _panel(trial: Overhead) -> Spec:

@@ -1,7 +1,6 @@
 """The methods section, ready to paste into a paper, from the records alone."""
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from perjoule.campaign.source import read_toml
 from perjoule.model import Channel, Json, Record
 from perjoule.model.units import bytes_text
 from perjoule.report.content import Content
+from perjoule.results.limitations import Line, lines
 from perjoule.results.table import number
 
 DOUBTS_COUNT = 6  # named; the others are counted
@@ -244,10 +244,9 @@ def _refused(found: Content) -> Iterator[str]:
     reasons = dict.fromkeys(record.reason for record in failed)
     if reasons:
         yield f"Trials failed because: {'; '.join(list(reasons)[:DOUBTS_COUNT])}."
-    counts = Counter(words for cell in found.cells for words in (*cell.doubts, *cell.omitted))
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    refused = [item for item in ordered if any(word in item[0] for word in ("refused", "left out", "omitted"))]
-    doubted = [item for item in ordered if item not in refused]
+    ordered = [*lines(found.cells), *lines(found.cells, omitted=True)]
+    refused = [line for line in ordered if any(word in line.text for word in ("refused", "left out", "omitted"))]
+    doubted = [line for line in ordered if line not in refused]
     if refused:
         yield f"Numbers left out: {_counted(refused, len(found.cells))}."
     if doubted:
@@ -256,10 +255,11 @@ def _refused(found: Content) -> Iterator[str]:
         yield "No limitations of any trial were found."
 
 
-def _counted(doubts: Sequence[tuple[str, int]], rows_count: int) -> str:
-    rows = {doubt: f" (in {count} of {rows_count} rows)" if rows_count > 1 else "" for doubt, count in doubts}
-    named = "; ".join(f"{doubt}{rows[doubt]}" for doubt, _ in doubts[:DOUBTS_COUNT])
-    return named + (f"; and {len(doubts) - DOUBTS_COUNT} more" if len(doubts) > DOUBTS_COUNT else "")
+def _counted(found: Sequence[Line], rows_count: int) -> str:
+    named = (
+        f"{one.text}{f' (in {one.counted(rows_count)}{one.more})' if rows_count > 1 else ''}" for one in found[:DOUBTS_COUNT]
+    )
+    return "; ".join(named) + (f"; and {len(found) - DOUBTS_COUNT} more" if len(found) > DOUBTS_COUNT else "")
 
 
 def _cite(found: Content, valid: Sequence[Record]) -> Iterator[str]:

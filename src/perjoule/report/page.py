@@ -13,7 +13,6 @@ from perjoule.report.answers import ANSWERS_COUNT, answers, question, reality, r
 from perjoule.report.content import Content
 from perjoule.report.document import document
 from perjoule.report.drawings import drawings
-from perjoule.report.limitations import limitations
 from perjoule.report.metered import budget_table, parts_table, unexplained_table
 from perjoule.report.methods import methods
 from perjoule.report.proportionality import loads_table, proportionality_table
@@ -24,6 +23,7 @@ from perjoule.results.events import events_table
 from perjoule.results.idle import WORDS as IDLE_WORDS
 from perjoule.results.idle import idle_table
 from perjoule.results.joules import WORDS, sides_table, split_table
+from perjoule.results.limitations import limitations
 from perjoule.results.rebuild import WORDS as REBUILD_WORDS
 from perjoule.results.rebuild import rebuild_table, rebuilt_bytes_table
 from perjoule.results.table import Table, amplification_table, number, table, winners_table

@@ -12,7 +12,7 @@ from perjoule.model import Cell, Clock, Ran
 from typed import present
 
 FOUND = Trend(0.1, 0.05, 0.153, 0.001, 0.5, 0.002, error=0.02, freedom=9, span_s=1.0)
-DRIFTS = "MiB/s drifts by +10.0% from the first trial to the last (+5.0% to +15.3%, p = 0.001)"
+DRIFTS = "MiB/s drifts by +10.0 % from the first trial to the last (+5.0 % to +15.3 %, p = 0.001)"
 CORRELATED = (
     "MiB/s of neighbouring trials is correlated (r = 0.50, p = 0.002): they carry less information than their number suggests"
 )

@@ -115,6 +115,15 @@ def test_notes_say_in_how_many_rows_a_doubt_is() -> None:
     assert notes([one, replace(one, doubts=())], []) == ["doubt in 1 of 2 rows: unsteady"]
 
 
+def test_notes_that_differ_in_a_number_alone_are_one() -> None:
+    said = (Doubt("others took 60 % of the CPUs"), Doubt("others took 50 % of the CPUs"), Doubt("unsteady"))
+    one = Cell("a", "b", "read", 1, {}, doubts=said)
+    assert notes([one, replace(one, doubts=said[1:2])], []) == [
+        "doubt in all rows: others took 50 % of the CPUs; and 1 more like it",
+        "doubt in 1 of 2 rows: unsteady",
+    ]
+
+
 def test_a_combination_that_needs_no_more_repetitions_is_named_once(capsys: pytest.CaptureFixture[str]) -> None:
     one, other = trials(1)[0], replace(trials(1)[0], clients_count=7)
     asked = [replace(of, repetition=n) for n in (4, 5, 6) for of in (one, other)]

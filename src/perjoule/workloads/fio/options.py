@@ -35,7 +35,7 @@ class FioOptions(Workload):
         "bs": "transfer = {bytes}",
         "blocksize": "transfer = {bytes}",
         "filesize": "size = {bytes}",
-        "iodepth": "in_flight = {value}",
+        **dict.fromkeys(("iodepth", "queue_depth", "depth", "qd"), "in_flight = {value}"),
         "runtime": "duration = {seconds}",
         "thinktime": "pause = {value} and burst",
         "thinktime_blocks": "burst, in bytes",

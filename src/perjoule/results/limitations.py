@@ -19,6 +19,16 @@ class Line:
     text: str
     rows: str
     others: tuple[str, ...] = ()  # the same with other numbers
+    rows_count: int = 0  # 0: of the campaign as a whole
+
+    def counted(self, all_count: int) -> str:
+        """Say in how many rows it is: "all rows", "2 of 8 rows"."""
+        return "all rows" if self.rows_count == all_count else f"{self.rows_count} of {all_count} rows"
+
+    @property
+    def more(self) -> str:
+        """How many others it stands for: "; and 5 more like it"."""
+        return f"; and {len(self.others)} more like it" if self.others else ""
 
 
 @dataclass(frozen=True)
@@ -44,14 +54,19 @@ def limitations(cells: Sequence[Cell], whole: Sequence[Doubt], *, omitted: bool 
     alike: dict[tuple[Kind, str], list[Doubt]] = {}
     for words in about:
         alike.setdefault((words.kind, _without_numbers(words)), []).append(words)
-    lines: dict[Kind, list[tuple[int, Line]]] = {}
+    found: dict[Kind, list[tuple[int, Line]]] = {}
     for (kind, _), texts in alike.items():
         touched = [cells[number] for number in sorted({number for words in texts for number in about[words]})]
         first, *others = sorted(texts, key=lambda words: -len(about[words]))
         rows = rows_text(touched, len(cells)) if touched else THE_CAMPAIGN
-        lines.setdefault(kind, []).append((len(touched) or len(cells), Line(first, rows, tuple(others))))
-    ranked = {kind: sorted(own, key=lambda pair: -pair[0]) for kind, own in lines.items()}
+        found.setdefault(kind, []).append((len(touched) or len(cells), Line(first, rows, tuple(others), len(touched))))
+    ranked = {kind: sorted(own, key=lambda pair: -pair[0]) for kind, own in found.items()}
     return tuple(Group(kind, tuple(line for _, line in ranked[kind])) for kind in KINDS if kind in ranked)
+
+
+def lines(cells: Sequence[Cell], *, omitted: bool = False) -> list[Line]:
+    """Give the lines of all groups of cells' doubts, or of what they omit."""
+    return [line for group in limitations(cells, (), omitted=omitted) for line in group.lines]
 
 
 def _without_numbers(words: str) -> str:

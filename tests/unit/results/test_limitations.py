@@ -2,7 +2,7 @@
 
 from perjoule.model import Cell, Doubt
 from perjoule.model.doubts import CACHE, CHANGE, KINDS, METERS, REPETITIONS, UNSTATED
-from perjoule.report.limitations import limitations
+from perjoule.results.limitations import limitations
 
 STEPPED = METERS.doubt("the counter stepped in the window")
 
