@@ -238,6 +238,24 @@ def test_the_dashboard_asks_for_all_that_is_exported_and_nothing_else(folder: Pa
     assert "__inputs" not in dashboard  # imports without edits: the data source is a variable
 
 
+# What Grafana's schema requires of a panel: https://github.com/grafana/grafana-foundation-sdk (Go, v0.0.22, read strictly).
+_STAT = ("colorMode", "graphMode", "justifyMode", "orientation", "percentChangeColorMode", "reduceOptions", "showPercentChange")
+_OPTIONS = {"stat": {*_STAT, "textMode", "wideLayout"}, "timeseries": {"legend", "tooltip"}}
+
+
+def test_the_dashboard_has_all_that_grafanas_schema_requires() -> None:
+    dashboard = json.loads((ROOT / "docs" / "assets" / "grafana.json").read_text())
+    assert {"schemaVersion", "annotations", "editable", "templating", "time", "title", "uid"} <= set(dashboard)
+    for panel in dashboard["panels"]:
+        assert _OPTIONS[panel["type"]] == set(panel["options"]), panel["title"]
+        if panel["type"] == "timeseries":
+            assert {"calcs", "displayMode", "placement", "showLegend"} == set(panel["options"]["legend"])
+        letters = [target["refId"] for target in panel["targets"]]
+        assert len(letters) == len(set(letters))
+        assert {target["datasource"]["uid"] for target in panel["targets"] if "datasource" in target} <= {"${datasource}"}
+        assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
+
+
 def test_a_campaign_whose_name_is_markup_is_text_everywhere(folder: Path) -> None:
     evil = '<script>alert(1)</script>"}\n'
     with closing(ProgressFile(folder)) as file:
