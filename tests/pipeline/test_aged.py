@@ -90,7 +90,7 @@ def test_the_difference_has_its_interval_which_holds_the_truth(results: Results)
 def test_the_report_shows_both_tables_and_says_what_was_done(results: Results) -> None:
     page = report.write(results, results.folder / "report.html").read_text()
     assert "Aged and new" in page
-    assert f"clients filled file systems, deleted, overwrote and filled up again: {AGED} to 90% in 2 rounds" in page
+    assert f"clients filled file systems, deleted, overwrote and filled up again: {AGED} to 90 % in 2 rounds" in page
     assert len(ageing_table(results.latest()).rows) == 1
 
 

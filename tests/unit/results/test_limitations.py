@@ -32,7 +32,7 @@ def test_a_doubt_of_the_campaign_or_of_every_row_says_so() -> None:
     groups = limitations(cells, (CHANGE.doubt("MiB/s drifts by +5.0%"),))
     assert [(group.lines[0].text, group.lines[0].rows) for group in groups] == [
         (STEPPED, "all rows"),
-        ("MiB/s drifts by +5.0%", "the campaign"),
+        ("MiB/s drifts by +5.0 %", "the campaign"),
     ]
 
 
