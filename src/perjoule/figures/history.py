@@ -7,7 +7,7 @@ from math import isfinite
 from perjoule.figures.vega import PANEL_WIDTH, Spec, titled
 
 HEIGHT = 130
-WIDE = 3  # times the range of the means, beyond which an interval's end is not drawn
+WIDE = 1.5  # times the range of the means: an interval that ends farther from its mean would press all others together
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,7 @@ def _panel(panel: Panel, unit: str, campaigns_count: int) -> Spec:
     top, bottom = max(one.mean for one in panel.means), min(one.mean for one in panel.means)
     most = WIDE * max(top - bottom, 0.05 * top)
     means = [
-        {"n": one.number, "campaign": one.campaign, "mean": one.mean, "value": f"{one.mean:.4g} {unit}"}
-        | ({"low": one.low, "high": one.high} if isfinite(one.high) and one.high - one.low < most else {})
+        {"n": one.number, "campaign": one.campaign, "mean": one.mean, "value": f"{one.mean:.4g} {unit}"} | _ends(one, most)
         for one in panel.means
     ]
     flats = [{"from": one.first - 0.4, "to": one.last + 0.4, "mean": one.mean} for one in panel.levels]
@@ -78,6 +77,15 @@ def _panel(panel: Panel, unit: str, campaigns_count: int) -> Spec:
             "mark": {"type": "rule", "strokeWidth": 2},
             "encoding": {"x": {"field": "n", **x}, "y": {"field": "low", **y}, "y2": {"field": "high"}},
         },
+        *(
+            {
+                "transform": [{"filter": f"datum.cut && isValid(datum.{end})"}],
+                "mark": {"type": "point", "shape": f"triangle-{way}", "filled": True, "size": 40, "opacity": 1},
+                "encoding": {"x": {"field": "n", **x}, "y": {"field": end, **y}},
+            }
+            for end, way in (("low", "down"), ("high", "up"))
+            if any(row.get("cut") for row in means)
+        ),
         {
             "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
             "encoding": {
@@ -89,3 +97,11 @@ def _panel(panel: Panel, unit: str, campaigns_count: int) -> Spec:
     ]
     heading = {"text": panel.heading, "fontSize": 12, "anchor": "start"}
     return {"title": heading, "width": PANEL_WIDTH, "height": HEIGHT, "data": {"values": means}, "layer": layers}
+
+
+def _ends(one: Mean, most: float) -> Spec:
+    """Return an interval's ends, cut off where it is too wide; nothing without an interval."""
+    if not isfinite(one.high):
+        return {}
+    low, high = max(one.low, one.mean - most), min(one.high, one.mean + most)
+    return {"low": low, "high": high} | ({"cut": True} if (low, high) != (one.low, one.high) else {})

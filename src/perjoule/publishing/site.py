@@ -23,7 +23,7 @@ from perjoule.model.metrics import BOUNDARIES, metric_of
 from perjoule.publishing.entry import Entry, Trial, checked
 from perjoule.publishing.folder import BUNDLES, bundles
 from perjoule.publishing.ranking import groups
-from perjoule.results.table import number, with_interval
+from perjoule.results.table import load_text, number, with_interval
 
 MARK = ".perjoule-site"  # identifies a folder that a later build may replace
 FILTERS = ("hosts", "boundary", "grade", "workload", "direction", "redundancy")
@@ -95,7 +95,7 @@ def _write(site: Path, entries: Sequence[Entry]) -> None:
         "value": _value,
         "like": _like,
         "with_interval": with_interval,
-        "load": _load,
+        "load": load_text,
         "metric_of": metric_of,
         "boundaries": {one.name: one.hosts for one in BOUNDARIES},
         "moment": _moment,
@@ -134,11 +134,6 @@ def _value(value: float, per: float = 1.0) -> str:
 def _like(value: float, per: float, shown: str) -> str:
     """Print a repetition with the decimals of the mean over all of them."""
     return f"{value / per:z.{len(shown.split()[0].partition('.')[2])}f}"
-
-
-def _load(workload: str, direction: str) -> str:
-    """Name a load: "fio read", or with its direction where the workload's name does not end in it."""
-    return workload if workload.split()[-1] == direction else f"{workload}, {direction}"
 
 
 def _moment(utc_s: float) -> str:

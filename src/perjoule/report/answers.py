@@ -11,7 +11,7 @@ from perjoule.model.units import clients_text
 from perjoule.report.claims import graded
 from perjoule.report.content import Content
 from perjoule.report.methods import GRADES, listed
-from perjoule.results.table import pair_texts, with_interval, with_meter
+from perjoule.results.table import load_text, pair_texts, with_interval, with_meter
 
 NO_WINNER = "No clear winner"
 ANSWERS_COUNT = 8  # on the first screen; the table of the best has all
@@ -48,7 +48,7 @@ def answers(found: Content) -> Iterator[Answer]:
         most = max(cell.clients_count for cell in cells)
         cells = [cell for cell in cells if cell.clients_count == most]
         metrics = next((p for p in _JUDGED if any(p[0] in cell.metrics for cell in cells)), ())
-        load = workload if direction in workload else f"{workload}, {direction}"
+        load = load_text(workload, direction)
         findings = [
             one
             for metric in metrics

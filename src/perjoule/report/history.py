@@ -10,9 +10,11 @@ from perjoule.model.metrics import metric_of
 from perjoule.model.units import clients_text
 from perjoule.report.document import document
 from perjoule.results.history import WORDS, History, Row, history_table
+from perjoule.results.table import load_text
 
 NOTES = (
-    "Points: means with 95 % intervals over repetitions; lines: levels; dashed: steps. Campaigns are numbered as in the list.",
+    "Points: means with 95 % intervals over repetitions; lines: levels; dashed: steps; arrows: the interval is wider.",
+    "Campaigns are numbered as in the list.",
 )
 
 
@@ -50,7 +52,7 @@ def _panel(found: History, row: Row, per: float) -> figure.Panel:
         for one in (row.levels if len(row.values) >= LEAST_COUNT else ())
     ]
     grade = f" ({row.grade})" if row.grade else ""
-    heading = f"{row.filesystem}, {row.workload}, {row.direction}, {clients_text(row.clients_count)}{grade}"
+    heading = f"{row.filesystem}, {load_text(row.workload, row.direction)}, {clients_text(row.clients_count)}{grade}"
     return figure.Panel(heading, means, levels)
 
 

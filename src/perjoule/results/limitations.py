@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from perjoule.model import Cell
 from perjoule.model.doubts import KINDS, METERS, Doubt, Kind
 from perjoule.model.units import clients_text
+from perjoule.results.table import load_text
 
 PLACES_COUNT = 4  # named in a line; further ones are counted
 THE_CAMPAIGN = "the campaign"
@@ -86,8 +87,7 @@ def rows_text(cells: Sequence[Cell], all_count: int) -> str:
         return "all rows" if all_count > 1 else "the only row"
     places: dict[str, list[int]] = {}
     for cell in cells:
-        loads = cell.workload if cell.direction in cell.workload else f"{cell.workload} {cell.direction}"
-        places.setdefault(f"{cell.filesystem}, {loads}", []).append(cell.clients_count)
+        places.setdefault(f"{cell.filesystem}, {load_text(cell.workload, cell.direction)}", []).append(cell.clients_count)
     named = [f"{place}, {_counts(sorted(set(counts)))}" for place, counts in places.items()]
     more = sum(map(len, list(places.values())[PLACES_COUNT:]))
     return "; ".join(named[:PLACES_COUNT]) + (f"; and {more} more row{'s' if more > 1 else ''}" if more else "")

@@ -76,6 +76,11 @@ def number(value: float) -> str:
     return f"{value:z.{digits}f}"
 
 
+def load_text(workload: str, direction: str) -> str:
+    """Name a load: "fio read", or with its direction where the workload's name does not have it: "hep, read"."""
+    return workload if direction in workload else f"{workload}, {direction}"
+
+
 def mean(interval: Interval, per: float = 1.0) -> str:
     """Print a mean."""
     return number(interval.mean / per)
