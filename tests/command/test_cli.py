@@ -231,6 +231,16 @@ def test_ctrl_c_while_it_starts_ends_it_without_a_word() -> None:
     assert "KeyboardInterrupt" not in errors
 
 
+def test_a_run_imports_no_library_that_it_does_not_use(tmp_path: Path) -> None:
+    """Each takes up to half a second, and pyarrow imports pandas by itself where it is installed."""
+    words = ["run", written(tmp_path, repetitions=1), "--into", tmp_path / "r"]
+    argv = [sys.executable, "-X", "importtime", "-m", "perjoule", *words]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    assert "pyarrow.lib" in imported
+    assert imported.isdisjoint({"pandas", "scipy"})
+
+
 def test_under_nohup_a_hangup_does_not_stop_a_campaign(tmp_path: Path) -> None:
     words = ["env", "--ignore-signal=HUP", PERJOULE, "run", written(tmp_path, repetitions=10), "--into", tmp_path / "r"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:

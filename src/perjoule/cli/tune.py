@@ -16,7 +16,8 @@ if TYPE_CHECKING:  # what measures is imported where it is used: that takes long
     from perjoule.model import Campaign
     from perjoule.store import Results
     from perjoule.tuning.outcome import Outcome
-    from perjoule.tuning.study import Request, Study
+    from perjoule.tuning.request import Request
+    from perjoule.tuning.study import Study
     from perjoule.tuning.tune import Progress
 
 
@@ -77,7 +78,8 @@ def tune_command(
     """
     from perjoule.campaign.source import text_of
     from perjoule.tuning import folder as folders
-    from perjoule.tuning.study import Request, study
+    from perjoule.tuning.request import Request
+    from perjoule.tuning.study import study
 
     request = Request(metric, trials_count, limit, filesystem, only, less_durable)
     text, said = text_of(file), parameters.options(overrides, shrink, simulate=simulate)

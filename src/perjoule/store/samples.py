@@ -9,7 +9,7 @@ import errno
 import json
 import threading
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields
 from functools import cache, lru_cache
@@ -169,9 +169,24 @@ def _numbers(column: Any) -> NDArray[Any]:
 def _table(samples: Mapping[Channel, NDArray[np.float64]]) -> Any:
     rows = np.repeat(np.arange(len(samples)), [len(s) for s in samples.values()])
     texts = zip(*(channel_texts(channel) for channel in samples), strict=True)
-    columns = [_pa.array(list(t), type=_pa.string()).dictionary_encode().take(_pa.array(rows)) for t in texts]
-    numbers = np.concatenate(list(samples.values()))
-    return _pa.Table.from_arrays([*columns, *(_pa.array(numbers[:, n]) for n in range(len(SAMPLE)))], schema=_SCHEMA)
+    numbers = np.ascontiguousarray(np.concatenate(list(samples.values())).T)
+    columns = [*(_repeated(t, rows) for t in texts), *(_column(_pa.float64(), number) for number in numbers)]
+    return _pa.Table.from_arrays(columns, schema=_SCHEMA)
+
+
+def _repeated(texts: Sequence[str], rows: NDArray[np.int64]) -> Any:
+    """Make a dictionary-encoded column with the text of each row."""
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    data = [text.encode() for text in numbers]
+    ends = np.cumsum([0, *map(len, data)], dtype=np.int32)
+    words = _pa.StringArray.from_buffers(len(data), _pa.py_buffer(ends), _pa.py_buffer(b"".join(data)))
+    indices = np.array([numbers[text] for text in texts], dtype=np.int32)
+    return _pa.DictionaryArray.from_arrays(_column(_pa.int32(), indices[rows]), words)
+
+
+def _column(of: Any, numbers: NDArray[Any]) -> Any:
+    """Make a column without nulls, as `_numbers` takes it back: `pa.array` would import pandas, too."""
+    return _pa.Array.from_buffers(of, len(numbers), [None, _pa.py_buffer(numbers)])
 
 
 def _channel(key: int, words: list[list[str]]) -> Channel:

@@ -17,7 +17,7 @@ from pathlib import Path
 from perjoule.machine.untrusted import from_json, json_of, text_of
 from perjoule.model.errors import CampaignError
 from perjoule.store.disk import replace_file, spoken, sync
-from perjoule.tuning.study import Request
+from perjoule.tuning.request import Request
 
 NAME, CAMPAIGN, TUNED = "tuning.json", "campaign.toml", "tuned.toml"
 VERSION = 1

@@ -17,23 +17,12 @@ from perjoule.model.errors import CampaignError
 from perjoule.tuning.declared import Declared, declared
 from perjoule.tuning.objective import Objective, objective
 from perjoule.tuning.race import Budget, budget
+from perjoule.tuning.request import Request
 from perjoule.tuning.space import Setting
 
 DEFAULT, TUNED = "default", "tuned"  # labels in the final comparison
 _LONGEST_NAME = 60
 _WIDTH = 120
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a user asks of a tuning."""
-
-    metric: str
-    trials_count: int
-    limit: str = ""  # of the power: "20 W"
-    filesystem: str = ""  # which one of the campaign, by label or kind; "": its only one
-    only: tuple[str, ...] = ()  # options to tune; (): all
-    less_durable: bool = False
 
 
 @dataclass(frozen=True)

@@ -358,7 +358,7 @@ def test_a_journal_line_that_can_not_be_written_is_taken_back(results, made, mon
 
 def test_samples_of_many_threads_all_arrive_in_row_groups(tmp_path, made):
     sink = ParquetSink(tmp_path / "s.parquet", flush_s=0.01)
-    channels = [made.channel(f"storage-{n}") for n in range(4)]
+    channels = [made.channel(name) for name in ("storage-0", "storage-1", "storage-\u00e4\u20ac", "\u8a18\u61b6")]
 
     def sample(channel):
         for n in range(5000):

@@ -3,8 +3,9 @@
 import pytest
 
 from perjoule.model.errors import CampaignError
+from perjoule.tuning.request import Request
 from perjoule.tuning.space import Setting
-from perjoule.tuning.study import Request, Study, study
+from perjoule.tuning.study import Study, study
 from perjoule.tuning.surface import Block
 from perjoule.tuning.tune import _Race
 from places import EXAMPLES
