@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from perjoule.drivers.protocols import Host, Sink
@@ -22,6 +23,7 @@ from perjoule.model.errors import MachineError, PerjouleError, TransientError
 
 SET_S, DRIFT_RATIO = 0.05, 5e-4  # a clock that moved by more than both together was set: no oscillator is that bad
 SHORT_S = 20.0
+LOOK_S = 0.1  # between two looks at whether a host has sampled, each of which opens a file
 STOP_S = 10.0  # a busy host takes its last sample by then
 _BASH = ("bash", "--norc", "-c")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
@@ -157,7 +159,7 @@ class Sampled:
             line, ended, _ = self._program.output().partition("\n")
             if ended:
                 return line
-            time.sleep(0.02)
+            time.sleep(LOOK_S)
         raise TransientError(
             f"its sensors can't be sampled ({self._program.output().strip() or 'no answer'})", where=self._host.name
         )
@@ -211,19 +213,23 @@ class Samples:
         absent = [round((then - before) / self.period_s) - 1 for before, then in itertools.pairwise(begins_s)]
         return doubts + left_out(f"{label} on {self.host}", sum(count for count in absent if count > 1), len(begins_s))
 
-    @property
+    @cached_property
     def _length_s(self) -> float:
         return self.ended.monotonic_s - self.began.monotonic_s if self.ended else 0.0
 
-    @property
+    @cached_property
     def _set_s(self) -> float:
         """By how much the host's clock moved against ours."""
         return self.ended.utc_s - self.began.utc_s - self._length_s if self.ended else 0.0
 
     def _ours_s(self, utc_s: float) -> float:
         """Return CLOCK_MONOTONIC of this machine at a moment of the host's clock."""
-        rate = self._length_s / (self._length_s + self._set_s) if self.ended else 1.0
-        return self.began.monotonic_s + (utc_s - self.began.utc_s) * rate
+        return self.began.monotonic_s + (utc_s - self.began.utc_s) * self._rate
+
+    @cached_property
+    def _rate(self) -> float:
+        """Seconds of our clock to a second of the host's."""
+        return self._length_s / (self._length_s + self._set_s) if self.ended else 1.0
 
     def _lines(self) -> Iterator[list[tuple[float, str, float]]]:
         for line in self.text.splitlines():

@@ -27,17 +27,14 @@ def network_bytes(net_dev: str) -> tuple[int, int]:
     return sum(int(row[0]) for row in rows), sum(int(row[8]) for row in rows)
 
 
-def disk_bytes(diskstats: str, disks: set[str]) -> tuple[int, int]:
-    """Read bytes read and written by these disks from the text of /proc/diskstats (in sectors of 512 bytes)."""
-    rows = [line.split() for line in diskstats.splitlines()]
-    rows = [row for row in rows if row[2] in disks]
-    return sum(int(row[5]) for row in rows) * 512, sum(int(row[9]) for row in rows) * 512
+def disk_work(diskstats: str, disks: set[str]) -> tuple[int, int, float]:
+    """Read the bytes read and written by these disks, and their time with requests in flight (in s), summed over them.
 
-
-def disk_busy_s(diskstats: str, disks: set[str]) -> float:
-    """Read the time with requests in flight, summed over these disks, from the text of /proc/diskstats (in ms)."""
-    rows = [line.split() for line in diskstats.splitlines()]
-    return sum(int(row[12]) for row in rows if row[2] in disks) / 1e3
+    The text of /proc/diskstats has sectors of 512 bytes, and ms.
+    """
+    rows = [words for line in diskstats.splitlines() if (words := line.split())[2] in disks]
+    read_sectors, written_sectors, busy_ms = (sum(int(row[field]) for row in rows) for field in (5, 9, 12))
+    return read_sectors * 512, written_sectors * 512, busy_ms / 1e3
 
 
 class Kept:

@@ -74,8 +74,8 @@ def test_a_disk_says_how_long_it_was_busy_and_what_it_moved() -> None:
 
 def test_the_disks_of_a_machine_are_busy_together() -> None:
     one, other = (f" 8 {n} sd{x} 11 0 88 1 22 0 176 2 0 {ms} 3" for n, x, ms in ((0, "a", 1500), (16, "b", 250)))
-    assert _kernel.disk_busy_s(f"{one}\n{other}\n", {"sda", "sdb"}) == 1.75
-    assert _kernel.disk_busy_s(f"{one}\n{other}\n", {"sdb"}) == 0.25
+    assert _kernel.disk_work(f"{one}\n{other}\n", {"sda", "sdb"})[2] == 1.75
+    assert _kernel.disk_work(f"{one}\n{other}\n", {"sdb"})[2] == 0.25
 
 
 def test_busy_is_a_share_of_the_window_and_use_one_of_what_the_catalogues_disks_can(made) -> None:

@@ -7,7 +7,7 @@ from perjoule.machine.disks import reserve_bytes
 from perjoule.model.doubts import TIMES, Doubt
 from perjoule.model.errors import MachineError
 from perjoule.model.units import seconds_text
-from perjoule.testbeds._kernel import cpu_ticks, disk_busy_s, disk_bytes, network_bytes, switches_count
+from perjoule.testbeds._kernel import cpu_ticks, disk_work, network_bytes, switches_count
 
 MOST_UNSURE_S = 0.01  # of a clock, above which it is reported
 
@@ -69,10 +69,9 @@ def counters(said: str, t_s: float, of: Probe) -> Counters:
     """Parse a keeper's answer: its clock, two lines of /proc/stat, then /proc/net/dev, a line "disks", and /proc/diskstats."""
     first, _, rest = said.partition("\n")
     net_dev, _, diskstats = rest.partition("\ndisks\n")
-    disks = set(of.disks)
     cpu_s = cpu_ticks(first.partition(" ")[2]) / of.ticks_hz
-    busy_s, switches = disk_busy_s(diskstats, disks), switches_count(rest.partition("\n")[0])
-    return Counters(t_s, cpu_s, *network_bytes(net_dev), *disk_bytes(diskstats, disks), busy_s, switches)
+    switches = switches_count(rest.partition("\n")[0])
+    return Counters(t_s, cpu_s, *network_bytes(net_dev), *disk_work(diskstats, set(of.disks)), switches)
 
 
 def clock_s(said: str) -> float:

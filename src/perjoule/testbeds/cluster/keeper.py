@@ -34,7 +34,7 @@ ANSWER_S = 10.0
 SILENT_S = 3 * hearing.BEAT_S + 1.0
 ENDED_S = 30.0
 _CLOCKS_COUNT = 5
-_MOST_READ_BYTES = 1024**2
+_MOST_READ_BYTES = 64 * 1024  # what a pipe holds; a larger buffer would be mapped and unmapped for each answer
 
 
 class Answer(NamedTuple):

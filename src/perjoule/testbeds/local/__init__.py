@@ -20,7 +20,7 @@ from perjoule.model import OPTIONS, Disk, Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.testbeds import _device, _power, _process
 from perjoule.testbeds._device import view
-from perjoule.testbeds._kernel import cpu_ticks, disk_busy_s, disk_bytes, network_bytes, switches_count
+from perjoule.testbeds._kernel import cpu_ticks, disk_work, network_bytes, switches_count
 from perjoule.testbeds._machine import ThisMachine
 from perjoule.testbeds._power import Power
 from perjoule.testbeds.local import power
@@ -150,11 +150,10 @@ class LocalHost(Host):
         """Read the counters of the whole machine."""
         received, sent = network_bytes(Path("/proc/net/dev").read_text())
         disks = {path.name for path in Path("/sys/block").iterdir() if (path / "device").exists()}
-        diskstats = Path("/proc/diskstats").read_text()
-        disk_read, disk_written = disk_bytes(diskstats, disks)
+        disk = disk_work(Path("/proc/diskstats").read_text(), disks)
         stat = Path("/proc/stat").read_text()
-        cpu_s, busy_s = cpu_ticks(stat) / os.sysconf("SC_CLK_TCK"), disk_busy_s(diskstats, disks)
-        return Counters(time.monotonic(), cpu_s, received, sent, disk_read, disk_written, busy_s, switches_count(stat))
+        cpu_s = cpu_ticks(stat) / os.sysconf("SC_CLK_TCK")
+        return Counters(time.monotonic(), cpu_s, received, sent, *disk, switches_count(stat))
 
     def disk(self, name: str, wanted: Disk) -> Path:
         """Make a disk in a sparse file, or on a named device, replacing an earlier one of that name."""
