@@ -15,6 +15,7 @@ from perjoule.model.errors import PerjouleError
 from perjoule.model.metrics import IDLE, PER_JOULE, RATES, metric_of
 from perjoule.model.units import seconds_text
 from perjoule.monitoring import drawing
+from perjoule.results.limitations import limitations
 from perjoule.results.table import COLUMNS, WHERE_MEASURED, number, point_text, table
 from perjoule.store import Results, progress
 from perjoule.store.progress import Load, Progress
@@ -136,13 +137,13 @@ def _measured(results: Results) -> Measured:
         failed = record.status == "failed"
         text = record.reason if failed else ", ".join(point_text(point) for point in of_trial(results, record).points)
         last.insert(0, (record.trial.text, text or "kept", failed))
-    doubts = dict.fromkeys((*found.doubts, *(doubt for cell in found.cells for doubt in cell.doubts)))
+    doubts = (line for group in limitations(found.cells, found.doubts) for line in group.lines)
     return Measured(
         len(final),
         sum(entry.status == "failed" for entry in final.values()),
         drawing.Rows([laid.headers[at] for at in columns], [[row[at] for at in columns] for row in laid.rows]),
         last,
-        tuple(doubts),
+        tuple(f"{line.text}{line.more} ({line.rows})" for line in doubts),
         tuple(f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in found.scales),
         (results.folder / "report.html").exists(),
     )

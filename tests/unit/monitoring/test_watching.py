@@ -16,8 +16,9 @@ from urllib.parse import quote, urlsplit
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from measured import STEADY, measured
-from perjoule import store
+from measured import CAMPAIGN, STEADY, measured
+from perjoule import campaign, store
+from perjoule.execution import runner
 from perjoule.machine import processes
 from perjoule.model import Channel
 from perjoule.model.errors import MachineError
@@ -138,6 +139,15 @@ def test_without_progress_the_results_are_shown_all_the_same(tmp_path: Path) -> 
     assert (seen.state, seen.name, seen.kept_count) == ("none", "small", 2)
     assert len(seen.measured.results.rows) == 1
     assert len(seen.measured.last) == 2
+
+
+def test_doubts_that_differ_in_numbers_alone_are_one_line_with_its_rows(tmp_path: Path) -> None:
+    asked = campaign.parse(CAMPAIGN.format(top=f"{QUICK}\nclients = 2", size="8 MiB", meter=STEADY).replace("80 MiB", "400 MiB"))
+    results = store.create(tmp_path / "results", asked.text, asked.name)
+    runner.run(asked, results, lambda event: None)
+    cached = [line for line in Watch(results.folder).snapshot().measured.doubts if "a cache served" in line]
+    assert len(cached) == 1
+    assert cached[0].endswith("times what its network can carry: a cache served the write; and 1 more like it (the only row)")
 
 
 def test_damage_is_said_and_the_results_are_shown(tmp_path: Path) -> None:
