@@ -54,4 +54,9 @@ def counts(found: Sequence[Judged]) -> str:
         verdict: sum(one.verdict == verdict for one in found) for verdict in ("holds here", "doesn't hold here", "can't tell")
     }
     hold, fail, open_ = told.values()
-    return f"Of {len(found)} claims {hold} hold here, {fail} do{'es' if fail == 1 else ''} not, {open_} are inconclusive."
+    said = (
+        f"{hold} hold{'s' if hold == 1 else ''} here",
+        f"{fail} do{'es' if fail == 1 else ''} not",
+        f"{open_} {'is' if open_ == 1 else 'are'} inconclusive",
+    )
+    return f"Of {len(found)} claims, {', '.join(said)}."
