@@ -1,4 +1,4 @@
-"""The Containerfile. No container engine runs here, so nothing is built: each instruction is held against what does run here."""
+"""The Containerfile. A build takes minutes and a network: each instruction is held against what runs in other tests."""
 
 import json
 import re
