@@ -12,6 +12,7 @@ from on_hosts import hosts_of
 from oracle.check import apart, checked, recomputed
 from perjoule import campaign
 from perjoule.execution import runner
+from perjoule.filesystems.moosefs import _MooseFS
 from perjoule.model import Record, healthy_since
 from perjoule.results.verification import verify
 from perjoule.store import Results, create, open_results
@@ -115,6 +116,42 @@ def test_a_failed_disk_is_rebuilt_and_moves_what_redundancy_explains(name: str, 
     assert found["rebuild_network_ratio"] == pytest.approx(found["derived_rebuild_network_ratio"], rel=0.2)
     assert verify(results).differences == ()
     assert apart(recomputed(checked(results.folder))).values.tolist() == []
+
+
+SCRUBBED = FILESYSTEMS["cephfs"].replace("16", "4") + '\nconf = { "osd_scrub_backoff_ratio" = "0" }'
+COMMANDS = '[[event]]\nat = "2 s"\nkind = "snapshot"\n[[event]]\nat = "3 s"\nkind = "scrub"\n'
+
+
+def test_cephfs_takes_a_snapshot_and_is_healthy_once_each_placement_group_is_scrubbed(tmp_path: Path) -> None:
+    results, record = hit(tmp_path, SCRUBBED, COMMANDS)
+    assert record.reason == ""
+    assert [one.event.text for one in record.events] == ["snapshot", "scrub"]
+    said = [one.words for one in record.health]
+    print([(round(one.answered_s - record.events[-1].ended_s, 1), one.words) for one in record.health], record.doubts)
+    assert any(words.endswith("PGs to scrub") for words in said), said
+    assert healthy_since(record.events, record.health) is not None, said
+    assert verify(results).differences == ()
+
+
+def test_moosefs_takes_a_snapshot_while_a_client_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed: list[str] = []
+
+    def taken(mounted: _MooseFS, name: str) -> None:
+        take(mounted, name)
+        root = next(iter(mounted.directories.values()))
+        listed.append(mounted.hosts.clients[0].run(["find", root / name, "-type", "f", "-size", "+0"], timeout_s=20).stdout)
+
+    take = _MooseFS.snapshot
+    monkeypatch.setattr(_MooseFS, "snapshot", taken)
+    two = "".join(f'[[event]]\nat = "{at}"\nkind = "snapshot"\n' for at in ("2 s", "4 s"))
+    results, record = hit(tmp_path, MOOSEFS, two)
+    assert record.reason == ""
+    assert [one.event.text for one in record.events] == ["snapshot", "snapshot"]
+    assert healthy_since(record.events, record.health) is not None, record.health
+    files = [{Path(line).name for line in said.splitlines()} for said in listed]
+    assert files[0] == files[1] != set()
+    assert "perjoule-1" not in listed[1]  # no snapshot of a snapshot
+    assert verify(results).differences == ()
 
 
 @pytest.mark.skipif(not Path("/usr/sbin/sshd").exists(), reason="sshd is missing: apt install openssh-server")

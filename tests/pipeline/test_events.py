@@ -96,7 +96,26 @@ def test_a_hit_trial_has_its_stages_in_table_report_and_second_calculation(tmp_p
     costs = f"80.00 ± ? MiB/s before, 80.00 ± ? MiB/s during, {healing}, "
     first_screen = " ".join(page.partition('class="answers"')[2].partition("</ul>")[0].split())
     assert costs in first_screen and "0 ± ? s stalled." in first_screen
-    assert "servers were hit: kill storage-2 after 1.1 s and back storage-2 after 2.3 s" in page
+    assert "Events while the load ran: kill storage-2 after 1.1 s and back storage-2 after 2.3 s" in page
+
+
+def test_the_stage_healing_of_a_scrub_lasts_until_it_has_finished(tmp_path: Path) -> None:
+    text = TEXT.format(**{**LONG, "rebuild": "1.1 s"})
+    scrub = text[: text.index("[[event]]")] + '[[event]]\nat = "1.1 s"\nkind = "scrub"\n' + text[text.index("[[meter]]") :]
+    results, _ = run(tmp_path / "results", scrub)
+    (record,) = results.latest()
+    assert record.reason == ""
+    assert {one.words for one in record.health} == {"scrubbing, as commanded", ""}
+    (cell,) = summary(results).cells
+    means = {key: found.mean for key, found in cell.metrics.items() if key.startswith("event_")}
+    assert 1.1 <= means["event_healing_s"]
+    assert means["event_healing_j"] > 0
+    assert means["event_before_w"] > 0 and "event_during_w" not in means
+    assert means["event_healing_bytes_per_s"] == pytest.approx(2 * 40 * 1024**2)
+    assert verify(results).differences == ()
+    assert apart(recomputed(checked(results.folder))).values.tolist() == []
+    page = report.write(results, tmp_path / "report.html").read_text()
+    assert "Events while the load ran: scrub after 1.1 s." in page
 
 
 def test_a_rebuild_that_outlasts_its_trial_is_not_in_the_next_one(tmp_path: Path) -> None:

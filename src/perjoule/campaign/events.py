@@ -1,4 +1,4 @@
-"""[[event]] tables: what happens to servers while a load runs, and whether it can happen in this campaign."""
+"""[[event]] tables: what happens to servers or file systems while a load runs, and whether it can happen in this campaign."""
 
 import itertools
 import math
@@ -9,11 +9,13 @@ from pydantic import Field, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule import drivers
+from perjoule.campaign.defaults import FAKE
 from perjoule.campaign.messages import clauses, fault, instead
 from perjoule.campaign.source import Source, Table
-from perjoule.model import OPTIONS, Spec, TrialEvent, option_name
+from perjoule.drivers.protocols import FileSystem
+from perjoule.model import COMMANDS, OPTIONS, EventKind, Spec, TrialEvent, option_name
 from perjoule.model.errors import CampaignError
-from perjoule.model.units import Seconds, seconds_text
+from perjoule.model.units import Ratio, Seconds, seconds_text
 
 EVENT = "event"
 MOST_COUNT = 64
@@ -22,29 +24,39 @@ ENDING = {"kill", "fail"}  # the daemons of a host, which can't end twice
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class EventTable:
-    """Something that happens to a server in each trial."""
+    """Something that happens to a server, or the file system, in each trial."""
 
     at_s: Seconds
     """When it happens: wall time since the start of the load's programs (the phase "measure")."""
 
-    kind: Literal["kill", "cut", "slow", "fail", "back"]
+    kind: Literal["kill", "cut", "slow", "fail", "lossy", "back", "scrub", "snapshot"]
     """"kill" ends the file system's daemons on the host by SIGKILL, "cut" takes its link down, "slow" lowers the caps of its
-    disks, "fail" ends the daemons and erases their data, and "back" undoes all of that, with an empty disk for a failed one."""
+    disks, "fail" ends the daemons and erases their data, "lossy" makes it lose packets that it sends, and "back" undoes all
+    of that, with an empty disk for a failed one. "scrub" and "snapshot" are commands to the file system, without a host."""
 
-    host: str
-    """The server, as in "storage-2"."""
+    host: str = ""
+    """The server, as in "storage-2"; scrub and snapshot have none."""
 
     factor: Annotated[float, Field(gt=1, le=1000)] | None = None
     """Factor by which the disks slow down; for "slow" only."""
+
+    loss_ratio: Annotated[Ratio, Field(gt=0, lt=1)] | None = None
+    """Share of the packets that the host sends which are lost, as in "1 %"; for "lossy" only."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if (self.kind == "slow") != (self.factor is not None):
             raise ValueError("slow needs a factor (factor = 10)" if self.kind == "slow" else "only slow has a factor")
+        if (self.kind == "lossy") != (self.loss_ratio is not None):
+            raise ValueError('lossy needs a loss (loss = "1 %")' if self.kind == "lossy" else "only lossy has a loss")
+        if self.kind in COMMANDS and self.host:
+            raise ValueError(f"a {self.kind} is of the whole file system; remove host")
+        if self.kind not in COMMANDS and not self.host:
+            raise ValueError('an event needs "host" (write host = "storage-2")')
         return self
 
 
-OPTIONS_OF_EVENT: Mapping[str, str] = {option_name(field): field for field in ("at_s", "kind", "host", "factor")}
+OPTIONS_OF_EVENT: Mapping[str, str] = {option_name(field): field for field in ("at_s", "kind", "host", "factor", "loss_ratio")}
 
 
 def events(tables: Sequence[Table], place: Source) -> tuple[TrialEvent, ...]:
@@ -68,10 +80,12 @@ def events(tables: Sequence[Table], place: Source) -> tuple[TrialEvent, ...]:
             if first["type"] == "unexpected_keyword_argument":
                 raise place.error(path, f'an event has no option "{key}"', instead(key, OPTIONS_OF_EVENT)) from None
             raise place.error(path, *fault(first, key, OPTIONS_OF_EVENT.get(key, key))) from None
-        found.append((TrialEvent(one.at_s, one.kind, one.host, one.factor or 1.0), number))
+        found.append((TrialEvent(one.at_s, one.kind, one.host, one.factor or 1.0, one.loss_ratio or 0.0), number))
     found.sort(key=lambda one: one[0].at_s)
     for what, number in _out_of_order(found):
         raise place.error((EVENT, number), what, "let a host be back before it is hurt in the same way again")
+    if scrubs := [number for event, number in found if event.kind == "scrub"][1:]:
+        raise place.error((EVENT, scrubs[0]), "a trial has one scrub, which may last longer than the load", "remove the others")
     return tuple(event for event, _ in found)
 
 
@@ -79,6 +93,8 @@ def _out_of_order(found: Sequence[tuple[TrialEvent, int]]) -> Iterator[tuple[str
     """Return what can't happen to a host after what happened to it before."""
     hurt: dict[str, set[str]] = {}
     for event, number in found:
+        if event.kind in COMMANDS:
+            continue
         before = hurt.setdefault(event.host, set())
         if event.kind == "back":
             if not before:
@@ -102,6 +118,10 @@ def check_possible(
         if not drivers.filesystem(filesystem).heals:
             what = f"filesystem {filesystem.kind} does not say when it is healthy again, so no event can happen to its servers"
             raise place.error((EVENT,), what, "use filesystem moosefs, glusterfs or cephfs")
+        unable = drivers.filesystem(filesystem).unable
+        if event := next((event for event in asked if event.kind in unable), None):
+            what = f'no {event.kind} can happen to filesystem "{filesystem.label}": {unable[event.kind]}'
+            raise place.error((EVENT,), what, f"use filesystem {' or '.join(_able(event.kind))}, or remove the event")
     for testbed, clients_count in itertools.product(parts["testbed"], clients_counts):
         _check_hosts(asked, testbed, clients_count, place)
         for filesystem in parts["filesystem"]:
@@ -116,6 +136,12 @@ def check_possible(
             raise place.error((EVENT,), what, "make it happen earlier, or the load longer")
 
 
+def _able(kind: EventKind) -> list[str]:
+    """Return the file systems to which this can happen."""
+    classes = {name: drivers.driver_class("filesystems", name) for name in drivers.kinds("filesystems")}
+    return [n for n, cls in classes.items() if issubclass(cls, FileSystem) and cls.heals and kind not in cls.unable and n != FAKE]
+
+
 def _check_hosts(asked: Sequence[TrialEvent], testbed: Spec, clients_count: int, place: Source) -> None:
     there = drivers.testbed(testbed)
     if not there.events:
@@ -127,10 +153,10 @@ def _check_hosts(asked: Sequence[TrialEvent], testbed: Spec, clients_count: int,
         if event.host in [host.name for host in hosts.clients]:
             what = f"{event.host} is a client, and events happen to servers"
             raise place.error((EVENT,), what, f"servers are {', '.join(servers)}")
-        if event.host not in servers:
+        if event.kind not in COMMANDS and event.host not in servers:
             raise place.error((EVENT,), f'no server is called "{event.host}"', instead(event.host, servers))
         if event.kind not in there.events:
-            emulated = there.reality == "emulated"
+            emulated = there.reality == "emulated"  # and so only its disks are not ours to slow down
             what = f"{event.text} can't happen on this testbed {testbed.kind}" + (", which caps no disks" if emulated else "")
             caps = 'set disk_cap = true and disk = "ext4" (or "xfs", "btrfs")'
             raise CampaignError(what, where=place.name, next=caps if emulated else "use testbed virtual, or kill")

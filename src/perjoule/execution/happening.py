@@ -1,19 +1,22 @@
-"""Events in a trial: each is done to its host at its time, and the file system is polled until it is healthy."""
+"""Events in a trial: each is done at its time to a host or the file system, which is polled until it is healthy."""
 
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from threading import Event, Thread
 
 from perjoule.drivers.protocols import Host, Hosts, Mounted
-from perjoule.model import Happened, Health, TrialEvent, healthy_since
+from perjoule.model import COMMANDS, Happened, Health, TrialEvent, healthy_since
 from perjoule.model.doubts import EVENTS, Doubt
 from perjoule.model.errors import PerjouleError, WorkloadError
 
 LOOK_S = 1.0  # between the beginnings of two questions to the file system
 END_S = 20.0  # for a question under way
 LATE_S = 0.05
+ABSENT = frozenset({"kill", "cut", "fail"})  # the file system is without the host until it is back
 WEIGH_S = 3.0  # before a disk fails: when its content is measured
+Work = Callable[[], None]
 UNKNOWN = "it has not yet said that it is healthy"
 
 
@@ -28,6 +31,7 @@ class Course:
         self._hosts = {host.name: host for host in hosts.all}
         self._mounted = mounted
         self._gone: frozenset[str] = frozenset()  # hosts that were killed or cut off, and are not back
+        self._under_way = ""  # the event whose work has not ended
         self._over = Event()  # of the load: what has not happened by then does not
         self._asked_enough = Event()
 
@@ -83,29 +87,47 @@ class Course:
                 return
 
     def _do(self, event: TrialEvent, planned_s: float, held_bytes: int | None) -> None:
+        began_s = time.monotonic()
+        then = self._to_file_system(event) if event.kind in COMMANDS else self._to_host(event, self._hosts[event.host])
+        ended_s = time.monotonic()
+        self._under_way = event.text if then else ""
+        self.happened += (Happened(event, planned_s, began_s, ended_s, held_bytes),)
+        if then:
+            then()
+            self._under_way = ""
+
+    def _to_file_system(self, event: TrialEvent) -> Work:
+        """Return the command: what it does, and for how long, belongs to healing."""
+        if event.kind == "scrub":
+            return self._mounted.scrub
+        taken_count = sum(one.event.kind == "snapshot" for one in self.happened)
+        return partial(self._mounted.snapshot, f"perjoule-{taken_count + 1}")
+
+    def _to_host(self, event: TrialEvent, host: Host) -> Work | None:
+        """Do it, and return what takes longer than the event itself, and belongs to healing."""
         self._mounted.hit = True
-        host, began_s = self._hosts[event.host], time.monotonic()
-        then: Callable[[Host], None] | None = None  # work that takes longer than the event itself, and belongs to healing
+        then: Work | None = None
         match event.kind:
             case "kill":
                 self._mounted.kill(host)
             case "fail":
                 self._mounted.kill(host)
-                then = self._mounted.erase
+                then = partial(self._mounted.erase, host)
             case "cut":
                 host.connect(up=False)
             case "slow":
                 host.slow_disks(event.factor)
-            case "back":
+            case "lossy":
+                host.lose_packets(event.loss_ratio)
+            case _:
                 then = self._restore(host)
-        ended_s = time.monotonic()
-        if event.kind != "slow":
-            self._gone = self._gone - {event.host} if event.kind == "back" else self._gone | {event.host}
-        self.happened += (Happened(event, planned_s, began_s, ended_s, held_bytes),)
-        if then:
-            then(host)
+        if event.kind in ABSENT:
+            self._gone |= {event.host}
+        elif event.kind == "back":
+            self._gone -= {event.host}
+        return then
 
-    def _restore(self, host: Host) -> Callable[[Host], None] | None:
+    def _restore(self, host: Host) -> Work | None:
         """Undo what was done to a host, and return what remains to do."""
         undone = [one.event.kind for one in self.happened if one.event.host == host.name]
         since_back = undone[len(undone) - undone[::-1].index("back") :] if "back" in undone else undone
@@ -113,9 +135,11 @@ class Course:
             host.connect(up=True)
         if "slow" in since_back:
             host.slow_disks(1.0)
+        if "lossy" in since_back:
+            host.lose_packets(0.0)
         if "kill" in since_back:
             self._mounted.revive(host)
-        return self._mounted.replace if "fail" in since_back else None
+        return partial(self._mounted.replace, host) if "fail" in since_back else None
 
     def _ask(self) -> None:
         """Ask the file system from the first event on."""
@@ -129,13 +153,15 @@ class Course:
 
     def _asked(self) -> str:
         gone = self._gone
+        if under_way := self._under_way:
+            return f"{under_way} is under way"
         try:
             absent = self._mounted.absent()
             if absent and not gone:
                 return absent
             if gone and not absent:
                 return f"it has not noticed the loss of {', '.join(sorted(gone))}"
-            return self._mounted.degraded()
+            return self._mounted.degraded() or self._mounted.unscrubbed()
         except PerjouleError as error:
             return f"no answer: {error}"
 

@@ -10,7 +10,7 @@ from perjoule.campaign import impossible
 from perjoule.campaign.layouts import Deployed, deployed
 from perjoule.drivers.protocols import Check, FileSystem, Meter, Testbed, Workload
 from perjoule.execution import host_disks
-from perjoule.model import Campaign, Trial
+from perjoule.model import Campaign, EventKind, Trial
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 
 ROOT = Check("root rights", True, "", "log in as root, or set sudo = true", look="root", on="all")
@@ -44,8 +44,10 @@ def checks(campaign: Campaign, without: Container[Deployed] = ()) -> tuple[Check
             parts[f"workload {trial.workload.label}"] = drivers.workload(trial.workload)
             if deployed(trial) not in without:
                 parts[f"filesystem {trial.filesystem.label}"] = drivers.filesystem(trial.filesystem)
-    for part in parts.values():
-        found |= {check.name: check for check in part.checks() if check.name not in found or found[check.name].ok}
+    kinds: set[EventKind] = {event.kind for trial in campaign.trials for event in trial.events}
+    needed = [*(part.checks() for part in parts.values()), *(bed.event_checks(kinds) for bed in testbeds.values())]
+    for one in needed:
+        found |= {check.name: check for check in one if check.name not in found or found[check.name].ok}
     elsewhere = {label: bed for label, bed in testbeds.items() if bed.elsewhere}
     lacking = (_lacking(bed, [one for one in campaign.trials if one.testbed.label == label]) for label, bed in elsewhere.items())
     return (*found.values(), *(check for checks in lacking for check in checks))

@@ -135,6 +135,11 @@ class _CephFs(Cluster):
         layout: dict[str, Json] = {"layout": self._on_root(LAYOUT_OF_ROOT)} if striped else {}
         return {**super().report(), **layout, "client": self.options.client, "mounts": self.mounts()}
 
+    def snapshot(self, name: str) -> None:
+        """Have a client take one of the root folder: https://docs.ceph.com/en/pacific/dev/cephfs-snapshots/"""
+        client = self.hosts.clients[0]
+        client.run(["mkdir", self.directories[client.name] / ".snap" / name], timeout_s=self.patience_s)
+
     def _on_root(self, program: str, *words: str) -> str:
         client = self.hosts.clients[0]
         argv = [ceph.PYTHON, "-c", program, self.directories[client.name], *words]

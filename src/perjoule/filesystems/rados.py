@@ -4,6 +4,7 @@ The same monitor, manager and object storage daemons (OSDs) as beneath `cephfs`,
 has a pool of its own, with a key that opens no other. It is for workloads that use objects.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
@@ -11,7 +12,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Access, Hosts
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph.cluster import Cluster
-from perjoule.model import OPTIONS
+from perjoule.model import OPTIONS, EventKind
 
 EXAMPLE = """\
 [[filesystem]]
@@ -26,6 +27,7 @@ class Rados(ceph.Ceph):
     """A RADOS cluster on the hosts of a testbed."""
 
     offers: ClassVar[Access] = "pools"
+    unable: ClassVar[Mapping[EventKind, str]] = {"snapshot": "its clients use pools, of which perjoule takes none"}
 
     def deployment(self, hosts: Hosts) -> Cluster:
         """With a pool for each client."""

@@ -73,7 +73,7 @@ class Simulated(FileSystem):
     """Throughput that it loses by being 100 % full, and in proportion below."""
 
     rebuild_s: SecondsOrZero = 0.0
-    """For how long it claims to rebuild after a server is back."""
+    """For how long it claims to rebuild after a server is back, or to scrub when an event begins that."""
 
     scrub_s: SecondsOrZero = 0.0
     """For how long it claims to scrub after it was deployed."""
@@ -152,6 +152,7 @@ class _OnServers(OnClients):
     each_bytes = 0
     scrubbed_s = 0.0  # when
     _rebuilt_s = 0.0  # when
+    _checked_s = 0.0  # when
     _gone: Set[str] = frozenset()
 
     def kill(self, host: Host) -> None:
@@ -160,6 +161,15 @@ class _OnServers(OnClients):
     def revive(self, host: Host) -> None:
         if host.name in self._gone:
             self._gone, self._rebuilt_s = self._gone - {host.name}, time.monotonic() + self.rebuild_s
+
+    def scrub(self) -> None:
+        self._checked_s = time.monotonic() + self.rebuild_s
+
+    def unscrubbed(self) -> str:
+        return "scrubbing, as commanded" if time.monotonic() < self._checked_s else ""
+
+    def snapshot(self, name: str) -> None:
+        pass  # there are no data
 
     def held_bytes(self, host: Host) -> int:
         return self.each_bytes

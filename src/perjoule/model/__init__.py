@@ -6,7 +6,7 @@ Nothing here is scaled: on an emulated testbed these are wall seconds, and only 
 
 from perjoule.model.campaign import LEAST_COUNT, Campaign, Spec, StopRule, Trial, trial_text
 from perjoule.model.doubts import Doubt
-from perjoule.model.events import EventKind, Happened, Health, TrialEvent, healthy_since
+from perjoule.model.events import COMMANDS, EventKind, Happened, Health, TrialEvent, healthy_since
 from perjoule.model.options import (
     OPTIONS,
     UNIT_SUFFIXES,
@@ -39,6 +39,7 @@ from perjoule.model.results import Cell, Interval, PartEnergy, Point, Ran, Repla
 from perjoule.model.series import DRIVE, SAMPLE, UNMEASURED, Channel, Grade, Quantity, Semantics, Series, Specification
 
 __all__ = [
+    "COMMANDS",
     "DRIVE",
     "LEAST_COUNT",
     "OPTIONS",

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from perjoule.model.events import TrialEvent
 from perjoule.model.options import Json, Overwrite, Permit
@@ -40,7 +40,7 @@ class Trial:
         """A readable name, always the same for the same request."""
         parts = [self.testbed, self.filesystem, self.workload, *self.meters]
         asked: list[object] = [[s.identity() for s in parts], self.clients_count, self.repetition]
-        asked += [[asdict(event) for event in self.events]] if self.events else []
+        asked += [[event.identity() for event in self.events]] if self.events else []
         text = json.dumps(asked, sort_keys=True)
         words = f"{self.filesystem.label} {self.workload.label}".lower()
         slug = "-".join("".join(c if c.isalnum() else " " for c in words).split())

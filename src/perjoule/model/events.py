@@ -1,26 +1,32 @@
-"""What happens to the hosts of a trial while its load runs: as the campaign asks for it, and as it came about."""
+"""What happens to hosts or the file system while the load of a trial runs: as the campaign asks for it, and as it came about."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Final, Literal
 
-EventKind = Literal["kill", "cut", "slow", "fail", "back"]
+EventKind = Literal["kill", "cut", "slow", "fail", "lossy", "back", "scrub", "snapshot"]
+COMMANDS: Final[frozenset[EventKind]] = frozenset({"scrub", "snapshot"})  # to the whole file system, which has no host
 
 
 @dataclass(frozen=True)
 class TrialEvent:
-    """Something that is done to a server while the load runs."""
+    """Something that is done to a server, or to the file system, while the load runs."""
 
     at_s: float  # after the beginning of the phase "measure"
     kind: EventKind
-    host: str
+    host: str = ""  # "": it is done to the file system as a whole
     factor: float = 1.0  # by which a "slow" disk is slower
+    loss_ratio: float = 0.0  # of the packets that the host sends over a "lossy" link
 
     @property
     def text(self) -> str:
-        """Its name in tables and figures: "kill storage-2"."""
-        by = f" {self.factor:g} times" if self.kind == "slow" else ""
-        return f"{self.kind} {self.host}{by}"
+        """Its name in tables and figures: "kill storage-2", "scrub"."""
+        by = {"slow": f" {self.factor:g} times", "lossy": f" {self.loss_ratio * 100:g} %"}.get(self.kind, "")
+        return f"{self.kind} {self.host}{by}".rstrip()
+
+    def identity(self) -> Mapping[str, object]:
+        """What makes two of them equal; a loss only where there is one, so that trials keep their names."""
+        return {key: value for key, value in asdict(self).items() if key != "loss_ratio" or value}
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,7 @@ class Happened:
     event: TrialEvent
     planned_s: float
     began_s: float
-    ended_s: float  # when it was done: the last daemon had ended or was started, the link was down or up
+    ended_s: float  # when it was done: the last daemon had ended or was started, the link was down or up, a command was given
     lost_bytes: int | None = None  # of the file system's data, that a failed disk held shortly before
 
     @property
@@ -48,7 +54,7 @@ class Health:
 
     asked_s: float
     answered_s: float
-    words: str = ""  # what it lacks, or is doing to be healthy again; "": nothing
+    words: str = ""  # what it lacks, or is still doing: "healing", "scrub of 3 PGs"; "": nothing
 
 
 def healthy_since(happened: Sequence[Happened], health: Sequence[Health]) -> float | None:

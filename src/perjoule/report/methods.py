@@ -70,7 +70,7 @@ def _what(valid: Sequence[Record]) -> Iterator[str]:
     if still:
         yield f"There was no load in {listed(still)}: the file system was mounted as stated, and quiet."
     if happened := valid[0].trial.events:
-        yield f"While the load ran, servers were hit: {listed([f'{one.text} after {one.at_s:g} s' for one in happened])}."
+        yield f"Events while the load ran: {listed([f'{one.text} after {one.at_s:g} s' for one in happened])}."
     if aged := {label: one for label, r in systems.items() if (one := ageing(r))}:
         each = [f"{label} to {100 * one.full_ratio:.0f} % in {one.overwrites_count} rounds" for label, one in aged.items()]
         yield f"Before the trials, clients filled file systems, deleted, overwrote and filled up again: {listed(each)}."

@@ -205,6 +205,9 @@ class _SimulatedHost(Host):
     def slow_disks(self, factor: float) -> None:
         pass
 
+    def lose_packets(self, loss_ratio: float) -> None:
+        pass
+
 
 class _Ended(Process):
     """A program that has ended successfully without doing anything."""

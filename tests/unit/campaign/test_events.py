@@ -1,12 +1,15 @@
 """[[event]] tables: what they ask for, and what is refused before anything runs."""
 
+import subprocess
 import tomllib
 
 import jsonschema
 import pytest
 
 from perjoule import campaign
+from perjoule.execution import readiness
 from perjoule.model.errors import CampaignError
+from perjoule.testbeds.virtual import requirements
 
 TEXT = """
 name = "hit"
@@ -34,6 +37,13 @@ FAIL = KILL.replace("kill", "fail")
 GOAL_2 = MOOSEFS + "\ngoal = 2"
 BACK = '[[event]]\nat = "20 s"\nkind = "back"\nhost = "storage-2"\n'
 SLOW = '[[event]]\nat = "5 s"\nkind = "slow"\nhost = "storage-1"\nfactor = 10\n'
+
+
+SCRUB = '[[event]]\nat = "6 s"\nkind = "scrub"\n'
+SNAPSHOT = SCRUB.replace("scrub", "snapshot")
+LOSSY = '[[event]]\nat = "7 s"\nkind = "lossy"\nhost = "storage-3"\nloss = "2 %"\n'
+CEPHFS = 'kind = "cephfs"'
+KEYS = {"at_s", "kind", "host", "factor"}
 
 
 def text(events=KILL, *, top="", testbed=VIRTUAL, filesystem=MOOSEFS, workload=FIO):
@@ -71,6 +81,31 @@ def test_a_disk_fails_on_virtual_hosts_where_redundancy_has_its_data():
         assert [event.text for event in one.events] == ["fail storage-2"]
     asked = campaign.parse(text(FAIL, filesystem='kind = "cephfs"\ncopies = 8'))  # a layout that is impossible fails by itself
     assert campaign.impossible(asked)
+
+
+@pytest.mark.parametrize("testbed", [VIRTUAL, CLUSTER])
+def test_a_scrub_and_snapshots_happen_to_the_file_system_as_a_whole(testbed):
+    (one, *_) = campaign.parse(text(SNAPSHOT + SCRUB + SNAPSHOT, testbed=testbed, filesystem=CEPHFS)).trials
+    assert [(event.text, event.host) for event in one.events] == [("snapshot", ""), ("scrub", ""), ("snapshot", "")]
+
+
+def test_a_lossy_link_has_its_share_and_only_such_trials_have_other_names():
+    (one, *_) = campaign.parse(text(LOSSY)).trials
+    assert [(event.text, event.loss_ratio) for event in one.events] == [("lossy storage-3 2 %", 0.02)]
+    assert one.id != campaign.parse(text(LOSSY.replace("2 %", "3 %"))).trials[0].id
+    # as it was before links could be lossy, so that earlier results are resumed
+    assert one.events[0].identity().keys() - {"loss_ratio"} == KEYS
+    assert campaign.parse(text()).trials[0].events[0].identity().keys() == KEYS
+
+
+def test_a_lossy_link_needs_netem_where_its_hosts_are_virtual(monkeypatch):
+    requirements.netem.cache_clear()
+    monkeypatch.setattr(requirements, "_tried", lambda _: subprocess.CompletedProcess([], 2, "", "unknown"))
+    found = {check.name: check for check in readiness.checks(campaign.parse(text(LOSSY)))}
+    requirements.netem.cache_clear()
+    assert (found["netem"].ok, found["netem"].needed) == (False, True)
+    assert "modprobe sch_netem" in found["netem"].fix
+    assert "netem" not in {check.name for check in readiness.checks(campaign.parse(text()))}
 
 
 def test_the_command_line_changes_events():
@@ -116,6 +151,23 @@ def test_editors_know_events():
             text(FAIL.replace("storage-2", "metadata-1"), filesystem=GOAL_2),
             "fail metadata-1 can't happen: only disks of storage hosts fail",
         ),
+        (text(LOSSY, testbed=CLUSTER), "lossy storage-3 2 % can't happen on this testbed cluster; use testbed virtual, or kill"),
+        (text(LOSSY.replace('loss = "2 %"', "")), 'lossy needs a loss; loss = "1 %"'),
+        (text(LOSSY.replace("2 %", "100 %")), "loss = .* is out of range"),
+        (text(KILL + 'loss = "1 %"'), "line .*: only lossy has a loss"),
+        (text(SCRUB + 'host = "storage-1"', filesystem=CEPHFS), "line .*: a scrub is of the whole file system; remove host"),
+        (text(SCRUB + SCRUB, filesystem=CEPHFS), "a trial has one scrub, which may last longer than the load; remove the oth"),
+        (
+            text(SCRUB),
+            'no scrub can happen to filesystem "moosefs": its chunk servers test chunks all the time, and no command begins a '
+            "round; use filesystem cephfs or rados, or remove",
+        ),
+        (
+            text(SNAPSHOT, filesystem='kind = "glusterfs"'),
+            'no snapshot can happen to filesystem "glusterfs": its snapshots need bricks on thin LVM volumes; use filesystem ce',
+        ),
+        (text(SCRUB, filesystem='kind = "glusterfs"'), "checks only files that bitrot detection has signed"),
+        (text(KILL.replace('host = "storage-2"', "")), 'line .*: an event needs "host"; write host = "storage-2"'),
         (text(BACK), "nothing has happened to storage-2 from which it could be back"),
         (text(KILL + KILL), "kill storage-2: that has already happened to it"),
         (text(KILL.replace("kill", "crash")), 'kind = "crash" is not a valid value'),

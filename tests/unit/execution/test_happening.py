@@ -7,7 +7,7 @@ import pytest
 from perjoule.drivers.protocols import Host, Hosts
 from perjoule.execution import happening
 from perjoule.execution.happening import UNKNOWN, Course
-from perjoule.model import EventKind, Happened, Health, TrialEvent, healthy_since
+from perjoule.model import COMMANDS, EventKind, Happened, Health, TrialEvent, healthy_since
 from perjoule.model.errors import TransientError, WorkloadError
 from scripted import ScriptedHost, ScriptedMount
 
@@ -23,6 +23,9 @@ class Server(ScriptedHost):
     def slow_disks(self, factor: float) -> None:
         self.done.append(f"slow {factor:g}")
 
+    def lose_packets(self, loss_ratio: float) -> None:
+        self.done.append(f"lose {loss_ratio:g}")
+
 
 class Healing(ScriptedMount):
     """It misses a server from the moment at which that is killed until it is back, and then heals for `heals_s`."""
@@ -30,6 +33,18 @@ class Healing(ScriptedMount):
     def __init__(self, host: Server, *, heals_s: float = 0.0, notices: bool = True) -> None:
         super().__init__(host)
         self.server, self.heals_s, self.notices, self.gone, self.healed_s = host, heals_s, notices, False, 0.0
+        self.command_s, self.checked_s = 0.0, 0.0  # how long a command takes, and when its scrub ends
+
+    def scrub(self) -> None:
+        self.server.done.append("scrub")
+        time.sleep(self.command_s)
+        self.checked_s = time.monotonic() + self.heals_s
+
+    def unscrubbed(self) -> str:
+        return "a PG to scrub" if time.monotonic() < self.checked_s else ""
+
+    def snapshot(self, name: str) -> None:
+        self.server.done.append(name)
 
     def kill(self, host: Host) -> None:
         self.gone = True
@@ -64,7 +79,11 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def events(*asked: tuple[float, EventKind]) -> tuple[TrialEvent, ...]:
-    return tuple(TrialEvent(at_s, kind, "storage-1", 10.0 if kind == "slow" else 1.0) for at_s, kind in asked)
+    def one(at_s: float, kind: EventKind) -> TrialEvent:
+        host = "" if kind in COMMANDS else "storage-1"
+        return TrialEvent(at_s, kind, host, 10.0 if kind == "slow" else 1.0, 0.05 if kind == "lossy" else 0.0)
+
+    return tuple(one(*wanted) for wanted in asked)
 
 
 def wait_until_healthy(course: Course) -> None:
@@ -115,6 +134,57 @@ def test_a_failed_disk_is_weighed_before_erased_after_its_daemons_ended_and_repl
             time.sleep(0.005)
     assert host.done == ["weigh", "kill", "erase", "slow 10", "slow 1", "replace"]
     assert [one.lost_bytes for one in course.happened] == [512, None, None]
+
+
+def test_a_scrub_is_done_when_it_begins_and_the_file_system_is_healthy_when_it_has_ended() -> None:
+    host = Server()
+    mounted = Healing(host, heals_s=0.1)
+    mounted.command_s = 0.2
+    course = Course(events((0.02, "snapshot"), (0.03, "scrub")), Hosts((host,)), mounted)
+    with course.running(), course.explained():
+        while len(course.happened) < 2:
+            time.sleep(0.005)
+        wait_until_healthy(course)
+    assert host.done == ["perjoule-1", "scrub"]
+    assert mounted.hit is False  # what it lacks is not excused
+    assert all(one.ended_s - one.began_s < mounted.command_s for one in course.happened)
+    healthy_s = healthy_since(course.happened, course.health)
+    assert healthy_s is not None
+    assert healthy_s >= mounted.checked_s > course.happened[-1].ended_s + 0.2
+    assert {"scrub is under way", "a PG to scrub"} <= {one.words for one in course.health}
+
+
+def test_each_snapshot_has_a_name_of_its_own() -> None:
+    host = Server()
+    course = Course(events((0.0, "snapshot"), (0.01, "snapshot")), Hosts((host,)), Healing(host))
+    with course.running(), course.explained():
+        while len(host.done) < 2:
+            time.sleep(0.005)
+    assert host.done == ["perjoule-1", "perjoule-2"]
+
+
+def test_a_command_that_fails_fails_the_trial_with_its_reason() -> None:
+    host = ScriptedHost("storage-1")
+    course = Course(events((0.0, "scrub")), Hosts((host,)), ScriptedMount(host))
+
+    def load() -> None:
+        while course.failure is None:
+            time.sleep(0.005)
+
+    reason = "scrub could not be done: this file system has no scrub that a command begins"
+    with pytest.raises(WorkloadError, match=reason), course.running(), course.explained():
+        load()
+    assert {one.words for one in course.health} <= {"scrub is under way"}
+
+
+def test_a_lossy_link_loses_packets_until_its_host_is_back_and_the_host_is_not_missed() -> None:
+    host = Server()
+    course = Course(events((0.0, "lossy"), (0.1, "back")), Hosts((host,)), Healing(host))
+    with course.running():
+        while len(course.happened) < 2:
+            time.sleep(0.005)
+    assert host.done == ["lose 0.05", "lose 0"]
+    assert {one.words for one in course.health} == {""}
 
 
 def test_a_loss_that_the_file_system_has_not_noticed_is_not_health() -> None:

@@ -15,6 +15,7 @@ from perjoule.drivers.protocols import Completed, Hosts
 from perjoule.filesystems._ceph import commands
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
+from perjoule.filesystems._ceph.cluster import Cluster
 from perjoule.filesystems._ceph.conf import configuration
 from perjoule.filesystems._ceph.control import absent, ask, degraded, missing
 from perjoule.filesystems.cephfs import CephFs
@@ -46,6 +47,29 @@ def paper(**counts: int) -> Hosts:
 
 
 CLUSTER = paper(storage=4, metadata=1, management=1, client=2)
+
+
+def test_a_scrub_has_ended_once_each_placement_group_has_another_time_of_its_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def listed(**stamps: str) -> Mapping[str, Any]:
+        return {"pg_stats": [{"pgid": group, "last_deep_scrub_stamp": stamp} for group, stamp in stamps.items()]}
+
+    asked: list[Sequence[Sequence[commands.Command]]] = []
+    said = [listed(a="1", b="2")]
+
+    def ask(_: Cluster, stages: Sequence[Sequence[commands.Command]]) -> list[list[Any]]:
+        asked.append(stages)
+        return [[said[-1]], [None]]
+
+    monkeypatch.setattr(Cluster, "ask", ask)
+    cluster = Cluster(Rados(), CLUSTER)
+    assert cluster.unscrubbed() == "" and asked == []  # nobody began one
+    cluster.scrub()
+    assert [[one["prefix"] for one in stage] for stage in asked[0]] == [["pg dump"], ["osd deep-scrub"]]
+    assert cluster.unscrubbed() == "2 of 2 PGs to scrub"
+    said.append(listed(a="1", b="3"))
+    assert cluster.unscrubbed() == "1 of 2 PGs to scrub"
+    said.append(listed(a="2", b="3"))
+    assert cluster.unscrubbed() == ""
 
 
 def stages(layout: ceph.Layout) -> dict[str, list[Mapping[str, Any]]]:
@@ -164,7 +188,7 @@ def test_a_client_may_use_this_file_system_and_nothing_else() -> None:
     caps = commands.capabilities(CephFs().layout(CLUSTER), ("client-1",))
     assert caps["client.client-1"] == {
         "mon": "allow r fsname=perjoule",
-        "mds": "allow rw fsname=perjoule",
+        "mds": "allow rws fsname=perjoule",
         "osd": "allow rw tag cephfs data=perjoule",
     }
     assert {"mon.", "mgr.a", "mds.a", "osd.5", "client.admin"} < caps.keys()
@@ -214,7 +238,7 @@ def test_files_are_striped_as_asked_by_a_client_that_may() -> None:
     layout = as_written(CephFs, object="16 MiB", stripe_unit="1 MiB", stripe_objects=4).layout(CLUSTER)
     assert layout.striping.text == "stripe_unit=1048576 stripe_count=4 object_size=16777216"
     caps = commands.capabilities(layout, ("client-1",))
-    assert caps["client.client-1"]["mds"] == "allow rwp fsname=perjoule"
+    assert caps["client.client-1"]["mds"] == "allow rwps fsname=perjoule"
 
 
 @pytest.mark.parametrize(("unit", "size"), [("4 MiB", "1 MiB"), ("96 KiB", "4 MiB"), ("3 MiB", "4 MiB")])

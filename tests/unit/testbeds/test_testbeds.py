@@ -87,10 +87,10 @@ def test_latency_on_a_kernel_without_netem_is_refused_with_what_to_do(able: bool
     monkeypatch.setattr(requirements, "_tried", lambda script: done)
     monkeypatch.setattr(requirements.os, "geteuid", lambda: 0)
     monkeypatch.setattr(requirements.shutil, "which", lambda name: f"/usr/sbin/{name}")
-    requirements._netem.cache_clear()
+    requirements.netem.cache_clear()
     requirements._namespaces.cache_clear()
     found = {check.name: check for check in as_written(Virtual, latency="1 ms").checks()}
-    requirements._netem.cache_clear()
+    requirements.netem.cache_clear()
     requirements._namespaces.cache_clear()
     assert (found["netem"].ok, found["netem"].needed) == (able, True)
     assert "sch_netem" in found["netem"].fix

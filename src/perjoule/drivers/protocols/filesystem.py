@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 from perjoule.drivers.protocols.checks import Check
 from perjoule.drivers.protocols.host import Host
 from perjoule.drivers.protocols.hosts import Hosts
-from perjoule.model import Aged, Amplification, Disk, Json, Redundancy
+from perjoule.model import Aged, Amplification, Disk, EventKind, Json, Redundancy
 from perjoule.model.errors import WorkloadError
 
 Access = Literal["folders", "pools", "devices"]  # how a client gets at its data
@@ -77,6 +77,18 @@ class Mounted(ABC):
         """
         raise WorkloadError("this file system can't be aged", next="remove aged from the file system")
 
+    def scrub(self) -> None:
+        """Begin to read all data and compare them with their checksums, by its own command. Raises WorkloadError."""
+        raise WorkloadError("this file system has no scrub that a command begins")
+
+    def unscrubbed(self) -> str:
+        """Return what the last `scrub` has not checked yet; "" if nothing, or there was none. Raises WorkloadError."""
+        return ""
+
+    def snapshot(self, name: str) -> None:
+        """Take a snapshot of all that is in it, by its own command. Raises WorkloadError."""
+        raise WorkloadError("this file system takes no snapshots")
+
     def kill(self, host: Host) -> None:
         """End its daemons on a server by SIGKILL; they count as ended on purpose. Raises WorkloadError: there are none."""
         raise WorkloadError("this file system has no daemons that perjoule started", where=host.name)
@@ -111,6 +123,7 @@ class FileSystem(ABC):
     # file is spread over all.
     unit_bytes: ClassVar[float] = inf
     heals: ClassVar[bool] = False  # after the loss of a server, and says when it has: events can happen to its servers
+    unable: ClassVar[Mapping[EventKind, str]] = MappingProxyType({})  # events that can't happen to it, each with the reason
     beneath: Disk | None = None  # made for the data of each host; None: they lie on the host's own disk
     aged: Aged | None = None  # what it has been through when the trials begin; None: it is new
 

@@ -224,6 +224,13 @@ class Host(ABC):
         """Make its disks slower by this factor than they were at first; 1 ends it. Raises WorkloadError if it can't."""
         raise WorkloadError("the disks of this host can't be slowed down", where=self.name)
 
+    def lose_packets(self, loss_ratio: float) -> None:
+        """Lose a share of the packets that it sends, each by chance, besides those it lost at first; 0 ends it.
+
+        Raises WorkloadError if it can't.
+        """
+        raise WorkloadError("the link of this host can't lose packets", where=self.name)
+
     @property
     def copies_count(self) -> int:
         """The number of disks on which each byte is stored by `disk`."""

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import ClassVar
@@ -73,6 +73,10 @@ class Testbed(ABC):
     @abstractmethod
     def checks(self) -> tuple[Check, ...]:
         """Check what this machine needs for it, without changing anything."""
+
+    def event_checks(self, kinds: Set[EventKind]) -> tuple[Check, ...]:
+        """Check what this machine needs besides so that events of these kinds can happen to its hosts."""
+        return ()
 
     def lacking(self, clients_count: int, wanted: Sequence[Check]) -> tuple[Check, ...]:
         """Return what its hosts lack, if they are other machines; call it right after `checks`.

@@ -27,6 +27,7 @@ SLICE_S = 2.0  # between two looks at whether all daemons live, at scale 1
 HEALTH_S = 10.0  # for a word on the health of a cluster that was healthy, at scale 1
 USED_RATIO = 0.9  # of what is free on a host's disk, for sparse files: an OSD that finds its disk full dies
 OBJECTS_AT_ONCE = 256
+PG_LIST: commands.Command = {"prefix": "pg dump", "dumpcontents": ["pgs"], "target": "mgr"}
 
 
 class Cluster(Deployment[ceph.Ceph]):
@@ -46,6 +47,7 @@ class Cluster(Deployment[ceph.Ceph]):
         users = {client.name: (f"client.{client.name}", self.folder(client) / "ceph.conf") for client in hosts.clients}
         self.pools = {pool.client: Pool(pool.name, *users[pool.client]) for pool in self.layout.pools if pool.client}
         self.directories = {} if self.pools else self.directories
+        self._scrubbed_before: Mapping[str, str] = {}  # of each placement group
         self._slice_s = SLICE_S / hosts.scale
 
     def serve(self) -> None:
@@ -101,6 +103,22 @@ class Cluster(Deployment[ceph.Ceph]):
         host.run(["install", "-d", "-o", self.user, "-g", self.group, "-m", "750", *self.stores(host)], timeout_s=SHORT_S)
         each(new.values(), self._make_store)
         self.revive(host)
+
+    def scrub(self) -> None:
+        """Have each OSD scrub its placement groups deeply: metadata and data, of all copies or parts.
+
+        https://docs.ceph.com/en/pacific/rados/operations/health-checks/#pg-not-deep-scrubbed
+        """
+        listed, _ = self.ask([[PG_LIST], [{"prefix": "osd deep-scrub", "who": "all"}]])
+        self._scrubbed_before = answers.deep_scrubs(listed[0])
+
+    def unscrubbed(self) -> str:
+        """Return how many placement groups still have the time of an earlier deep scrub."""
+        if not self._scrubbed_before:
+            return ""
+        now = answers.deep_scrubs(self.ask([[PG_LIST]])[0][0])
+        due_count = sum(now.get(group) == before for group, before in self._scrubbed_before.items())
+        return f"{due_count} of {len(now)} PGs to scrub" if due_count else ""
 
     def _osds(self, host: Host) -> tuple[ceph.Osd, ...]:
         return tuple(osd for osd in self.layout.osds if osd.host == host.name)

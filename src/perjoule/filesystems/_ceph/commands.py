@@ -33,7 +33,7 @@ def capabilities(layout: Layout, clients: tuple[str, ...]) -> dict[str, dict[str
 def _client(layout: Layout, name: str) -> dict[str, str]:
     """Return the permissions for only its file system, or only its own pools."""
     if layout.mds:
-        layouts = "p" if layout.striping != Striping() else ""  # the right to set them
+        layouts = "ps" if layout.striping != Striping() else "s"  # the right to set them, and to take snapshots
         return {
             "mon": f"allow r fsname={FILE_SYSTEM}",
             "mds": f"allow rw{layouts} fsname={FILE_SYSTEM}",

@@ -80,6 +80,11 @@ def held_bytes(listed: Sequence[Mapping[str, Any]], parts: Mapping[int, int]) ->
     return sum(round(group["stat_sum"]["num_bytes"] / parts[int(group["pgid"].partition(".")[0])]) for group in groups)
 
 
+def deep_scrubs(listed: Mapping[str, Any]) -> dict[str, str]:
+    """Return when each placement group was last scrubbed deeply, as in "2026-11-24T18:00:00.123456+0000", from `pg dump pgs`."""
+    return {group["pgid"]: group["last_deep_scrub_stamp"] for group in listed["pg_stats"]}
+
+
 def _pool(pool: Mapping[str, Any], rule: Mapping[str, Any], profiles: Mapping[str, Any]) -> dict[str, Json]:
     root, _, device_class = next(step["item_name"] for step in rule["steps"] if step["op"] == "take").partition("~")
     apart = next(step["type"] for step in rule["steps"] if step["op"].startswith("choose"))

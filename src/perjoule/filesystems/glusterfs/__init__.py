@@ -28,7 +28,7 @@ from perjoule.filesystems.glusterfs import parse as words
 from perjoule.filesystems.glusterfs.layout import Kind, shape
 from perjoule.machine.each import each
 from perjoule.machine.mounts import has_own_mounts
-from perjoule.model import OPTIONS, WHOLE_FILE, Json, Redundancy
+from perjoule.model import OPTIONS, WHOLE_FILE, EventKind, Json, Redundancy
 from perjoule.model.errors import MachineError, TransientError, WorkloadError
 
 EXAMPLE = '[[filesystem]]\nkind = "glusterfs"\nlayout = "dispersed"\nredundancy = 1\n'
@@ -48,6 +48,10 @@ class GlusterFS(Deployed):
     }
     unit_bytes: ClassVar[float] = WHOLE_FILE  # its name's hash says on which replicas, or bricks of a code
     heals: ClassVar[bool] = True
+    unable: ClassVar[Mapping[EventKind, str]] = {
+        "scrub": "its scrubber checks only files that bitrot detection has signed, minutes after they were written",
+        "snapshot": "its snapshots need bricks on thin LVM volumes",
+    }
     copied_by_client: ClassVar = True  # it does it all: codes, or sends every copy; an arbiter gets names and attributes alone
     host_bytes: ClassVar[int] = 128 * 1024**2  # a brick, glusterd and a self-heal daemon of 25 MB each were measured
     host_tasks_count: ClassVar[int] = 96

@@ -25,7 +25,7 @@ from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems._options import Deployed
 from perjoule.filesystems.moosefs import parse as words
 from perjoule.machine.each import each
-from perjoule.model import OPTIONS, Json, Redundancy
+from perjoule.model import OPTIONS, EventKind, Json, Redundancy
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.model.units import SecondsOrZero, bytes_text
 
@@ -45,6 +45,9 @@ class MooseFS(Deployed):
         "client": {"mfsmount": "moosefs-client", "mfscli": "moosefs-cli"},
     }
     heals: ClassVar[bool] = True
+    unable: ClassVar[Mapping[EventKind, str]] = {
+        "scrub": "its chunk servers test chunks all the time, and no command begins a round"
+    }
     unit_bytes: ClassVar[float] = 64 * 1024**2  # a chunk: https://moosefs.com/support
     copied_by_client: ClassVar = False  # it writes to the first of a chain of chunk servers, each of which passes the data on
     largest_host_bytes: ClassVar[int] = 480 * 1024**2  # its master at 458 MiB and a client at 413 were measured
@@ -190,6 +193,14 @@ class _MooseFS(Deployment[MooseFS]):
 
     def stores(self, host: Host) -> tuple[Path, ...]:
         return (self.store(host) / "chunks",) if host in self.bearers else ()
+
+    def snapshot(self, name: str) -> None:
+        """Copy what is in its root folder to a new folder there, without its data: https://moosefs.com/manpages/mfsmakesnapshot/"""
+        client = self.hosts.clients[0]
+        root = self.directories[client.name]
+        listed = client.run(["find", root, "-mindepth", "1", "-maxdepth", "1", "-not", "-name", "perjoule-*"], timeout_s=SHORT_S)
+        client.run(["mkdir", root / name], timeout_s=SHORT_S)
+        client.run(["mfsmakesnapshot", *listed.stdout.splitlines(), root / name], timeout_s=self.patience_s)
 
     def _missing(self) -> list[str]:
         """Return the storage hosts whose space the master doesn't know (yet, or any more), and which so get no copies."""

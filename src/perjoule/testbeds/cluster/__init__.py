@@ -18,7 +18,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, ClockOffset, Host, Hosts, Testbed, planned
 from perjoule.machine.each import each
-from perjoule.model import OPTIONS, EventKind, Json, Overwrite, Permit, TextFile
+from perjoule.model import COMMANDS, OPTIONS, EventKind, Json, Overwrite, Permit, TextFile
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.model.units import Seconds
 from perjoule.testbeds import _device
@@ -79,8 +79,11 @@ class Cluster(Testbed):
 
     @property
     def events(self) -> frozenset[EventKind]:
-        """Daemons can be killed and started again; a network that is not ours is not cut, nor are disks slowed down or failed."""
-        return frozenset({"kill", "back"})
+        """Daemons can be killed and started again, and the file system has its own commands.
+
+        A network that is not ours is not cut and loses nothing, nor are disks slowed down or failed.
+        """
+        return frozenset({"kill", "back", *COMMANDS})
 
     @model_validator(mode="after")
     def _named(self) -> Self:

@@ -5,7 +5,7 @@ https://man7.org/linux/man-pages/man7/namespaces.7.html
 
 import contextlib
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Sequence, Set
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -169,7 +169,11 @@ class Virtual(Testbed):
     def checks(self) -> tuple[Check, ...]:
         """Check what virtual hosts need on this machine."""
         caps = {"cpu_cap": self.cpu_cap, "disk_cap": self.disk_cap, "memory_cap": self.memory_cap}
-        return requirements.checks(self.disk, **caps, netem=not self._link.bare, delay=self._disk_delay_ms > 0)
+        return requirements.checks(self.disk, **caps, delayed_links=not self._link.bare, delay=self._disk_delay_ms > 0)
+
+    def event_checks(self, kinds: Set[EventKind]) -> tuple[Check, ...]:
+        """Check for netem, which loses packets."""
+        return (requirements.netem(),) if "lossy" in kinds else ()
 
     @property
     def _link(self) -> Link:

@@ -36,6 +36,7 @@ class VirtualHost(Host):
         lock: int = -1,
         *,
         delay_ms: int = 0,
+        link: network.Link = network.Link(),  # noqa: B008 - it is frozen
     ) -> None:
         self.name, self.role, self.address, self.node = place.name, place.role, place.address, place.node
         self.cpu_capacity_cores, self.memory_bytes = place.cpu_capacity_cores, place.memory_bytes
@@ -44,6 +45,7 @@ class VirtualHost(Host):
         self.pid = pid  # of its holder
         self._groups = groups
         self._lock = lock  # of its run
+        self._goodput_bytes_per_s, self._link = place.goodput_bytes_per_s, link  # of what it sends
         self._delay_ms = delay_ms  # of each request to its disks, wall time
         # By name, in pairs if mirrored; "" is the one under its directory.
         self._disks: dict[str, tuple[_disk.Loop, ...]] = {"": (disk,)} if disk else {}
@@ -192,6 +194,15 @@ class VirtualHost(Host):
         """Take the link down at its own end, as its switch would see a cable that is pulled."""
         argv = ["nsenter", "-t", str(self.pid), "-n", "ip", "link", "set", "dev", "eth0", "up" if up else "down"]
         _process.run([], argv, where=self.name, timeout_s=_LINK_S, check=True, text=None, env=None)
+
+    def lose_packets(self, loss_ratio: float) -> None:
+        """Have what it sends lost by netem. Connections that exist learn of it by their routes, which are looked up again."""
+        link = replace(self._link, loss_ratio=1 - (1 - self._link.loss_ratio) * (1 - loss_ratio))
+        batch = network.resent_batch(self._goodput_bytes_per_s, link)
+        segments = ["ip", "link", "set", "dev", "eth0", *network.segments(link).split()]
+        for argv, text in ((segments, None), (["ip", "route", "flush", "cache"], None), (["tc", "-batch", "-"], batch)):
+            inside = ["nsenter", "-t", str(self.pid), "-n", *argv]
+            _process.run([], inside, where=self.name, timeout_s=_LINK_S, check=True, text=text, env=None)
 
     def slow_disks(self, factor: float) -> None:
         """Divide the caps of its disks."""

@@ -56,7 +56,13 @@ def sent_batch(goodput_bytes_per_s: float, link: Link) -> str:
     )
 
 
+def resent_batch(goodput_bytes_per_s: float, link: Link) -> str:
+    """Return the `tc -batch` input that has a host send by another link, instead of what it was started with."""
+    return f"qdisc del dev eth0 root\n{sent_batch(goodput_bytes_per_s, link)}\n"
+
+
 _DIRECT = Link()
+_SEGMENTS_COUNT = 65535  # of one packet with segmentation offload: Linux's own limit
 
 
 @dataclass(frozen=True)
@@ -76,13 +82,18 @@ def address(index: int) -> str:
 PREFIX = 16
 
 
+def segments(link: Link) -> str:
+    """Return how many segments a host may send as one packet: one if packets are lost, or all of them would be lost at once."""
+    return f"gso_max_segs {1 if link.loss_ratio else _SEGMENTS_COUNT}"
+
+
 def plug_batch(cables: list[Cable], link: Link = _DIRECT) -> str:
     """Return the `ip -batch` input that plugs every cable in, in the switch's namespace.
 
     Where packets are lost, hosts send them one by one: otherwise segmentation offload would lose up to 64 KiB at once.
     """
     lines: list[str] = []
-    alone = " gso_max_segs 1" if link.loss_ratio else ""
+    alone = f" {segments(link)}" if link.loss_ratio else ""
     for cable in cables:
         lines += [
             f"link add name {cable.host} type veth peer name eth0{alone} netns {cable.pid}",

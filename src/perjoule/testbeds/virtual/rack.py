@@ -97,6 +97,7 @@ class Rack:
                 self.disks.get(place.name),
                 self._lock,
                 delay_ms=self._disk_delay_ms,
+                link=self._link,
             )
             for place, cable in zip(there, cables, strict=True)
         )

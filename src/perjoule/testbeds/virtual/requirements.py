@@ -18,6 +18,7 @@ _TRIAL = (
     " && tc qdisc add dev one root tbf rate 1mbit burst 32kb latency 50ms"
 )
 _SUDO = f"run it as root: sudo {Path(sys.executable).with_name('perjoule')} ..."  # sudo has a PATH of its own
+FIX_NETEM = "modprobe sch_netem (CONFIG_NET_SCH_NETEM), or remove latency and loss of [testbed], and events lossy"
 _PACKAGES = {
     "bash": "bash",
     "ip": "iproute2",
@@ -31,7 +32,7 @@ _PACKAGES = {
 
 
 def checks(
-    disk: str, *, cpu_cap: bool, disk_cap: bool, memory_cap: bool, netem: bool = False, delay: bool = False
+    disk: str, *, cpu_cap: bool, disk_cap: bool, memory_cap: bool, delayed_links: bool = False, delay: bool = False
 ) -> tuple[Check, ...]:
     """Check all requirements, in the order in which to fix them."""
     root = os.geteuid() == 0
@@ -39,7 +40,7 @@ def checks(
     found = [Check("root", root, "yes" if root else "needed for namespaces and control groups", _SUDO)]
     found += [_tool(name) for name in tools]
     if all(check.ok for check in found):
-        found += [_namespaces(), *([_netem()] if netem else [])]
+        found += [_namespaces(), *([netem()] if delayed_links else [])]
     if disk in _format.MAKE:
         found.append(_loops())
     if delay:
@@ -68,10 +69,11 @@ def _tried(script: str) -> "subprocess.CompletedProcess[str]":
 
 
 @cache
-def _netem() -> Check:
+def netem() -> Check:
+    """Check for the scheduler that delays and loses packets."""
     there = _tried("tc qdisc add dev lo root netem delay 1ms loss 1%").returncode == 0
     detail = "works" if there else "this kernel has no netem, so links have neither latency nor loss"
-    return Check("netem", there, detail, "modprobe sch_netem (CONFIG_NET_SCH_NETEM), or remove latency and loss of [testbed]")
+    return Check("netem", there, detail, FIX_NETEM)
 
 
 @cache
