@@ -2,6 +2,7 @@
 https://docs.kernel.org/admin-guide/blockdev/loop.html"""
 
 import contextlib
+import ctypes
 import fcntl
 import os
 import re
@@ -21,6 +22,7 @@ from perjoule.testbeds import _delay, _mirror
 from perjoule.testbeds._format import fill, make_words, mount, tool
 
 LEAST_BYTES = 320 * 1024**2  # mkfs.xfs takes no less than 300 MiB
+_MNT_DETACH = 2  # https://man7.org/linux/man-pages/man2/umount2.2.html
 _SHUTDOWN = 0x8004587D  # FS_IOC_SHUTDOWN of ext4 and xfs
 _NO_LOG_FLUSH = struct.pack("=I", 2)
 _TIMEOUT_S = 60.0
@@ -220,6 +222,12 @@ def _unmount(place: Path, disk: str) -> None:
         _quietly("umount", "--lazy", str(place))
     # Namespaces made meanwhile hold copies of the mount: the kernel drops them with the folder.
     removal.remove_empty(place)
+
+
+def unmount_without_a_program(place: Path) -> None:
+    """Unmount lazily by a system call, for a control group that allows no further process; nothing if it isn't mounted."""
+    if place.is_mount():
+        ctypes.CDLL(None).umount2(os.fsencode(place), _MNT_DETACH)
 
 
 def unplug(place: Path, source: str | Path) -> None:

@@ -117,6 +117,7 @@ class GuardedDisk(Guarded):
         """Shut it down first: the dirty pages of a discarded disk are not needed."""
         _disk.unplug(self._place, self._source)
         super().remove()
+        _disk.unmount_without_a_program(self._place)  # the guard could not start one
 
 
 class GuardedDevice(Guarded):
