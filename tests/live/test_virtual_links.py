@@ -66,3 +66,14 @@ def test_packets_are_lost_on_both_ways() -> None:
     with hosts_of(servers=1, loss="10 %").hold(1) as hosts:
         _, lost = asked(hosts.clients[0], hosts.by_role("storage")[0], 200)
     assert 18 <= lost <= 62  # 38 of 200 by 1 - 0.9^2, within 4.4 standard deviations
+
+
+def test_a_host_loses_a_share_of_what_it_sends_for_a_time() -> None:
+    with hosts_of(servers=1).hold(1) as hosts:
+        client, (server,) = hosts.clients[0], hosts.by_role("storage")
+        server.lose_packets(0.2)
+        _, lost = asked(client, server, 200)
+        server.lose_packets(0.0)
+        _, lost_after = asked(client, server, 50)
+    assert 15 <= lost <= 65  # 40 of 200, within 4.4 standard deviations
+    assert lost_after == 0

@@ -64,6 +64,8 @@ def test_a_way_without_latency_and_loss_is_the_rate_alone() -> None:
 
 
 def test_a_way_delays_and_loses_before_the_rate_and_holds_what_is_under_way() -> None:
+    replaced = network.sent_batch(1448e3, network.Link(0.25, 0.001), "replace")
+    assert replaced.replace("qdisc replace", "qdisc add") == network.sent_batch(1448e3, network.Link(0.25, 0.001))
     root, rate = network.sent_batch(1448e3, network.Link(0.25, 0.001)).split("\n")
     assert root == "qdisc add dev eth0 root handle 1: netem limit 1250 delay 250000us loss 0.100000%"
     assert rate == "qdisc add dev eth0 parent 1:1 handle 10: tbf rate 12112000bit burst 32768 latency 50ms"

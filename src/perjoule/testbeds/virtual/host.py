@@ -198,7 +198,7 @@ class VirtualHost(Host):
     def lose_packets(self, loss_ratio: float) -> None:
         """Have what it sends lost by netem. Connections that exist learn of it by their routes, which are looked up again."""
         link = replace(self._link, loss_ratio=1 - (1 - self._link.loss_ratio) * (1 - loss_ratio))
-        batch = network.resent_batch(self._goodput_bytes_per_s, link)
+        batch = network.sent_batch(self._goodput_bytes_per_s, link, "replace")
         segments = ["ip", "link", "set", "dev", "eth0", *network.segments(link).split()]
         for argv, text in ((segments, None), (["ip", "route", "flush", "cache"], None), (["tc", "-batch", "-"], batch)):
             inside = ["nsenter", "-t", str(self.pid), "-n", *argv]

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 # A full TCP segment with timestamps on a 1500-byte link: 1448 bytes of payload in 1514 bytes, which is what tbf counts.
 _PAYLOAD_BYTES = 1448
@@ -44,21 +45,19 @@ class Link:
         return not (self.delay_s or self.loss_ratio)
 
 
-def sent_batch(goodput_bytes_per_s: float, link: Link) -> str:
-    """Return the `tc -batch` input that shapes what a host sends: the way, and in it the rate."""
+def sent_batch(goodput_bytes_per_s: float, link: Link, do: Literal["add", "replace"] = "add") -> str:
+    """Return the `tc -batch` input that shapes what a host sends: the way, and in it the rate.
+
+    With "replace", another shape gives way to it, and stays if it is refused.
+    """
     if link.bare:
-        return f"qdisc add dev eth0 root {tbf_text(goodput_bytes_per_s)}"
+        return f"qdisc {do} dev eth0 root {tbf_text(goodput_bytes_per_s)}"
     under_way_count = math.ceil(goodput_bytes_per_s * link.delay_s / _PAYLOAD_BYTES)  # packets
     words = f"limit {_QUEUE_COUNT + under_way_count} delay {link.delay_s * 1e6:.0f}us loss {link.loss_ratio:.6%}"
     return (
-        f"qdisc add dev eth0 root handle 1: netem {words}\n"
-        f"qdisc add dev eth0 parent 1:1 handle 10: {tbf_text(goodput_bytes_per_s)}"
+        f"qdisc {do} dev eth0 root handle 1: netem {words}\n"
+        f"qdisc {do} dev eth0 parent 1:1 handle 10: {tbf_text(goodput_bytes_per_s)}"
     )
-
-
-def resent_batch(goodput_bytes_per_s: float, link: Link) -> str:
-    """Return the `tc -batch` input that has a host send by another link, instead of what it was started with."""
-    return f"qdisc del dev eth0 root\n{sent_batch(goodput_bytes_per_s, link)}\n"
 
 
 _DIRECT = Link()
