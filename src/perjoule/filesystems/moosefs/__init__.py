@@ -257,4 +257,6 @@ class _MooseFS(Deployment[MooseFS]):
         self.furnish(host, data)
         common: dict[str, object] = {"WORKING_USER": self.user, "DATA_PATH": data, "DISABLE_OOM_KILLER": 0}
         host.put(words.config_text({**common, **settings}), config, mode=0o600, owner=self.user)
-        return self.start(host, program, [program, "-c", config, "-f", "start"])
+        # With -a a master that was killed reads its metadata and the log of changes since; without, it does not start again.
+        restoring = ["-a"] if program == "mfsmaster" else []
+        return self.start(host, program, [program, "-c", config, *restoring, "-f", "start"])
