@@ -50,7 +50,8 @@ LISTED = {
     "mmdebstrap": "mmdebstrap",
     "moosefs-chunkserver": "mfschunkserver",
     "moosefs-cli": "mfscli",
-    "moosefs-client": "mfscreatesclass mfsfileinfo mfsgetsclass mfsgettrashtime mfsmount mfssetsclass mfssettrashtime",
+    "moosefs-client": "mfscreatesclass mfsfileinfo mfsgetsclass mfsgettrashtime mfsmakesnapshot mfsmount"
+    " mfssetsclass mfssettrashtime",
     "moosefs-master": "mfsmaster",
     "moosefs-metalogger": "mfsmetalogger",
     "mosquitto": "mosquitto",

@@ -36,7 +36,7 @@ class VirtualHost(Host):
         lock: int = -1,
         *,
         delay_ms: int = 0,
-        link: network.Link = network.Link(),  # noqa: B008 - it is frozen
+        link: network.Link = network.DIRECT,
     ) -> None:
         self.name, self.role, self.address, self.node = place.name, place.role, place.address, place.node
         self.cpu_capacity_cores, self.memory_bytes = place.cpu_capacity_cores, place.memory_bytes

@@ -60,7 +60,7 @@ def sent_batch(goodput_bytes_per_s: float, link: Link, do: Literal["add", "repla
     )
 
 
-_DIRECT = Link()
+DIRECT = Link()
 _SEGMENTS_COUNT = 65535  # of one packet with segmentation offload: Linux's own limit
 
 
@@ -86,7 +86,7 @@ def segments(link: Link) -> str:
     return f"gso_max_segs {1 if link.loss_ratio else _SEGMENTS_COUNT}"
 
 
-def plug_batch(cables: list[Cable], link: Link = _DIRECT) -> str:
+def plug_batch(cables: list[Cable], link: Link = DIRECT) -> str:
     """Return the `ip -batch` input that plugs every cable in, in the switch's namespace.
 
     Where packets are lost, hosts send them one by one: otherwise segmentation offload would lose up to 64 KiB at once.
