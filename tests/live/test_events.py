@@ -133,24 +133,32 @@ def test_cephfs_takes_a_snapshot_and_is_healthy_once_each_placement_group_is_scr
     assert verify(results).differences == ()
 
 
-def test_moosefs_takes_a_snapshot_while_a_client_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    listed: list[str] = []
+def test_moosefs_takes_snapshots_of_all_data_and_none_of_a_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[list[str]] = []
 
     def taken(mounted: _MooseFS, name: str) -> None:
+        client = mounted.hosts.clients[0]
+        root = mounted.directories[client.name]
         take(mounted, name)
-        root = next(iter(mounted.directories.values()))
-        listed.append(mounted.hosts.clients[0].run(["find", root / name, "-type", "f", "-size", "+0"], timeout_s=20).stdout)
+        for folder, but in ((root, "perjoule-*"), (root / name, "none")):
+            found = ["find", folder, "-mindepth", "1", "-name", but, "-prune", "-o", "-type", "f", "-printf", "%f %s\\n"]
+            sizes.append(sorted(client.run(found, timeout_s=20).stdout.splitlines()))
 
     take = _MooseFS.snapshot
     monkeypatch.setattr(_MooseFS, "snapshot", taken)
-    two = "".join(f'[[event]]\nat = "{at}"\nkind = "snapshot"\n' for at in ("2 s", "4 s"))
-    results, record = hit(tmp_path, MOOSEFS, two)
+    two = "".join(f'[[event]]\nat = "{at}"\nkind = "snapshot"\n' for at in ("2 s", "3 s"))
+    still = '[[workload]]\nkind = "idle"\ndata = "4 MiB"\nrest = "0 s"\nduration = "4 s"\n'
+    text = TEXT.format(filesystem=MOOSEFS, events=two, quiet="20 s")
+    load = text[text.index("[[workload]]") : text.index("[[event]]")]
+    asked = campaign.parse(text.replace(load, still))
+    results = create(tmp_path / "results", asked.text, asked.name, asked.overrides)
+    runner.run(asked, results, lambda event: None)
+    (record,) = results.latest()
     assert record.reason == ""
     assert [one.event.text for one in record.events] == ["snapshot", "snapshot"]
     assert healthy_since(record.events, record.health) is not None, record.health
-    files = [{Path(line).name for line in said.splitlines()} for said in listed]
-    assert files[0] == files[1] != set()
-    assert "perjoule-1" not in listed[1]  # no snapshot of a snapshot
+    assert sizes[0] == sizes[1] == sizes[2] == sizes[3]
+    assert sum(int(line.split()[-1]) for line in sizes[0]) == 4 * 1024**2
     assert verify(results).differences == ()
 
 
