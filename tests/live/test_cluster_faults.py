@@ -229,7 +229,7 @@ def test_a_client_ten_times_slower_than_the_other_is_a_doubt(site: Site) -> None
     finally:
         slowing.stop()
     assert site.records() == [("valid", "")]
-    assert re.search(rf"{APART}\d+% of the time.*: {STRUCK} ended \S+ s after client-1", shown), shown
+    assert re.search(rf"{APART}\d+ % of the time.*: {STRUCK} ended \S+ s after client-1", shown), shown
 
 
 @pytest.mark.parametrize("kills_count", [3, pytest.param(40, marks=pytest.mark.slow)])
