@@ -105,6 +105,8 @@ def _delayed() -> Check:
 
 
 def _cpu(version: int, able: frozenset[str]) -> Check:
+    if cgroup.read_only():
+        return Check("CPU caps", False, "control groups are mounted read-only", "in a container: run it privileged")
     detail = f"cgroup v{version}" if "cpu" in able else "no CPU controller that can cap"
     fix = "mount cgroup2 on /sys/fs/cgroup (kernel with CONFIG_CFS_BANDWIDTH), or cpu_cap = false"
     return Check("CPU caps", "cpu" in able, detail, fix)

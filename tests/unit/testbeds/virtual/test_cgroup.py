@@ -1,5 +1,7 @@
 """Caps and counters of control groups: in a folder that stands in for the kernel is written what the kernel documents."""
 
+import os
+
 import pytest
 
 from perjoule.testbeds.virtual import cgroup
@@ -134,3 +136,15 @@ def test_memory_is_capped_without_swap_where_there_is_one_hierarchy(tmp_path):
     assert ((own / "memory.max").read_text(), (own / "memory.swap.max").read_text()) == ("268435456", "0")
     (own / "memory.events").write_text("low 0\nhigh 0\nmax 12\noom 4\noom_kill 2\noom_group_kill 0\n")
     assert groups.killed_count("storage-1") == 2
+
+
+@pytest.mark.parametrize("mounted", ["cpu", "", None])
+def test_groups_that_are_mounted_read_only_are_seen_before_a_cluster_starts(kernel, monkeypatch, mounted):
+    real = os.statvfs(kernel)
+
+    class Flags:
+        def __init__(self, path):
+            self.f_flag = real.f_flag | (os.ST_RDONLY if mounted is not None and path == kernel / mounted else 0)
+
+    monkeypatch.setattr(os, "statvfs", Flags)
+    assert cgroup.read_only(kernel) == (mounted == "cpu")  # the folder above may be read-only, as systemd mounts it

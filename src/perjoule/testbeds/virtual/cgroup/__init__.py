@@ -1,6 +1,7 @@
 """Control groups of a virtual cluster: caps of CPU, memory and disks, and counters, by cgroup v1 or v2, whichever is here."""
 
 import contextlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from perjoule.testbeds.virtual.cgroup.protocol import PREFIX, ROOT, Groups, peri
 from perjoule.testbeds.virtual.cgroup.v1 import Groups1
 from perjoule.testbeds.virtual.cgroup.v2 import Groups2
 
-__all__ = ["Groups", "Groups1", "Groups2", "controllers", "groups", "period_us", "quota_us", "runs", "uncap"]
+__all__ = ["Groups", "Groups1", "Groups2", "controllers", "groups", "period_us", "quota_us", "read_only", "runs", "uncap"]
 
 
 def controllers(root: Path = ROOT) -> tuple[int, frozenset[str]]:
@@ -24,6 +25,12 @@ def controllers(root: Path = ROOT) -> tuple[int, frozenset[str]]:
         if "cpu" in there:
             return 2, frozenset(there & v1.CAPPED_BY.keys())
     return 0, frozenset()
+
+
+def read_only(root: Path = ROOT) -> bool:
+    """Whether control groups are mounted read-only, as in a container without privileges."""
+    place = root / "cpu" if (root / "cpu").exists() else root  # systemd mounts the folder of version 1's hierarchies read-only
+    return place.exists() and bool(os.statvfs(place).f_flag & os.ST_RDONLY)
 
 
 def groups(run: str, root: Path = ROOT) -> Groups:
