@@ -22,7 +22,7 @@ test: .venv/ready-for-development
 	$(AS_ROOT) $(BIN)/pytest $(SIDE_BY_SIDE) --timeout 600 -m "not slow" $(addprefix --ignore=,$(UNIT) $(ALONE)) tests
 	$(AS_ROOT) $(BIN)/pytest --timeout 600 -m "not slow" --durations 30 $(ALONE) $(TEST)
 
-# What takes minutes by itself: a study of 96 experiments, whole; kills at any moment.
+# What takes minutes by itself: a study of 96 experiments, whole; kills at any moment; twenty events, twice.
 slow: .venv/ready-for-development
 	setup/install filesystems tests
 	$(AS_ROOT) $(BIN)/pytest --timeout 3600 -m slow
