@@ -31,12 +31,16 @@ quiet = "{quiet}"
 [testbed]
 kind = "virtual"
 cluster = "odroid-hc4"
-scale = 0.5
+scale = {scale}
 servers = 3
 disk = "xfs"
 disk_size = "4 GiB"
 [[filesystem]]
 {filesystem}
+{load}
+{events}
+"""
+PACED = """
 [[workload]]
 kind = "duty"
 operation = "write"
@@ -44,7 +48,6 @@ load = "50 %"
 full = "4 MiB/s"
 transfer = "64 KiB"
 duration = "8 s"
-{events}
 """
 EVENT = '[[event]]\nat = "{at}"\nkind = "{kind}"\nhost = "storage-2"\n'
 KILLED = EVENT.format(at="2 s", kind="kill") + EVENT.format(at="5 s", kind="back")
@@ -62,8 +65,10 @@ FILESYSTEMS = {
 }
 
 
-def hit(folder: Path, filesystem: str, events: str, quiet: str = "60 s") -> tuple[Results, Record]:
-    wanted = campaign.parse(TEXT.format(filesystem=filesystem, events=events, quiet=quiet))
+def hit(
+    folder: Path, filesystem: str, events: str, quiet: str = "60 s", *, load: str = PACED, scale: float = 0.5
+) -> tuple[Results, Record]:
+    wanted = campaign.parse(TEXT.format(filesystem=filesystem, load=load, events=events, quiet=quiet, scale=scale))
     results = create(folder / "results", wanted.text, wanted.name, wanted.overrides)
     runner.run(wanted, results, lambda event: None)
     found = open_results(folder / "results")
@@ -101,12 +106,8 @@ SCALES = {"glusterfs": 0.5}  # whose daemons take minutes to come up on a tenth 
 
 @pytest.mark.parametrize("name", FILESYSTEMS)
 def test_a_failed_disk_is_rebuilt_and_moves_what_redundancy_explains(name: str, tmp_path: Path) -> None:
-    text = TEXT.format(filesystem=FILESYSTEMS[name] + HOSTS.get(name, ""), events=FAILED, quiet="100 s")
-    load = text[text.index("[[workload]]") : text.index("[[event]]")]
-    asked = campaign.parse(text.replace(load, STILL).replace("scale = 0.5", f"scale = {SCALES.get(name, 0.1)}"))
-    results = create(tmp_path / "results", asked.text, asked.name, asked.overrides)
-    runner.run(asked, results, lambda event: None)
-    (record,) = open_results(results.folder).latest()
+    filesystem, scale = FILESYSTEMS[name] + HOSTS.get(name, ""), SCALES.get(name, 0.1)
+    results, record = hit(tmp_path, filesystem, FAILED, "100 s", load=STILL, scale=scale)
     assert record.reason == ""
     assert healthy_since(record.events, record.health) is not None, record.health
     (cell,) = summary(results).cells
@@ -148,12 +149,7 @@ def test_moosefs_takes_snapshots_of_all_data_and_none_of_a_snapshot(tmp_path: Pa
     monkeypatch.setattr(_MooseFS, "snapshot", taken)
     two = "".join(f'[[event]]\nat = "{at}"\nkind = "snapshot"\n' for at in ("2 s", "3 s"))
     still = '[[workload]]\nkind = "idle"\ndata = "4 MiB"\nrest = "0 s"\nduration = "4 s"\n'
-    text = TEXT.format(filesystem=MOOSEFS, events=two, quiet="20 s")
-    load = text[text.index("[[workload]]") : text.index("[[event]]")]
-    asked = campaign.parse(text.replace(load, still))
-    results = create(tmp_path / "results", asked.text, asked.name, asked.overrides)
-    runner.run(asked, results, lambda event: None)
-    (record,) = results.latest()
+    results, record = hit(tmp_path, MOOSEFS, two, "20 s", load=still)
     assert record.reason == ""
     assert [one.event.text for one in record.events] == ["snapshot", "snapshot"]
     assert healthy_since(record.events, record.health) is not None, record.health
@@ -165,7 +161,7 @@ def test_moosefs_takes_snapshots_of_all_data_and_none_of_a_snapshot(tmp_path: Pa
 @pytest.mark.skipif(not Path("/usr/sbin/sshd").exists(), reason="sshd is missing: apt install openssh-server")
 @pytest.mark.parametrize("name", FILESYSTEMS)
 def test_over_ssh_the_same_campaign_kills_a_server_with_all_of_its_daemons_and_starts_them_again(name: str) -> None:
-    document = tomlkit.parse(TEXT.format(filesystem=FILESYSTEMS[name], events=KILLED, quiet="5 s"))
+    document = tomlkit.parse(TEXT.format(filesystem=FILESYSTEMS[name], load=PACED, events=KILLED, quiet="5 s", scale=0.5))
     with tempfile.TemporaryDirectory(prefix="pj-lab-") as folder, hosts_of(servers=3).hold(1) as hosts:
         place = Path(folder)
         place.chmod(0o755)

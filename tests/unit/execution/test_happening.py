@@ -93,6 +93,17 @@ def wait_until_healthy(course: Course) -> None:
         time.sleep(0.005)
 
 
+def assert_fails(course: Course, reason: str) -> None:
+    """A load that lasts until an event could not be done fails with this reason."""
+
+    def load() -> None:
+        while course.failure is None:
+            time.sleep(0.005)
+
+    with pytest.raises(WorkloadError, match=reason), course.running(), course.explained():
+        load()
+
+
 def test_events_are_done_in_order_and_the_file_system_is_asked_until_it_is_healthy() -> None:
     host = Server()
     mounted = Healing(host, heals_s=0.1)
@@ -166,14 +177,7 @@ def test_each_snapshot_has_a_name_of_its_own() -> None:
 def test_a_command_that_fails_fails_the_trial_with_its_reason() -> None:
     host = ScriptedHost("storage-1")
     course = Course(events((0.0, "scrub")), Hosts((host,)), ScriptedMount(host))
-
-    def load() -> None:
-        while course.failure is None:
-            time.sleep(0.005)
-
-    reason = "scrub could not be done: this file system has no scrub that a command begins"
-    with pytest.raises(WorkloadError, match=reason), course.running(), course.explained():
-        load()
+    assert_fails(course, "scrub could not be done: this file system has no scrub that a command begins")
     assert {one.words for one in course.health} <= {"scrub is under way"}
 
 
@@ -259,14 +263,7 @@ def test_a_load_that_fails_after_an_event_says_so_and_keeps_its_kind() -> None:
 def test_an_event_that_can_not_be_done_fails_the_trial_with_its_reason() -> None:
     host = ScriptedHost("storage-1")  # one that has no link to cut
     course = Course(events((0.0, "cut")), Hosts((host,)), ScriptedMount(host))
-
-    def load() -> None:
-        while course.failure is None:
-            time.sleep(0.005)
-
-    reason = "cut storage-1 could not be done: storage-1: the link of this host can't be taken down"
-    with pytest.raises(WorkloadError, match=reason), course.running(), course.explained():
-        load()
+    assert_fails(course, "cut storage-1 could not be done: storage-1: the link of this host can't be taken down")
 
 
 def test_without_events_nothing_is_asked() -> None:
