@@ -381,9 +381,11 @@ def test_network_bytes_leave_loopback_out() -> None:
     assert _kernel.network_bytes(NET_DEV) == (123456789, 98765)
 
 
-def test_disk_bytes_count_whole_disks_alone() -> None:
-    text = " 254 0 vda 9 0 16 5 9 0 32 9 0 0 0\n 254 1 vda1 9 0 16 5 9 0 32 9 0 0 0\n 7 0 loop0 9 0 99 5 9 0 99 9 0 0 0\n"
-    assert _kernel.disk_work(text, {"vda"})[:2] == (16 * 512, 32 * 512)
+def test_disk_bytes_and_busy_time_count_whole_disks_alone() -> None:
+    """https://docs.kernel.org/admin-guide/iostats.html: fields 3 and 7 are sectors, 10 is ms with requests in flight."""
+    whole, part, loop = "9 0 16 5 9 0 32 9 3 250 700", "9 0 16 5 9 0 32 9 3 150 500", "9 0 99 5 9 0 99 9 1 80 90"
+    text = f" 254 0 vda {whole}\n 254 1 vda1 {part}\n 7 0 loop0 {loop}\n"
+    assert _kernel.disk_work(text, {"vda"}) == (16 * 512, 32 * 512, 0.25)
 
 
 def test_this_machine_is_one_client_and_serves_itself() -> None:
