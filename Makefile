@@ -5,11 +5,12 @@
 PYTHON ?= python3
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 BIN := .venv/bin
-UNIT := tests/unit tests/repository
+UNIT := tests/unit
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of interpreters that tests start would compile all modules again
-ALONE := tests/live tests/meters  # in each other's way, or held against the clock
 # Each process begins with its share of the files, so that few fixtures of modules are made twice.
 SIDE_BY_SIDE := --numprocesses auto --dist worksteal
+# Tests of real daemons mostly wait: three at once keep two cores busy, each file in one process.
+WAITING := --numprocesses 3 --dist loadfile
 # --timeout: seconds for a test with its fixtures
 
 demo: .venv/ready
@@ -18,9 +19,10 @@ demo: .venv/ready
 
 test: .venv/ready-for-development
 	setup/install filesystems tests
-	$(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 $(UNIT)
-	$(AS_ROOT) $(BIN)/pytest $(SIDE_BY_SIDE) --timeout 600 -m "not slow" $(addprefix --ignore=,$(UNIT) $(ALONE)) tests
-	$(AS_ROOT) $(BIN)/pytest --timeout 600 -m "not slow" --durations 30 $(ALONE) $(TEST)
+	$(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 -m "not heavy" $(UNIT)
+	$(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 -m heavy $(UNIT)
+	$(AS_ROOT) $(BIN)/pytest $(WAITING) --timeout 900 -m "not slow and not alone" --ignore $(UNIT) tests
+	$(AS_ROOT) $(BIN)/pytest --timeout 600 -m "alone and not slow" tests/meters tests/live
 
 # What takes minutes by itself: a study of 96 experiments, whole; kills at any moment; twenty events, twice.
 slow: .venv/ready-for-development
@@ -28,7 +30,7 @@ slow: .venv/ready-for-development
 	$(AS_ROOT) $(BIN)/pytest --timeout 3600 -m slow
 
 unit: .venv/ready-for-development
-	$(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 $(UNIT)
+	$(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 -m "not heavy" $(UNIT)
 
 # Live tests that need another kernel, in a virtual machine. KERNELS="nfs --debian 13", for instance; KERNELS=--help says more.
 kernels: .venv/ready-for-development

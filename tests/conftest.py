@@ -1,4 +1,4 @@
-"""How tests listen to meters, and hold what they hear against what a simulator said."""
+"""How tests listen to meters, and hold what they hear against what a simulator said; what is printed after all tests."""
 
 import gc
 import os
@@ -14,6 +14,7 @@ from perjoule import drivers
 from perjoule.drivers.protocols import Hosts, Sink
 from perjoule.model import Spec
 from perjoule.simulators._behaviour import Behaviour
+from sshd import OVER_SSH
 
 # A busy machine is no fault of what is tested.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -93,3 +94,17 @@ class _Noted(Behaviour):
 def noted():
     """`noted(waveform, ...)` is a Behaviour that keeps what it had said."""
     return _Noted
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print which workloads ran valid on which file systems over SSH, as one table."""
+    reports = [report for of in terminalreporter.stats.values() for report in of if hasattr(report, "user_properties")]
+    rows = {value[0]: value[1:] for report in reports for name, value in report.user_properties if name == OVER_SSH}
+    if not rows:
+        return
+    columns = {workload: max(len(workload), 7) for workloads, _ in rows.values() for workload in workloads}
+    terminalreporter.section("workloads on file systems over SSH")
+    terminalreporter.line(" " * 34 + "  ".join(f"{column:{width}}" for column, width in columns.items()))
+    for name, (workloads, found) in rows.items():
+        cells = (f"{found if column in workloads else '-':{width}}" for column, width in columns.items())
+        terminalreporter.line(f"{name:34}" + "  ".join(cells))

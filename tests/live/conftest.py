@@ -7,7 +7,6 @@ import pytest
 
 from perjoule.drivers.protocols import Hosts, Mounted
 from perjoule.model.units import MIB
-from sshd import OVER_SSH
 
 VERIFIED_BYTES = 8 * MIB
 
@@ -29,17 +28,3 @@ def verified() -> Callable[[Hosts, Mounted], Path]:
         return path
 
     return write_and_read
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print which workloads ran valid on which file systems over SSH, as one table."""
-    reports = [report for of in terminalreporter.stats.values() for report in of if hasattr(report, "user_properties")]
-    rows = {value[0]: value[1:] for report in reports for name, value in report.user_properties if name == OVER_SSH}
-    if not rows:
-        return
-    columns = {workload: max(len(workload), 7) for workloads, _ in rows.values() for workload in workloads}
-    terminalreporter.section("workloads on file systems over SSH")
-    terminalreporter.line(" " * 34 + "  ".join(f"{column:{width}}" for column, width in columns.items()))
-    for name, (workloads, found) in rows.items():
-        cells = (f"{found if column in workloads else '-':{width}}" for column, width in columns.items())
-        terminalreporter.line(f"{name:34}" + "  ".join(cells))

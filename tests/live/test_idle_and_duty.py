@@ -16,7 +16,7 @@ from perjoule.store import Results, create, open_results
 from perjoule.summary import summary
 from sshd import on_loopback, toml
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 TOP = """
 name = "quiet"

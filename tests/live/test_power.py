@@ -20,7 +20,7 @@ from sshd import on_loopback, until
 from sysfs import Sysfs
 from typed import as_written
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 PERJOULE = str(Path(sys.executable).with_name("perjoule"))
 REAL = Path("/sys/devices/system/cpu")

@@ -12,7 +12,7 @@ from perjoule.model import Json, Outcome
 from perjoule.model.errors import TransientError
 from perjoule.model.units import MIB
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 
 def bench(**options: Json) -> Workload:

@@ -10,7 +10,7 @@ from perjoule.execution import runner
 from perjoule.store import create, open_results
 from perjoule.testbeds.virtual.host import VirtualHost
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 SLOW = "storage-2"
 CAMPAIGN = """

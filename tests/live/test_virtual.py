@@ -20,7 +20,7 @@ from perjoule.testbeds.virtual import Virtual, cgroup, clean, kept, mark, runs
 from perjoule.testbeds.virtual.holder import joining
 from typed import as_written
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 OWNER = """
 import sys

@@ -18,6 +18,7 @@ from typed import as_written
 
 pytestmark = [
     pytest.mark.live,
+    pytest.mark.alone,
     pytest.mark.skipif(not available(_delay.MODULE), reason="this kernel has no dm-delay (CONFIG_DM_DELAY); run `make kernels`"),
 ]
 

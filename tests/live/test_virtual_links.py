@@ -10,6 +10,7 @@ from perjoule.testbeds.virtual import requirements
 
 pytestmark = [
     pytest.mark.live,
+    pytest.mark.alone,
     pytest.mark.skipif(not requirements.netem().ok, reason="this kernel has no netem (CONFIG_NET_SCH_NETEM); run `make kernels`"),
 ]
 

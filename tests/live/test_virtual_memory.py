@@ -15,6 +15,7 @@ from typed import as_written
 
 pytestmark = [
     pytest.mark.live,
+    pytest.mark.alone,
     pytest.mark.skipif(bool(memory.lack("xfs")), reason=f"{memory.lack('xfs')}; run `make kernels`"),
 ]
 

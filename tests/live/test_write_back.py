@@ -11,6 +11,8 @@ from perjoule.execution import runner
 from perjoule.model.units import MIB
 from perjoule.store import create, open_results
 
+pytestmark = [pytest.mark.live, pytest.mark.alone]
+
 CAMPAIGN = """
 name = "write-back"
 clients = 2

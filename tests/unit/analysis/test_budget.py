@@ -132,6 +132,7 @@ def test_a_budget_in_another_time_keeps_its_ratios(made):
 STEADY_OR_NOT = {**coverage_benchmark.CASES, **coverage_benchmark.CONSTANT}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("took", ["0 ms", "100 ms"])
 @pytest.mark.parametrize("name", STEADY_OR_NOT)
 def test_stated_intervals_hold_the_truth_in_about_95_of_100_runs_and_are_no_wider_than_need_be(name, took):

@@ -26,6 +26,7 @@ def test_a_meter_that_works_is_not_doubted(meter):
         assert amount(found, 5.0, 40.0).doubts == ()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("meter", menu.HEALTHY)
 def test_a_meter_that_works_is_hardly_ever_doubted_however_coarse(meter):
     assert menu.false_alarms(menu.HEALTHY[meter], 40)[0] <= menu.FALSE_RATIO

@@ -56,6 +56,7 @@ def test_a_counter_that_steps_often_is_preferred_to_power(made):
     assert found.net_j == pytest.approx(3 * 880, rel=0.01)
 
 
+@pytest.mark.heavy
 def test_repetitions_have_one_source_wherever_the_counter_steps(made):
     dice = np.random.default_rng(3)
     for step_s in (1.0, 5.0, 20.0, 60.0):
@@ -94,6 +95,7 @@ def replace_rate(one):
     return Series(one.channel, one.t_s[keep], one.duration_s[keep], one.value[keep])
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("stated", [{}, {"period_s": 5.0}, {"resolution": 250.0}])
 def test_the_interval_holds_what_a_counter_that_stands_does_not_show(made, stated):
     """Steps of 5 s at powers that vary; the truth is the integral of these. Not more than three times too wide."""

@@ -26,6 +26,7 @@ def independently(values: np.ndarray, series_count: int) -> list[tuple[int, floa
     return sorted(found)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(30))
 def test_steps_and_their_p_are_those_of_an_independent_calculation(seed: int) -> None:
     dice = np.random.default_rng(seed)
@@ -44,6 +45,7 @@ def test_steps_and_their_p_are_those_of_an_independent_calculation(seed: int) ->
         assert log(step.ratio.mean) == pytest.approx(sides[0].mean() - sides[1].mean())
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("count", [4, 8, 25])
 def test_pages_without_a_step_show_one_as_seldom_as_stated(count: int) -> None:
     dice, pages_count, series_count = np.random.default_rng(count), 600, 4

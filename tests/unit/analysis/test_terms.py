@@ -159,6 +159,7 @@ def test_correlated_averages_are_worth_as_many_as_defined(count, correlation):
     assert independent(value) == pytest.approx(correlated(value), rel=1e-9)
 
 
+@pytest.mark.heavy
 def test_a_few_correlated_samples_hold_their_mean_in_95_of_100():
     """40 samples, each with 0.6 of the error before it: 91.5 % where r is taken as known and the mean as the samples' line."""
     shocks = np.random.default_rng(1).normal(0, 1, (2000, 80))
@@ -209,6 +210,7 @@ def test_correlated_noise_is_as_defined(made, semantics, r, load_w, quiet):
         assert found.standard_j == pytest.approx(terms(one, *window, IDLE[quiet])["noise"], rel=1e-9)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("semantics", "period_s"), [("window mean", 0.2), ("instantaneous", 0.1)])
 @pytest.mark.parametrize("r", [0.0, 0.6, 0.8])
 def test_correlated_noise_on_constant_power_is_in_the_interval(made, semantics, period_s, r):

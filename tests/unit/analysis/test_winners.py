@@ -130,12 +130,14 @@ def test_each_workload_of_a_class_weighs_the_same(found):
     assert finding.verdicts["b"].ratio.mean == pytest.approx((2 * 0.9) ** 0.5)
 
 
+@pytest.mark.heavy
 def test_among_equals_a_winner_is_seldom_found(found):
     dice = random.Random(7)
     trials = [{name: {"w": [dice.gauss(100, 5) for _ in range(4)]} for name in "abcdefg"} for _ in range(200)]
     assert sum(not found(values).rivals for values in trials) / len(trials) < 0.05
 
 
+@pytest.mark.heavy
 def test_a_real_difference_is_mostly_found(found):
     dice = random.Random(7)
     levels = dict(zip("abcd", (120, 100, 100, 95), strict=True))

@@ -44,6 +44,7 @@ def test_one_wrong_point_hardly_moves_the_others() -> None:
     assert _worst(fit(spoiled, inf), points) < 0.05
 
 
+@pytest.mark.heavy
 def test_luck_with_placement_is_no_number_of_the_file_system() -> None:
     """Trials in which one host served twice its share were slower; the fit must not take that for the file system's pace."""
     points = made.points(clients=(1, 2, 4, 8))
@@ -73,6 +74,7 @@ def test_what_whole_units_explain_is_not_uneven() -> None:
     assert uneven_ratio(replace(chunks, busiest_ratio=4.0), 64.0 * made.MIB) == pytest.approx(2.0)
 
 
+@pytest.mark.heavy
 def test_draws_scatter_as_noise_does() -> None:
     quiet, noisy = (
         [draw.way.fixed_s for draw in draws(points, inf, fit(points, inf))]

@@ -13,6 +13,7 @@ def _test(error: float = 0.0, *, level: Level = "clients", measured_w: float = 1
     return Test(level, 1.0, 100.0, 100.0 * exp(error), measured_w, predicted_w, {"constant": 150.0}, 20.0)
 
 
+@pytest.mark.heavy
 def test_a_true_model_predicts_what_it_has_not_seen() -> None:
     tests = list(left_out(made.points(), inf))
     assert {one.level for one in tests} == {"clients", "redundancy", "hardware"}
@@ -21,6 +22,7 @@ def test_a_true_model_predicts_what_it_has_not_seen() -> None:
     assert by_level["redundancy"][len(by_level["redundancy"]) // 2] < 0.01
 
 
+@pytest.mark.heavy
 def test_a_level_of_one_kind_alone_has_no_tests() -> None:
     assert "redundancy" not in {one.level for one in left_out(made.points(copies=(1,)), inf)}
 

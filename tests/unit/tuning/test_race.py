@@ -83,6 +83,7 @@ def test_the_same_blocks_and_seed_give_the_same_round() -> None:
     assert one.draws != standing(SPACE, blocks, anything, seed=2).draws
 
 
+@pytest.mark.heavy
 def test_races_find_the_best_setting() -> None:
     found = [raced(truth(1.0, seed), Budget(30, 5), seed)[0] for seed in range(20)]
     assert sum(one[:2] == (3, 1) for one in found) >= 16
@@ -98,6 +99,7 @@ def test_the_winner_leaves_what_does_nothing_at_its_default() -> None:
     assert winner(SPACE, now, lambda one: one != (3, 1, 0)) == (3, 1, 1)
 
 
+@pytest.mark.heavy
 def test_without_an_effect_hardly_any_race_ends_in_a_gain() -> None:
     """Of 80 comparisons at 2.5 %, more than 6 are better by chance with a probability of 0.4 %."""
     better = 0
@@ -107,6 +109,7 @@ def test_without_an_effect_hardly_any_race_ends_in_a_gain() -> None:
     assert better <= 6
 
 
+@pytest.mark.heavy
 def test_without_an_effect_a_comparison_that_used_the_race_itself_would_be_wrong_far_more_often() -> None:
     """The reason for fresh trials: the winner of a race is the luckiest of many."""
     wrong = 0
