@@ -2,7 +2,7 @@
 
 `filesystem.goal`, `workload.size`, `testbed.scale`, `meter.<label>.rate` are options as written, `settle` and the like those of
 the campaign; `environment.kernel` and `facts.filesystem.version` come from records. Values that a daemon counts or draws at
-random (bytes in use, ids, addresses) do not count.
+random (bytes in use, ids, addresses) do not count, nor does the run's own id in a path.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,8 +11,14 @@ from dataclasses import dataclass
 from perjoule.model import Campaign, Json, Record, Spec
 
 ROOTS = ("filesystem", "workload", "testbed", "meter", "environment", "facts", "settle", "quiet", "align", "edp_weight", "until")
-_STATES = ("run", "address", "fsid", "uuid", "pid", "port", "used_bytes", "available_bytes", "free_bytes", "total_bytes")
-_NO_CIRCUMSTANCE = ("environment.clock", "environment.git", "facts.aged")  # the last is what `filesystem.aged` came to
+_STATES = ("run", "job", "address", "fsid", "uuid", "pid", "port", "used_bytes", "available_bytes", "free_bytes", "total_bytes")
+_NO_CIRCUMSTANCE = (
+    "environment.clock",
+    "environment.git",
+    "facts.aged",  # what `filesystem.aged` came to
+    "facts.testbed.cpu_cap_cores",  # follow from the hosts and from machine_mips_per_core, which is listed
+    "facts.testbed.cpu_demand_ratio",
+)
 Values = dict[str, set[str]]
 
 
@@ -113,10 +119,17 @@ def _of_spec(name: str, spec: Spec) -> Iterator[tuple[str, str]]:
 
 
 def _circumstances(record: Record) -> Iterator[tuple[str, str]]:
+    run = _run(record)
     for root, told in (("environment", record.environment), ("facts", record.facts)):
         for name, value in _flat(told, root):
             if not _covered(name, _NO_CIRCUMSTANCE) and name.rpartition(".")[2] not in _STATES:
-                yield name, value
+                yield name, value.replace(run, "RUN") if run else value
+
+
+def _run(record: Record) -> str:
+    """Return the id that a testbed drew for its run: mount points and folders bear it."""
+    testbed = record.facts.get("testbed")
+    return str(testbed.get("run", "")) if isinstance(testbed, Mapping) else ""
 
 
 def _header(asked: Campaign) -> Iterator[tuple[str, str]]:

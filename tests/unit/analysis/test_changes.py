@@ -51,7 +51,24 @@ def test_what_differs_from_trial_to_trial_by_itself_is_no_change_and_an_option_i
     assert found(kernels) == {"environment.kernel": ("6.0, 6.1", "6.2")}
 
 
-@pytest.mark.parametrize("name", ["run", "address", "fsid", "uuid", "pid", "port", "used_bytes", "total_bytes"])
+def test_the_id_that_a_testbed_draws_for_a_run_is_no_circumstance_where_a_mount_point_bears_it(pair):
+    def facts(run, *, point="mnt"):
+        return {"testbed": {"run": run}, "filesystem": {"mounts": {"client-1": {"target": f"/var/tmp/pj-{run}/{point}"}}}}
+
+    assert found([pair(facts("dded6cac"), facts("64974467"))]) == {}
+    moved = found([pair(facts("dded6cac"), facts("64974467", point="other"))])
+    assert moved == {"facts.filesystem.mounts.client-1.target": ("/var/tmp/pj-RUN/mnt", "/var/tmp/pj-RUN/other")}
+
+
+def test_the_cpu_caps_of_virtual_hosts_are_named_by_the_rating_that_they_follow_from(pair):
+    def facts(mips):
+        caps = {"storage-1": 4000 / mips, "storage-2": 4000 / mips}
+        return {"testbed": {"machine_mips_per_core": mips, "cpu_cap_cores": caps, "cpu_demand_ratio": 16000 / mips}}
+
+    assert found([pair(facts(2551), facts(2562))]) == {"facts.testbed.machine_mips_per_core": ("2551", "2562")}
+
+
+@pytest.mark.parametrize("name", ["run", "job", "address", "fsid", "uuid", "pid", "port", "used_bytes", "total_bytes"])
 def test_what_daemons_count_or_draw_by_lot_is_no_circumstance(pair, name):
     assert found([pair({"filesystem": {name: 1}}, {"filesystem": {name: 2}})]) == {}
 
