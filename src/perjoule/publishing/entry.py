@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from perjoule import store
+from perjoule.analysis.hosts import data_hosts
 from perjoule.analysis.plausibility import doubts
 from perjoule.exporting.bundle import differing, unpacked, unpacked_bytes
 from perjoule.exporting.crate import METADATA
@@ -42,7 +43,7 @@ class Ranked:
     direction: str
     pattern: str  # how the load gets at its data: "sequential, 4 MiB"; "" where nothing says it
     clients_count: int
-    servers_count: int
+    data_hosts_count: int  # hosts that held users' data, whatever their role; 0 where nothing says it
     hosts: str  # "real" or "emulated"
     boundary: str
     grade: str
@@ -185,6 +186,7 @@ def _powered(rows: Sequence[Ranked]) -> Iterator[str]:
 def _rows(cells: Sequence[Cell], records: Sequence[Record], implausible: Set[Doubt]) -> Iterator[Ranked]:
     number, hosts = 0, _hosts(records)
     for cell in cells:
+        own = _of(cell, records)
         for boundary in (one for one in BOUNDARIES if one.headline):
             work, rate = next(((w, r) for w, r in WORK if f"{boundary.prefix}{w}" in cell.metrics), ("", ""))
             if not work:
@@ -198,9 +200,9 @@ def _rows(cells: Sequence[Cell], records: Sequence[Record], implausible: Set[Dou
                 cell.redundancy.text if cell.redundancy else "not stated",
                 cell.workload,
                 cell.direction,
-                _pattern([record for record in records if record.trial.workload.label == cell.workload]),
+                _pattern(own),
                 cell.clients_count,
-                cell.servers_count,
+                max(map(_data_hosts_count, own), default=0),
                 hosts,
                 boundary.name,
                 grade,
@@ -210,6 +212,24 @@ def _rows(cells: Sequence[Cell], records: Sequence[Record], implausible: Set[Dou
                 rate,
                 tuple(_objections(cell, grade, interval, implausible)),
             )
+
+
+def _of(cell: Cell, records: Sequence[Record]) -> list[Record]:
+    """Choose the records of a cell."""
+    work = (cell.workload, cell.clients_count)
+    alike = [record for record in records if (record.trial.workload.label, record.trial.clients_count) == work]
+    return [record for record in alike if cell.filesystem in _names(record)]
+
+
+def _names(record: Record) -> tuple[str, str]:
+    """Name its file system as cells do: with the testbed where it ran on several."""
+    label = record.trial.filesystem.label
+    return label, f"{label} on {record.trial.testbed.label}"
+
+
+def _data_hosts_count(record: Record) -> int:
+    known = record.data_hosts or any(host.role == "storage" for host in record.hosts)
+    return len(data_hosts(record)) if known else 0
 
 
 def _hosts(records: Sequence[Record]) -> str:
