@@ -20,12 +20,14 @@ from perjoule.model.units import OF_SUFFIX, exact_text
 
 Schema = dict[str, Any]
 
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
 _ABOVE = ("title", "description", "default")  # what an editor shows of an option, whichever form its value has
 
 
 def schema() -> Mapping[str, Json]:
     """Describe a whole campaign file, draft 2020-12, for editors: the output of `perjoule drivers --schema`."""
-    header = _object(Header, "")
+    header = described(Header)
     header["required"] = [f"{name}" for name in NAMES[:3]]
     definitions: Schema = header.pop("$defs", {})
     for name in NAMES:
@@ -37,11 +39,11 @@ def schema() -> Mapping[str, Json]:
             tables[kind] = table
         one: Schema = {"type": "object", **_by_kind(name, tables)}
         header["properties"][name] = one if name == "testbed" else {"type": "array", "minItems": 1, "items": one}
-    event = _object(EventTable, "")
+    event = described(EventTable)
     definitions[EVENT] = event
     header["properties"][EVENT] = {"type": "array", "minItems": 1, "items": {"$ref": f"#/$defs/{EVENT}"}}
     title = "perjoule campaign"
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **header, "title": title, "$defs": definitions}
+    return {"$schema": DRAFT, **header, "title": title, "$defs": definitions}
 
 
 def _by_kind(name: str, tables: dict[str, Schema]) -> Schema:
@@ -66,7 +68,7 @@ def _reference(name: str, kind: str) -> Schema:
 
 def driver_schema(name: str, kind: str) -> Schema:
     """Describe the table of one driver; an option that takes one value also accepts a list."""
-    found = _object(drivers.driver_class(f"{name}s", kind), f"{name}-{kind}-")
+    found = described(drivers.driver_class(f"{name}s", kind), f"{name}-{kind}-")
     for option, (_, info) in fields_of(name, kind).items():
         if info.description:
             found["properties"][option]["description"] = info.description
@@ -82,14 +84,15 @@ def driver_schema(name: str, kind: str) -> Schema:
     return found
 
 
-def _object(cls: type, prefix: str) -> Schema:
-    """Return the schema of a dataclass of options, with defaults as people write them."""
+def described(cls: type, prefix: str = "") -> Schema:
+    """Return the schema of a dataclass of options, with defaults as people write them; `prefix` begins its tables' names."""
     found = TypeAdapter(cls).json_schema(ref_template=f"#/$defs/{prefix}{{model}}")
     if "$defs" in found:
         found["$defs"] = {f"{prefix}{model}": definition for model, definition in found["$defs"].items()}
     for info in drivers.options(cls).values():
-        if inner := table_class(info.annotation):
-            _speak(found["$defs"][f"{prefix}{inner.__name__}"], inner)
+        inner = table_class(info.annotation)
+        if inner and (table := found.get("$defs", {}).get(f"{prefix}{inner.__name__}")):  # a value's schema may be its own
+            _speak(table, inner)
     _speak(found, cls)
     return found
 

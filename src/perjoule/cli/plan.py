@@ -1,5 +1,6 @@
 """The command that finds hardware for a need: plan."""
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,14 @@ if TYPE_CHECKING:
     from perjoule.planning import Answer
 
 
+def _print_schema(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        from perjoule.planning.schema import schema
+
+        click.echo(json.dumps(schema(), indent=2))
+        context.exit()
+
+
 @click.command(
     "plan",
     short_help="Find the hardware and file system for a need.",
@@ -24,6 +33,7 @@ if TYPE_CHECKING:
         "perjoule plan examples/needs/archive.toml --candidate 1",
         "perjoule plan examples/needs/archive.toml --candidate 1 --write measure.toml",
         "perjoule plan examples/needs/archive.toml --json",
+        "perjoule plan --schema > need.schema.json",
     ),
 )
 @click.argument("file", type=click.Path(path_type=Path), metavar="NEED.toml")
@@ -31,7 +41,20 @@ if TYPE_CHECKING:
 @click.option("--candidate", "number", type=click.IntRange(min=1), metavar="N", help="Describe candidate N of the front.")
 @click.option("--page", "target", type=OutputFile(), metavar="FILE.html", help="Write a page to explore the front with.")
 @click.option("--write", "campaign", type=OutputFile(), metavar="FILE.toml", help="Write a campaign that measures the candidate.")
-@click.option("--scale", type=click.FloatRange(min=0, max=1, min_open=True), help="With --write: on virtual hosts of this speed.")
+@click.option(
+    "--scale",
+    metavar="RATIO",
+    type=click.FloatRange(min=0, max=1, min_open=True),
+    help="With --write: on virtual hosts of this speed.",
+)
+@click.option(
+    "--schema",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_schema,
+    help="Print the JSON Schema of a need, for editors.",
+)
 @json_output.option
 def plan_command(
     file: Path,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path as File
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, Strict, TypeAdapter, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, Strict, TypeAdapter, ValidationError, WithJsonSchema, model_validator
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from perjoule.campaign.lines import Path
@@ -15,7 +15,7 @@ from perjoule.model import OPTIONS, option_name
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import KG_PER_J, MIB, RATES, Bytes, BytesPerSecond, Ratio, SecondsOrZero, Watts, exact_text
 from perjoule.planning.parts import TABLES, Parts, parts
-from perjoule.planning.quantities import Money, Price, Quantity, of_units, speed
+from perjoule.planning.quantities import Money, Price, Quantity, form, of_units, speed
 
 DAY_S = 86400.0
 YEAR_S = 365.25 * DAY_S
@@ -23,6 +23,9 @@ GRID_RATIO = 0.2  # by which the carbon of a country's electricity may differ fr
 _Grid = Annotated[
     str | Quantity,
     BeforeValidator(lambda raw: raw if isinstance(raw, str) and "/" not in raw else of_units(raw, KG_PER_J, "g/kWh")),
+    WithJsonSchema(
+        {"anyOf": [{"type": "string", "pattern": "^[^/]*$"}, *form(KG_PER_J)["anyOf"]], "examples": ["DE", "300 g/kWh"]}
+    ),
 ]
 _NAMES = Annotated[tuple[str, ...], Field(min_length=1)]
 
@@ -32,7 +35,10 @@ class Day:
     """For how long of a day it is read and written; for the rest it idles."""
 
     read_s: Annotated[SecondsOrZero, Field(le=DAY_S)] = 0.0
+    """How long it is read on a day."""
+
     write_s: Annotated[SecondsOrZero, Field(le=DAY_S)] = 0.0
+    """How long it is written on a day."""
 
     @model_validator(mode="after")
     def _short_enough(self) -> Self:
@@ -45,10 +51,17 @@ class Day:
 class Limits:
     """What a plan must not exceed."""
 
-    power_w: Annotated[Watts, Field(gt=0)] | None = None  # while it is read or written at the rates of the need
-    money: Money | None = None  # purchase and electricity of all years
+    power_w: Annotated[Watts, Field(gt=0)] | None = None
+    """Power while it is read or written at the rates of the need."""
+
+    money: Money | None = None
+    """Purchase, and electricity of all years."""
+
     rack_units: Annotated[float, Field(gt=0)] | None = None
-    servers_count: Annotated[int, Strict(), Field(ge=1, le=10_000)] = 256  # that hold data
+    """Height of all servers and switches."""
+
+    servers_count: Annotated[int, Strict(), Field(ge=1, le=10_000)] = 256
+    """Servers that hold data."""
 
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -56,9 +69,16 @@ class Choose:
     """The parts to choose from, by name; all if absent."""
 
     servers: _NAMES | None = None
+    """Names of [server] tables."""
+
     drives: _NAMES | None = None
+    """Names of [drive] tables."""
+
     networks: _NAMES | None = None
+    """Names of [network] tables."""
+
     filesystems: _NAMES | None = None
+    """Names of [filesystem] tables."""
 
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -66,21 +86,52 @@ class Need:
     """What is needed, as docs/how-to/plan.md describes it."""
 
     name: Annotated[str, Field(pattern=r"^\w[\w .+-]*$", max_length=80)]
-    capacity_bytes: Bytes  # of user data
-    read_bytes_per_s: BytesPerSecond | None = None  # of all clients together, sustained
+    """The name of the need; that of its file by default."""
+
+    capacity_bytes: Bytes
+    """User data to store."""
+
+    read_bytes_per_s: BytesPerSecond | None = None
+    """Sustained rate of reading, of all clients together."""
+
     write_bytes_per_s: BytesPerSecond | None = None
+    """Sustained rate of writing, of all clients together."""
+
     clients_count: Annotated[int, Strict(), Field(ge=1, le=100_000)] = 1
-    client_network_bytes_per_s: BytesPerSecond = 1121 * MIB  # TCP goodput of one client
-    failures_count: Annotated[int, Strict(), Field(ge=0, le=8)] = 1  # storage hosts that may fail before data are lost
-    durability_ratio: Annotated[Ratio, Field(gt=0, lt=1)] | None = None  # chance that a year passes without a loss of data
+    """How many clients read and write."""
+
+    client_network_bytes_per_s: BytesPerSecond = 1121 * MIB
+    """TCP goodput of one client."""
+
+    failures_count: Annotated[int, Strict(), Field(ge=0, le=8)] = 1
+    """Storage hosts that may fail before data are lost."""
+
+    durability_ratio: Annotated[Ratio, Field(gt=0, lt=1)] | None = None
+    """Chance that a year passes without a loss of data."""
+
     years: Annotated[float, Field(gt=0, le=50)] = 5.0
-    fill_ratio: Annotated[Ratio, Field(gt=0)] = 0.85  # of the disks' capacity that may be used
-    grid: _Grid = "world"  # a country of the catalogue, or gCO2e/kWh
+    """How long it runs."""
+
+    fill_ratio: Annotated[Ratio, Field(gt=0)] = 0.85
+    """Share of the disks' capacity that may be used."""
+
+    grid: _Grid = "world"
+    """Carbon of electricity: a country of the catalogue, or a value."""
+
     electricity: Price | None = None
-    pue: Annotated[float, Field(ge=1, le=5)] = 1.0  # of the room: 1 leaves it out
+    """Price of electricity."""
+
+    pue: Annotated[float, Field(ge=1, le=5)] = 1.0
+    """Power usage effectiveness of the room; 1 leaves it out."""
+
     day: Day = Day()
+    """For how long of a day it is read and written."""
+
     limits: Limits = Limits()
+    """What must not be exceeded."""
+
     choose: Choose = Choose()
+    """The parts to choose from; all by default."""
 
     @model_validator(mode="after")
     def _loaded(self) -> Self:
@@ -119,12 +170,12 @@ class Question:
     electricity: Quantity  # USD/J
 
 
-_INNER: Mapping[str, Any] = {"day": Day, "limits": Limits, "choose": Choose}
+INNER: Mapping[str, Any] = {"day": Day, "limits": Limits, "choose": Choose}
 
 
 def read(path: File) -> Question:
     """Read a need. Raises CampaignError: one sentence with the line of the error."""
-    return parse(text_of(path), path.name)
+    return parse(text_of(path, "need", "see examples/needs/ for needs"), path.name)
 
 
 def parse(text: str, name: str = "need") -> Question:
@@ -150,18 +201,18 @@ def _wrong(error: ValidationError, source: Source) -> CampaignError:
     unknown = ("extra_forbidden", "unexpected_keyword_argument")
     found = sorted(error.errors(), key=lambda one: one["type"] not in unknown)[0]
     path: Path = tuple(found["loc"])
-    if not path or (len(path) == 1 and path[0] in _INNER and found["type"] == "value_error"):
+    if not path or (len(path) == 1 and path[0] in INNER and found["type"] == "value_error"):
         return source.error(path, *clauses(str(found.get("ctx", {}).get("error", found["msg"]))))
-    table = str(path[0]) if path[0] in _INNER and len(path) > 1 else ""
+    table = str(path[0]) if path[0] in INNER and len(path) > 1 else ""
     last = str(found["loc"][-1])
     option = ".".join(str(part) for part in path if part not in ("str", "tuple", "function-before"))
     if found["type"] == "missing":
         return source.error(path, f'a need has "{last}"', f'add {last} = "..."; see examples/needs/archive.toml')
     if found["type"] in unknown:
-        known = [option_name(one) for one in (_INNER.get(table) or Need).__annotations__]
+        known = [option_name(one) for one in (INNER.get(table) or Need).__annotations__]
         others = () if table else TABLES
         return source.error(path, f'{table or "a need"} has no key "{last}"', instead(last, (*known, *others)))
-    kind = _INNER.get(table) or Need
+    kind = INNER.get(table) or Need
     field = next((one for one in kind.__annotations__ if option_name(one) == str(path[1 if table else 0])), option)
     return source.error(path, *fault(found, option, field))
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Literal, Self, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from perjoule.model import units
@@ -17,6 +17,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 SPEED = metric_of("throughput_bytes_per_s").unit
+Status = Literal["measured", "datasheet", "fitted", "assumed", "stated"]
 
 
 def number(value: float) -> str:
@@ -36,7 +37,7 @@ class Quantity:
     value: Annotated[float, Field(ge=0)]
     low: float
     high: float
-    status: Literal["measured", "datasheet", "fitted", "assumed", "stated"]
+    status: Status
     source: Annotated[str, Field(min_length=1)]
     name: str = ""  # "drive exos-x12: idle"
     unit: str = ""  # as it is printed
@@ -73,12 +74,28 @@ def of_units(raw: object, allowed: dict[str, float], shown: str) -> object:
     return written
 
 
-Watts = Annotated[Quantity, BeforeValidator(partial(of_units, allowed=units.WATTS, shown="W"))]
-Rate = Annotated[Quantity, BeforeValidator(partial(of_units, allowed=units.RATES, shown=SPEED.symbol))]
-Money = Annotated[Quantity, BeforeValidator(partial(of_units, allowed=units.USD, shown="USD"))]
-Mass = Annotated[Quantity, BeforeValidator(partial(of_units, allowed=units.KILOGRAMS, shown="kg"))]
-Price = Annotated[Quantity, BeforeValidator(partial(of_units, allowed=units.USD_PER_J, shown="USD/kWh"))]
-Bare = Annotated[Quantity, BeforeValidator(partial(of_units, allowed=units.RATIOS, shown=""))]  # without a unit, or in percent
+def form(allowed: dict[str, float]) -> dict[str, Any]:
+    """Return the JSON Schema of what `of_units` reads."""
+    written: dict[str, Any] = {"type": "string", "pattern": rf"^\s*[0-9.eE+-]+\s*({'|'.join(allowed)})\s*$"}
+    if allowed is units.RATIOS:
+        written = {"type": ["number", "string"]}
+    values = dict.fromkeys(("value", "low", "high"), written)
+    properties = {**values, "status": {"enum": list(get_args(Status))}, "source": {"type": "string"}}
+    table = {"type": "object", "properties": properties, "required": ["value"], "additionalProperties": False}
+    return {"anyOf": [written, table]}
+
+
+def _unit(allowed: dict[str, float], shown: str) -> tuple[Any, ...]:
+    """Return a validator that reads quantities in these units, and the schema of their form for editors."""
+    return BeforeValidator(partial(of_units, allowed=allowed, shown=shown)), WithJsonSchema(form(allowed))
+
+
+Watts = Annotated[Quantity, *_unit(units.WATTS, "W")]
+Rate = Annotated[Quantity, *_unit(units.RATES, SPEED.symbol)]
+Money = Annotated[Quantity, *_unit(units.USD, "USD")]
+Mass = Annotated[Quantity, *_unit(units.KILOGRAMS, "kg")]
+Price = Annotated[Quantity, *_unit(units.USD_PER_J, "USD/kWh")]
+Bare = Annotated[Quantity, *_unit(units.RATIOS, "")]  # without a unit, or in percent
 
 
 @dataclass

@@ -1,0 +1,24 @@
+"""The JSON Schema of a need, for editors, generated from the fields of needs and parts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from perjoule.campaign.schema import DRAFT, described
+from perjoule.model import Json
+from perjoule.planning.need import INNER, Need
+from perjoule.planning.parts import Parts
+
+
+def schema() -> Mapping[str, Json]:
+    """Describe a need with its own parts, draft 2020-12: the output of `perjoule plan --schema`."""
+    found, tables = described(Need), described(Parts)
+    definitions: dict[str, Any] = found.pop("$defs")
+    for name, part in tables.pop("$defs").items():
+        definitions[name] = {key: value for key, value in part.items() if key != "required"}  # a known part is changed key by key
+    for name, table in tables["properties"].items():
+        own = found["properties"].get(name)
+        found["properties"][name] = {**own, "anyOf": [*own["anyOf"], table]} if own else table
+    for name in INNER:
+        del found["properties"][name]["default"]
+    needed: dict[str, Any] = {"required": ["capacity"], "anyOf": [{"required": ["read"]}, {"required": ["write"]}]}
+    return {"$schema": DRAFT, **found, **needed, "title": "perjoule need", "$defs": definitions}
