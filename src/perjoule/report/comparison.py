@@ -1,5 +1,6 @@
 """A comparison as text, as a table, as data, and as a page that works offline."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import isfinite, isnan
 
@@ -12,6 +13,13 @@ from perjoule.results.comparison import Comparison, Row
 from perjoule.results.table import Table, pair_texts, with_interval
 
 WORDS = ("file system", "workload", "direction", "metric", "verdict")
+_SAID = {
+    "better": "significantly better",
+    "worse": "significantly worse",
+    "no relevant difference": "with no relevant difference",
+    "can't tell": "not significantly different",
+    "": "not compared",
+}
 HEADERS = (*WORDS[:3], "clients", "metric", "before", "after", "ratio (95 %)", "p", "g", "verdict", "n more")
 
 
@@ -82,6 +90,13 @@ def _row_data(row: Row) -> dict[str, object]:
     return told | words | numbers | {"more_count": one.more_count()}
 
 
+def headline(found: Comparison) -> str:
+    """Return in how many rows the second is better or worse: "6 numbers: 2 significantly better, 4 not compared"."""
+    counts = Counter("" if row.judged.refused else row.judged.word for row in found.rows)
+    each = (f"{counts[word]} {said}" for word, said in _SAID.items() if counts[word])
+    return f"{len(found.rows)} number{'' if len(found.rows) == 1 else 's'}: {', '.join(each)}"
+
+
 def page(found: Comparison) -> str:
     """Lay a comparison out as HTML."""
     marks = [
@@ -107,6 +122,7 @@ def page(found: Comparison) -> str:
         title,
         drawings,
         found=found,
+        headline=headline(found),
         changes=list(change_lines(found.changes)),
         laid=comparison_table(found),
         words=WORDS,

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from perjoule import campaign
 from perjoule.analysis.better import RELEVANT_RATIO
@@ -18,7 +18,8 @@ from perjoule.results.table import Table, number, p_text, ratio_text, with_inter
 from perjoule.store import Results
 from perjoule.summary import summary
 
-Verdict = Literal["better", "worse", "changed", "no relevant step", "no step", "too few campaigns"]
+Verdict = Literal["worse", "changed", "better", "no relevant step", "no step", "too few campaigns"]
+VERDICTS: Sequence[Verdict] = get_args(Verdict)  # what asks for attention first
 HEADERS = (
     *("file system", "workload", "direction", "clients", "metric", "verdict"),
     *("campaigns", "latest", "level", "last step", "ratio", "p"),
@@ -149,8 +150,7 @@ def _changes(before: Moment, after: Moment) -> tuple[str, ...]:
 
 def history_table(found: History) -> Table:
     """Lay out a history, a row for each metric of each combination: what became worse first."""
-    order: Sequence[Verdict] = ("worse", "changed", "better", "no relevant step", "no step", "too few campaigns")
-    rows = sorted(found.rows, key=lambda row: order.index(row.verdict))
+    rows = sorted(found.rows, key=lambda row: VERDICTS.index(row.verdict))
     return Table(HEADERS, tuple(_cells(found, row) for row in rows))
 
 

@@ -1,0 +1,73 @@
+"""The pages that compare campaigns, as a reader sees them: a history, two results folders, an index, a paper beside."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+
+from chromium import WIDTHS, Chrome, chromium, complaints, show, violations, wait_drawn
+from command.test_history import measure
+from perjoule.cli import cli
+
+CHECKS = ("clipped", "overlaps", "pale", "inaccessible")
+NIGHTS_COUNT, SLOW_FROM = 6, 3
+HEADLINES = {"history": "worse", "comparison": "significantly worse"}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pages over six nights, of which the last three have a file system of half the speed."""
+    folder = tmp_path_factory.mktemp("pages")
+    nights = [folder / "nights" / f"night-{n}" for n in range(NIGHTS_COUNT)]
+    for n, night in enumerate(nights):
+        measure(night, n, 100 if n < SLOW_FROM else 50)
+    change = ("--change", "filesystem", "--report")
+    for words in (
+        ("history", folder / "nights", "--report", folder / "history.html"),
+        ("compare", nights[0], nights[-1], *change, folder / "comparison.html"),
+        ("report", folder / "nights"),
+    ):
+        done = CliRunner().invoke(cli, [*map(str, words)])
+        assert done.exit_code == 0, done.output or done.exception
+    (folder / "nights" / "index.html").rename(folder / "index.html")
+    return folder
+
+
+@pytest.fixture(scope="module", params=WIDTHS.values(), ids=list(WIDTHS))
+def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    with chromium(tmp_path_factory.mktemp("browser"), request.param) as chrome:
+        yield chrome
+
+
+@pytest.mark.parametrize("name", ["history", "comparison", "index"])
+def test_each_can_be_read_and_used_in_both_themes(browser: webdriver.Chrome, pages: Path, name: str) -> None:
+    browser.get((pages / f"{name}.html").as_uri())
+    wait_drawn(browser)
+    for theme in ("light", "dark"):
+        show(browser, theme)
+        assert [one for check in CHECKS for one in complaints(browser, check)] == []
+        assert violations(browser) == []
+    assert len(browser.find_elements(By.CSS_SELECTOR, "figure svg .role-mark path")) > 1
+    wide, there = browser.execute_script("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    assert wide <= there
+    assert [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
+
+
+@pytest.mark.parametrize(("name", "wanted"), HEADLINES.items())
+def test_the_first_screen_says_what_became_of_the_numbers(browser: webdriver.Chrome, pages: Path, name: str, wanted: str) -> None:
+    browser.get((pages / f"{name}.html").as_uri())
+    wait_drawn(browser)
+    said = browser.find_element(By.CSS_SELECTOR, ".headline")
+    assert wanted in said.text
+    assert browser.execute_script("return arguments[0].getBoundingClientRect().bottom", said) < 300
+
+
+def test_a_history_draws_each_campaign_and_each_level(browser: webdriver.Chrome, pages: Path) -> None:
+    browser.get((pages / "history.html").as_uri())
+    wait_drawn(browser)
+    assert len(browser.find_elements(By.CSS_SELECTOR, "#history-1 svg .mark-symbol path")) == NIGHTS_COUNT
+    titles = [one.text for one in browser.find_elements(By.CSS_SELECTOR, "figure svg .role-axis-title text")]
+    assert {"MiB/s", "MiB/J"} <= set(titles)
