@@ -327,7 +327,8 @@ def test_what_is_no_results_folder_is_named(command: str, name: str, typed: Type
     code, _, errors = typed(command, tmp_path / name)
     assert code == 3
     bundle = (command, name) == ("verify", "file")  # which takes files, too: those that `export` packed
-    what = "this is not a bundle" if bundle else "this is not a results folder (no results.json in it); name the folder"
+    missing = "no such folder" if name == "nothing" else "this is not a results folder (no results.json in it)"
+    what = "this is not a bundle" if bundle else f"{missing}; name the folder"
     assert alone(errors).startswith(f"{tmp_path / name}: {what}")
 
 

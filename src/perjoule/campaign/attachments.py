@@ -41,7 +41,7 @@ def attached(path: Path, option: str, value: object, source: Source) -> Mapping[
     if file.exists() and not file.is_file():  # a pipe would never end
         raise source.error((*path, option), f"{option} = {written(value)} is not a file", "name a text file")
     try:
-        return {"name": str(name), "text": text_of(file)}
+        return {"name": str(name), "text": text_of(file, "text", "check the path")}
     except CampaignError as error:
         raise source.error((*path, option), f"{option} = {written(value)}: {error.what}", error.next) from None
 

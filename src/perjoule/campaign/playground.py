@@ -22,7 +22,7 @@ def playground(kind: str | None, cluster: str, overrides: Sequence[str] = ()) ->
         CampaignError: something is unknown or impossible.
     """
     document: Table = {"testbed": {"kind": TESTBED, "cluster": cluster}, **({"filesystem": {"kind": kind}} if kind else {})}
-    source = Source("perjoule up", {})
+    source = Source("", {})
     options = {"": [()], **{name: [known_options(name, (name,), table, source)] for name, table in document.items()}}
     asked = [text if "." in text.partition("=")[0] or not kind else f"filesystem.{text}" for text in overrides]
     source = override(document, asked, source, options)
@@ -45,7 +45,7 @@ def meters(names: Sequence[str], overrides: Sequence[str] = ()) -> tuple[Meter, 
     """
     found: list[Meter] = []
     for name in names:
-        source = Source("--set", {})
+        source = Source("", {})
         tables: list[Table] = [{"kind": name}]
         if name.endswith(".toml"):
             document, source = read_toml(text_of(Path(name)), name)

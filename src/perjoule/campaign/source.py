@@ -29,7 +29,7 @@ def is_list(value: object) -> TypeGuard[list[Any]]:
 class Source:
     """The origin of a campaign: the line of each key, and the keys that the command line has changed."""
 
-    name: str
+    name: str  # "" for drivers that the command line names
     lines: Mapping[Path, int]
     changed: Mapping[Path, str] = field(default_factory=dict[Path, str])  # the override that gave a key its value
     folder: File | None = None  # where files lie that it names
@@ -42,27 +42,37 @@ class Source:
         return CampaignError(what, where=" ".join([f"--set {text}" for text in changes] or where), next=next)
 
 
-def text_of(path: File) -> str:
-    """Read a campaign file. Raises CampaignError if it is missing or not text."""
+def text_of(path: File, kind: str = "campaign", advice: str = "see examples/ for campaigns") -> str:
+    """Read a campaign file, or a file of another `kind`. Raises CampaignError, with the advice if there is no such file."""
     try:
         with path.open("rb") as file:
             content = file.read(LONGEST_BYTES + 1)
     except FileNotFoundError:
-        near = neighbour(path.stem, (one.stem for one in path.parent.glob("*.toml")))
-        advice = f'did you mean "{near}.toml"?' if near else "see examples/ for campaigns"
-        raise CampaignError("no such file", where=str(path), next=advice) from None
+        near = _neighbour(path)
+        meant = f'did you mean "{near}"?' if near else advice
+        raise CampaignError("no such file", where=str(path), next=meant) from None
     except IsADirectoryError:
-        raise CampaignError("this is a folder, not a campaign file", where=str(path), next="name a .toml file in it") from None
+        raise CampaignError(f"this is a folder, not a {kind} file", where=str(path), next="name a .toml file in it") from None
     except OSError as error:
         raise CampaignError(
             f"can't be read ({error.strerror})", where=str(path), next="check the path and its permissions"
         ) from None
     if len(content) > LONGEST_BYTES:
-        raise CampaignError("this is larger than 1 MiB, the limit of a campaign file", where=str(path), next="check the path")
+        raise CampaignError(f"this is larger than 1 MiB, the limit of a {kind} file", where=str(path), next="check the path")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise CampaignError(f"this is not a text file (byte {error.start + 1})", where=str(path), next="check the path") from None
+
+
+def _neighbour(path: File) -> str | None:
+    """Return the file that was probably meant: of the same folder, or of the same name in a folder of another name."""
+    folder = path.parent
+    if not folder.is_dir():
+        near = neighbour(folder.name, (one.parent.name for one in folder.parent.glob(f"*/{path.name}")))
+        return str(folder.with_name(near) / path.name) if near else None
+    near = neighbour(path.stem, (one.stem for one in folder.glob(f"*{path.suffix or '.toml'}")))
+    return f"{near}{path.suffix or '.toml'}" if near else None
 
 
 def read_toml(text: str, name: str) -> tuple[Table, Source]:
@@ -109,7 +119,7 @@ def override(document: Table, overrides: Sequence[str], source: Source, options:
         taking = [n for n, known in enumerate(options[name]) if option in known]
         if not taking:
             known = dict.fromkeys(word for words in options[name] for word in words)
-            whose = f"no {name} of this campaign" if name else "no campaign"
+            whose = f"no {name} {'of this campaign' if source.name else 'here'}" if name else "no campaign"
             raise CampaignError(f'{whose} has "{option}"', where=f"--set {text}", next=_advice(option, list(known), options))
         for n in taking:
             path: Path = (name, n) if is_list(document.get(name)) else (name,) if name else ()

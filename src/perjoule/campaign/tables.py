@@ -28,6 +28,7 @@ from perjoule.model.units import BYTES, exact_text
 NAMES = ("testbed", "filesystem", "workload", "meter")  # of tables; the parts of perjoule are their plurals
 MOST_ROWS = 10_000
 MOUNTED = ("lustre", "gpfs", "spectrumscale", "storagescale", "weka", "panfs", "vast", "daos", "zfs")  # which no campaign deploys
+MOUNTED_ADVICE = 'write kind = "directory"; see docs/how-to/mounted.md'
 
 
 @dataclass(frozen=True)
@@ -127,11 +128,7 @@ def kind_of(name: str, path: Path, table: Table, source: Source) -> str:
     if not isinstance(kind, str):
         raise source.error((*path, "kind"), f"kind = {written(kind)} is not a single name", f"write one table for each {name}")
     if name == "filesystem" and kind.lower() in MOUNTED:
-        what, advice = (
-            f"{kind} is measured where it is mounted, not deployed",
-            'write kind = "directory"; see docs/how-to/mounted.md',
-        )
-        raise source.error((*path, "kind"), what, advice)
+        raise source.error((*path, "kind"), f"{kind} is measured where it is mounted, not deployed", MOUNTED_ADVICE)
     if kind not in kinds:
         raise source.error((*path, "kind"), f'unknown {name} "{kind}"', instead(kind, kinds))
     if not isinstance(label, str) or ("label" in table and not any(map(str.isalnum, label))):
@@ -180,7 +177,8 @@ def _build(name: str, path: Path, kind: str, options: Mapping[str, Any], source:
         if len(first["loc"]) > 1 and option in fields and (inner := table_class(fields[option][1].annotation)):
             raise source.error((*path, option), *fault_inside(first, option, inner)) from None
         if first["type"] == "missing":
-            raise source.error(path, f'{name} {kind} needs the option "{option}"', f'add {option} = "..."') from None
+            advice = f'add {option} = "..."' if source.name else f"add --set {option}=..."
+            raise source.error(path, f'{name} {kind} needs the option "{option}"', advice) from None
         if option not in fields:
             what, advice = clauses(str(first.get("ctx", {}).get("error", first["msg"])))
             raise source.error(path, f"{name} {kind}: {what}", advice) from None

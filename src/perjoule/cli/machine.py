@@ -30,9 +30,10 @@ from perjoule.testbeds import local, slurm, virtual
     ),
 )
 @click.argument("kind", required=False, shell_complete=completing(lambda: drivers.kinds("filesystems")))
-@click.option("--clients", default=1, show_default=True, type=click.IntRange(1, 64), help="Number of client hosts.")
+@click.option("--clients", metavar="N", default=1, show_default=True, type=click.IntRange(1, 64), help="Number of client hosts.")
 @click.option(
     "--cluster",
+    metavar="CLUSTER",
     default="odroid-hc4",
     show_default=True,
     help="Cluster of the catalogue to emulate.",

@@ -65,7 +65,10 @@ def paper_named(name: str) -> Paper:
     path = Path(name)
     if name in published.names() or path.suffix != ".toml":
         return published.paper(name)
-    return published.read(text_of(path), name.removesuffix(".toml"))
+    return published.read(
+        text_of(path, "paper", "docs/reference/papers.md describes such a file; `perjoule papers` lists names"),
+        name.removesuffix(".toml"),
+    )
 
 
 def _chosen(paper: Paper, quantity: str | None, place: str | None) -> list[Number]:
@@ -93,7 +96,7 @@ def _about(paper: Paper) -> dict[str, object]:
 
 
 def _show_paper(paper: Paper) -> None:
-    out.print(f"{paper.name}: {len(paper.numbers)} numbers, {paper.year or 'year not printed'}", style="bold")
+    out.print(f"{paper.name}: {counted(len(paper.numbers), 'number')}, {paper.year or 'year not printed'}", style="bold")
     show_line(f"  {paper.title}")
     show_line(f"  {paper.reference}{f', doi:{paper.doi}' if paper.doi else ''}")
     for words, fact in (("clusters", "cluster"), ("file systems", "filesystem")):
@@ -112,12 +115,14 @@ def _show_paper(paper: Paper) -> None:
     ),
 )
 @click.argument("name", metavar="PAPER", shell_complete=parameters.completing(published.names))
-@click.option("--scale", type=click.FloatRange(min=0, max=1, min_open=True), help="Speed of the virtual hosts.")
+@click.option("--scale", metavar="RATIO", type=click.FloatRange(min=0, max=1, min_open=True), help="Speed of the virtual hosts.")
 @click.option(
     "--testbed", default=TESTBED, metavar=f"{TESTBED}|FILE.toml", help="Where to run: a file with your [testbed] and [[meter]]."
 )
 @parameters.shrink
-@click.option("--repetitions", type=click.IntRange(min=1), help="Repetitions of each data point; the paper's by default.")
+@click.option(
+    "--repetitions", metavar="N", type=click.IntRange(min=1), help="Repetitions of each data point; the paper's by default."
+)
 @click.option("--write", "target", type=OutputFile(), metavar="FILE.toml", help="Only write the campaign; run nothing.")
 @parameters.into
 @parameters.simulate

@@ -58,7 +58,7 @@ overrides = click.option(
 overwrite = click.option(
     "--overwrite", "devices", multiple=True, metavar="ID", help="Confirm that this device of the campaign may be overwritten."
 )
-shrink = click.option("--shrink", type=click.IntRange(min=1), help="Divide all sizes by this number.")
+shrink = click.option("--shrink", metavar="N", type=click.IntRange(min=1), help="Divide all sizes by N.")
 simulate = click.option("--simulate", is_flag=True, help="Simulate hosts, file systems, loads and meters: needs no hardware.")
 into = click.option(
     "--into",

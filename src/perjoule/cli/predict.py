@@ -38,8 +38,13 @@ WORTH_COUNT = 4  # assumptions that are printed
     ),
 )
 @click.argument("kinds", nargs=-1, metavar="[FILESYSTEMS]")
-@click.option("--repetitions", type=click.IntRange(min=2), help="Repetitions of each point; 5 by default.")
-@click.option("--scale", type=click.FloatRange(min=0, max=1, min_open=True), help="Speed of the virtual hosts; 0.2 by default.")
+@click.option("--repetitions", metavar="N", type=click.IntRange(min=2), help="Repetitions of each point; 5 by default.")
+@click.option(
+    "--scale",
+    metavar="RATIO",
+    type=click.FloatRange(min=0, max=1, min_open=True),
+    help="Speed of the virtual hosts; 0.2 by default.",
+)
 @click.option("--write", "target", type=OutputFile(), metavar="FILE.toml", help="Only write the campaign; run nothing.")
 @parameters.into
 @click.option(
@@ -123,7 +128,7 @@ def _fit(sources: tuple[Path, ...], place: Path) -> None:
 @click.argument("name", metavar="PROFILE|FILE.json")
 @click.option("--on", "cluster", required=True, metavar="CLUSTER|FILE.toml", help="Hardware: of the catalogue, or your own.")
 @click.option("--clients", default="1..4", show_default=True, metavar="COUNTS", help="4, 1,2,8 or 1..64.")
-@click.option("--servers", type=click.IntRange(min=1), help="Storage hosts; as many as the cluster has by default.")
+@click.option("--servers", metavar="N", type=click.IntRange(min=1), help="Storage hosts; as many as the cluster has by default.")
 @click.option("--size", default="1 GiB", show_default=True, metavar="SIZE", help="What each client moves.")
 @click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="An option of the file system: goal=2.")
 @click.option("--virtual", is_flag=True, help="As virtual hosts: page caches as large as this machine's memory.")
@@ -210,7 +215,7 @@ def _cluster(name: str) -> "Cluster":
 
     if not name.endswith(".toml"):
         return catalogue.cluster(name)
-    return catalogue.read(text_of(Path(name)), Path(name).stem)
+    return catalogue.read(text_of(Path(name), "cluster", "see src/perjoule/catalogue for clusters"), Path(name).stem)
 
 
 def _settings(written: tuple[str, ...]) -> "Mapping[str, Json]":

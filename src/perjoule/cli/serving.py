@@ -20,8 +20,10 @@ def duration(_context: click.Context, _parameter: click.Parameter, text: str | N
 
 
 ADDRESS = "127.0.0.1"
-address = click.option("--address", default=ADDRESS, show_default=True, help="Address to listen on.")
-port = click.option("--port", default=0, type=click.IntRange(0, 65535), help="Port to listen on; a free one by default.")
+address = click.option("--address", metavar="ADDRESS", default=ADDRESS, show_default=True, help="Address to listen on.")
+port = click.option(
+    "--port", metavar="PORT", default=0, type=click.IntRange(0, 65535), help="Port to listen on; a free one by default."
+)
 for_a_time = click.option(
     "--for", "duration_s", metavar="TIME", callback=duration, help='Duration, such as "60 s"; until Ctrl-C by default.'
 )

@@ -42,7 +42,13 @@ if TYPE_CHECKING:  # what measures is imported where it is used: that takes long
 )
 @click.option("--within", "limit", default="", metavar="POWER", help='Limit of the servers\' mean power: "20 W".')
 @click.option(
-    "--trials", "trials_count", type=click.IntRange(min=1), default=40, show_default=True, help="Measure at most this many."
+    "--trials",
+    "trials_count",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=40,
+    show_default=True,
+    help="Measure at most this many.",
 )
 @click.option("--only", multiple=True, metavar="OPTION", help="Tune only this option; repeat it for several.")
 @click.option("--filesystem", default="", metavar="LABEL", help="The file system to tune, if the campaign has several.")

@@ -31,6 +31,7 @@ from perjoule.store.results import VERSION, Results
 
 __all__ = ["Attempt", "Entry", "Results", "create", "open_results"]
 
+SHOWN_COUNT = 3  # results folders that an error names
 NO_FILES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -92,11 +93,10 @@ def open_results(folder: Path) -> Results:
         MachineError: it is not a results folder, or it is damaged, unreadable, or of a newer version.
     """
     if not (folder / "results.json").is_file():
-        raise MachineError(
-            "this is not a results folder (no results.json in it)",
-            where=str(folder),
-            next="name the folder that `perjoule run` printed",
-        )
+        inside = sorted(str(one.parent) for one in folder.glob("*/results.json"))[:SHOWN_COUNT] if folder.is_dir() else []
+        what = "this is not a results folder (no results.json in it)" if folder.exists() else "no such folder"
+        advice = f"name one below it: {', '.join(inside)}" if inside else "name the folder that `perjoule run` printed"
+        raise MachineError(what, where=str(folder), next=advice)
     with spoken(folder / "results.json"):
         stored: object = json_of(folder / "results.json")
         version = cast("dict[str, Any]", stored).get("version") if isinstance(stored, dict) else None

@@ -265,8 +265,12 @@ def test_a_missing_file_is_answered_with_its_neighbour(tmp_path: Path) -> None:
         campaign.read(tmp_path / "dmeo.toml")
     with pytest.raises(CampaignError, match="no such file; see examples/ for campaigns"):  # all that is alike is .toml
         campaign.read(tmp_path / "x.toml")
-    with pytest.raises(CampaignError, match="no such file"):
+    with pytest.raises(CampaignError, match="no such file; see examples/ for campaigns"):
         campaign.read(tmp_path / "nowhere" / "demo.toml")
+    (tmp_path / "examples").mkdir()
+    (tmp_path / "examples" / "demo.toml").touch()
+    with pytest.raises(CampaignError, match=f'no such file; did you mean "{tmp_path}/examples/demo.toml"'):
+        campaign.read(tmp_path / "example" / "demo.toml")
 
 
 def test_a_folder_is_no_campaign(tmp_path: Path) -> None:
@@ -531,6 +535,26 @@ def test_a_wrong_playground_is_answered_with_what_was_meant(kind: str | None, cl
     with pytest.raises(CampaignError) as caught:
         campaign.playground(kind, cluster, [override])
     assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides", "sentence"),
+    [
+        ("rappl", [], 'unknown meter "rappl"; did you mean "rapl"?'),
+        ("shelly", [], 'meter shelly needs the option "address"; add --set address=...'),
+        ("shelly", ["adress=x"], '--set meter.adress=x: no meter here has "adress"; did you mean "address"?'),
+        ("nowhere.toml", [], "nowhere.toml: no such file; see examples/ for campaigns"),
+    ],
+)
+def test_a_wrong_meter_is_answered_in_the_words_of_the_command_line(name: str, overrides: list[str], sentence: str) -> None:
+    with pytest.raises(CampaignError) as caught:
+        campaign.meters([name], overrides)
+    assert str(caught.value) == sentence
+
+
+def test_a_file_system_that_no_driver_deploys_is_described_as_a_mounted_one() -> None:
+    with pytest.raises(CampaignError, match='lustre is measured where it is mounted, not deployed; write kind = "directory"'):
+        list(campaign.describe("lustre"))
 
 
 def test_drivers_are_described_with_their_options_and_an_example() -> None:

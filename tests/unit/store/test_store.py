@@ -144,6 +144,15 @@ def test_a_folder_that_holds_no_results_is_refused(tmp_path):
         store.open_results(tmp_path)
 
 
+def test_a_folder_of_results_folders_names_them(tmp_path):
+    for name in ("monday", "tuesday"):
+        store.create(tmp_path / name, "name = 'x'", "x")
+    with pytest.raises(MachineError, match=f"name one below it: {tmp_path}/monday, {tmp_path}/tuesday"):
+        store.open_results(tmp_path)
+    with pytest.raises(MachineError, match="wednesday: no such folder"):
+        store.open_results(tmp_path / "wednesday")
+
+
 def test_a_record_that_is_gone_or_damaged_is_told(results, made):
     with results.hold():
         keep(results, made, made.trial())

@@ -25,12 +25,20 @@ from perjoule.model.waveform import Shape, Waveform
 @address
 @port
 @click.option("--waveform", default="square", show_default=True, type=click.Choice(Shape.__args__), help="Power over time.")
-@click.option("--low", "low_w", default=40.0, show_default=True, help="Lowest power in watts.")
-@click.option("--high", "high_w", default=60.0, show_default=True, help="Highest power in watts.")
-@click.option("--period", "period_s", default="10 s", show_default=True, callback=duration, help="Length of one period.")
+@click.option("--low", "low_w", metavar="W", default=40.0, show_default=True, help="Lowest power in watts.")
+@click.option("--high", "high_w", metavar="W", default=60.0, show_default=True, help="Highest power in watts.")
+@click.option(
+    "--period", "period_s", metavar="TIME", default="10 s", show_default=True, callback=duration, help="Length of one period."
+)
 @click.option("--fault", "faults", multiple=True, type=click.Choice(simulators.FAULTS), help="Fault to inject now and then.")
 @click.option(
-    "--share", "share_ratio", default=0.1, show_default=True, type=click.FloatRange(0, 1), help="Share of requests with a fault."
+    "--share",
+    "share_ratio",
+    metavar="RATIO",
+    default=0.1,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="Share of requests with a fault.",
 )
 @click.option("--seed", default=1, show_default=True, help="Seed of the faults.")
 @for_a_time

@@ -61,7 +61,7 @@ def ask(*argv: str) -> str:
         raise MachineError(f"{argv[0]} could not be started ({error.strerror})", next="install Slurm's commands") from None
     if code != 0:
         said = " | ".join(message(err.decode(errors="replace"))) or f"{argv[0]} did not answer within {ANSWER_S:g} s"
-        raise MachineError(f"Slurm: {said}", next=f"try `{' '.join(argv)}`")
+        raise MachineError(f"Slurm: {said}", next=f"run perjoule where `{' '.join(argv)}` works, such as on a login node")
     return out.decode(errors="replace")
 
 
