@@ -8,7 +8,7 @@ ln -sf /proc/self/mounts /etc/mtab  # where Ganesha looks
 hostname kernels
 ip link set lo up
 modprobe -a loop fuse
-modprobe -q orangefs  # where there is one: its client asks for a device that comes with it
+modprobe -q orangefs  # where there is one; nothing loads it before its client's daemon looks for it
 /lib/systemd/systemd-udevd --daemon && udevadm trigger && udevadm settle
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,ro,cache=loose checkout /perjoule
 cd /perjoule && sh /share/task > /share/out 2>&1

@@ -51,7 +51,7 @@ def kernel_check(name: str, kind: str, lack: str, fix: str, *, needed: bool = Tr
 
 
 def device_check(name: str, path: Path, fix: str) -> Check:
-    """Report whether this machine's kernel has the device that connects it to a file system's own programs."""
+    """Report whether this machine's kernel has what connects it to a file system's own programs, by a path that shows it."""
     found = path.exists()
     return Check(name, found, str(path) if found else f"no {path}", fix, look=f"path {path}")
 

@@ -187,3 +187,8 @@ def test_without_a_prefix_programs_are_looked_for_on_the_path(tmp_path: Path, mo
     checks = {check.name: check for check in OrangeFS().checks()}
     assert (checks["pvfs2-statfs"].ok, checks["pvfs2-statfs"].detail) == (True, str(tmp_path / "pvfs2-statfs"))
     assert "pvfs2-client-core" in {check.name for check in OrangeFS(client="kernel").checks()}
+
+
+def test_hosts_are_asked_for_the_kernels_module_because_its_device_comes_with_its_daemon() -> None:
+    (found,) = [check for check in OrangeFS(client="kernel").checks() if check.name == "OrangeFS in the kernel"]
+    assert (found.look, found.fix) == ("path /sys/module/orangefs", "modprobe orangefs")

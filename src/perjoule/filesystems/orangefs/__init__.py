@@ -31,7 +31,7 @@ from perjoule.model.units import Bytes
 
 EXAMPLE = '[[filesystem]]\nkind = "orangefs"\nstripe = "64 KiB"\n'
 
-DEVICE = Path("/dev/pvfs2-req")  # between the kernel client and its daemon
+MODULE = Path("/sys/module/orangefs")  # its device is made by its daemon, so nothing else shows that it is loaded
 CACHED_S = 5  # pvfs2fuse's own: it can be had or not, but not be changed
 
 Distribution = Literal["simple_stripe", "twod_stripe", "basic_dist"]
@@ -75,7 +75,7 @@ class OrangeFS(SelfBuilt):
 
     def checks(self) -> tuple[Check, ...]:
         """Check also what the client needs in the kernel."""
-        kernel = device_check("OrangeFS in the kernel", DEVICE, "modprobe orangefs")
+        kernel = device_check("OrangeFS in the kernel", MODULE, "modprobe orangefs")
         return (*super().checks(), fuse() if self.client == "fuse" else kernel)
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
