@@ -35,9 +35,9 @@ PLACES = {
     "here": "this machine as it is",
 }
 PACKAGES = ("fio", "moosefs-master", "glusterfs-server", "ceph-osd", "nfs-ganesha")
-# What is tested, in lines: kernel, architecture, system, Python, the packages that matter.
+# What is tested, in lines: kernel, architecture, system, Python, the packages that matter. Parts share what Python has compiled.
 TASK = """\
-export PYTHONPYCACHEPREFIX=/tmp/compiled HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis
+export PYTHONPYCACHEPREFIX={into}/compiled HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis
 {{ uname -r; uname -m; . /etc/os-release; echo "$PRETTY_NAME"; {python} --version; }} > {into}/about
 dpkg-query -W -f '${{Package}} ${{Version}}\\n' {packages} >> {into}/about 2> /dev/null
 {python} -u -m pytest -v --tb=short -p no:cacheprovider --timeout 900 --junit-xml {into}/{name}.xml -m 'not slow' {words}
@@ -51,12 +51,17 @@ class Run:
     place: str
     debian: str
     processor: Processor
+    patience: float  # times the minutes of a part
 
     @property
     def platform(self) -> str:
         """Its name in outcomes.json, as in "debian-13-vm" or "debian-12-vm-arm64"."""
         other = "" if self.processor.here else f"-{self.processor.debian}"
         return "here" if self.place == "here" else f"debian-{self.debian}-{self.place}{other}"
+
+    def limit_s(self, part: Part) -> float:
+        """Return how long a part may take."""
+        return 60.0 * part.minutes * self.patience
 
     def lacks(self) -> str:
         """Say what this machine lacks for it, and what mends that; "" if nothing."""
@@ -82,6 +87,7 @@ def main() -> int:
     parser.add_argument("--debian", choices=RELEASES, default="12", help="whose kernel and packages (default: 12)")
     parser.add_argument("--arch", choices=PROCESSORS, default="amd64", help="the processor that is emulated (default: amd64)")
     parser.add_argument("--into", type=Path, metavar="DIR", help="keep reports and output there")
+    parser.add_argument("--patience", type=float, default=1.0, metavar="N", help="allow N times the time, on a busy machine")
     parser.add_argument("--keep", action="store_true", help="write the outcomes to docs/reference/platforms.md")
     parser.add_argument("--list", action="store_true", help="show the parts, and run nothing")
     asked = parser.parse_args()
@@ -90,7 +96,7 @@ def main() -> int:
         return 0
     if unknown := [name for name in asked.parts if name not in PARTS]:
         parser.error(f"no part {', '.join(unknown)}: choose from {', '.join(PARTS)}")
-    where = Run(asked.on, asked.debian, PROCESSORS[asked.arch])
+    where = Run(asked.on, asked.debian, PROCESSORS[asked.arch], asked.patience)
     if where.place != "vm" and not where.processor.here:
         parser.error(f"--arch {asked.arch} needs --on vm")
     if lack := where.lacks():
@@ -143,11 +149,14 @@ def _runner(where: Run, into: Path, say: Callable[[str], object]) -> Callable[[s
 
     if where.place == "here":
         return lambda name, part: subprocess.run(
-            ["sh", "-c", task(name, part, str(into), sys.executable)], cwd=ROOT, timeout=60.0 * part.minutes, check=False
+            ["sh", "-c", task(name, part, str(into), sys.executable)],
+            cwd=ROOT,
+            timeout=60.0 * part.minutes * where.patience,
+            check=False,
         )
     booted, runs = image(where.debian, where.processor, say), machine.run if where.place == "vm" else root.run
     return lambda name, part: runs(
-        booted, task(name, part, "/share", "/venv/bin/python"), into, within_s=60.0 * part.minutes, show=say
+        booted, task(name, part, "/share", "/venv/bin/python"), into, within_s=where.limit_s(part), show=say
     )
 
 

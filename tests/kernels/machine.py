@@ -16,6 +16,7 @@ from tests.kernels.image import ROOT, Image
 
 FIRST = Path(__file__).with_name("first.sh")
 MEMORY = "6G"
+CPUS_COUNT = 2  # at most; fewer where this process may use fewer, as with taskset
 PREFIXES = ("PERJOULE_ORANGEFS_PREFIX", "PERJOULE_BEEGFS_PREFIX")  # of builds beside the project, which come in as they are
 LOOK_S = 0.5
 BOOT_S = 240.0  # 12 s on an idle machine
@@ -74,7 +75,7 @@ def _argv(image: Image, folder: Path) -> list[str]:
     emulator = [image.processor.emulator, *image.processor.board]
     return [
         *("setpriv", "--pdeathsig", "KILL", *emulator),  # it ends with whoever started it
-        *("-accel", "tcg,thread=multi", "-smp", "2", "-m", MEMORY),
+        *("-accel", "tcg,thread=multi", "-smp", str(min(CPUS_COUNT, len(os.sched_getaffinity(0)))), "-m", MEMORY),
         *("-nographic", "-no-reboot", "-nic", "none"),
         *("-kernel", str(image.kernel), "-initrd", str(image.initrd)),
         *("-append", f"{console} root=/dev/vda rw init=/first"),

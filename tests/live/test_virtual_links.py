@@ -1,12 +1,21 @@
 """Latency and loss between virtual hosts, on kernels that have netem: `make kernels` boots one where this machine's lacks it."""
 
+import re
 import sys
+from math import sqrt
+from pathlib import Path
 
 import pytest
 
 from on_hosts import hosts_of
+from perjoule import campaign
 from perjoule.drivers.protocols import Host
+from perjoule.execution import runner
+from perjoule.model import healthy_since
+from perjoule.results.verification import verify
+from perjoule.store import create, open_results
 from perjoule.testbeds.virtual import requirements
+from perjoule.testbeds.virtual.host import VirtualHost
 
 pytestmark = [
     pytest.mark.live,
@@ -78,3 +87,62 @@ def test_a_host_loses_a_share_of_what_it_sends_for_a_time() -> None:
         _, lost_after = asked(client, server, 50)
     assert 15 <= lost <= 65  # 40 of 200, within 4.4 standard deviations
     assert lost_after == 0
+
+
+CAMPAIGN = """
+name = "lossy"
+repetitions = 1
+settle = "500 ms"
+quiet = "60 s"
+[testbed]
+kind = "virtual"
+servers = 2
+disk = "directory"
+cpu_cap = false
+[[filesystem]]
+kind = "moosefs"
+goal = 2
+[[workload]]
+kind = "duty"
+operation = "write"
+load = "50 %"
+full = "2 MiB/s"
+transfer = "64 KiB"
+duration = "16 s"
+[[event]]
+at = "3 s"
+kind = "lossy"
+host = "storage-2"
+loss = "10 %"
+[[event]]
+at = "13 s"
+kind = "back"
+host = "storage-2"
+"""
+
+
+def test_in_a_trial_a_server_is_lossy_from_its_event_until_it_is_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was lost, the kernel's own scheduler says, just before the end of it."""
+    said: list[str] = []
+
+    def lose(host: VirtualHost, loss_ratio: float) -> None:
+        for moment in ("before", "after"):
+            if moment == "after":
+                lose_packets(host, loss_ratio)
+            said.append(host.run(["tc", "-statistics", "qdisc", "show", "dev", "eth0"], timeout_s=60).stdout)
+
+    lose_packets = VirtualHost.lose_packets
+    monkeypatch.setattr(VirtualHost, "lose_packets", lose)
+    wanted = campaign.parse(CAMPAIGN)
+    runner.run(wanted, create(tmp_path / "results", wanted.text, wanted.name), lambda event: None)
+    results = open_results(tmp_path / "results")
+    (record,) = results.records()
+    assert (record.status, record.reason) == ("valid", "")
+    assert [one.event.text for one in record.events] == ["lossy storage-2 10 %", "back storage-2"]
+    assert ["netem" in one for one in said] == [False, True, True, False]
+    sent, lost = map(int, re.findall(r"netem.*\n Sent \d+ bytes (\d+) pkt \(dropped (\d+)", said[2])[0])
+    print(f"{lost} of {sent + lost} packets lost")
+    assert sent + lost > 100
+    assert abs(lost - 0.1 * (sent + lost)) < 4.4 * sqrt((sent + lost) * 0.1 * 0.9)
+    assert healthy_since(record.events, record.health) is not None, record.health
+    assert verify(results).differences == ()

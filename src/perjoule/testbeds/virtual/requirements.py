@@ -17,6 +17,7 @@ _TRIAL = (
     "ip link add name br0 type bridge && ip link add name one type veth peer name two && ip link set dev one master br0"
     " && tc qdisc add dev one root tbf rate 1mbit burst 32kb latency 50ms"
 )
+_TRIAL_S = 120.0  # a moment, but in an emulated machine
 _SUDO = f"run it as root: sudo {Path(sys.executable).with_name('perjoule')} ..."  # sudo has a PATH of its own
 FIX_NETEM = "modprobe sch_netem (CONFIG_NET_SCH_NETEM), or remove latency and loss of [testbed], and events lossy"
 _PACKAGES = {
@@ -65,7 +66,7 @@ def _tool(name: str) -> Check:
 def _tried(script: str) -> "subprocess.CompletedProcess[str]":
     """Run a script in namespaces of its own."""
     spaces = ["--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    return subprocess.run(["unshare", *spaces, "sh", "-c", script], capture_output=True, text=True, timeout=20, check=False)
+    return subprocess.run(["unshare", *spaces, "sh", "-c", script], capture_output=True, text=True, timeout=_TRIAL_S, check=False)
 
 
 @cache
