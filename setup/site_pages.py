@@ -29,6 +29,14 @@ LISTED = re.compile(r"^- .*", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:]+\.md)\)")
 REPORT = re.compile(r"\[([^]]*)\]\(([^)#:]+\.html)\)")  # Sphinx would offer it for download
 URL = re.compile(r"https?://[^\s,;]*[\w/]")
+# What the theme's pages lack for people who hear them or use no mouse: names, levels, focus.
+LACKING = (
+    (re.compile('role="heading">'), 'role="heading" aria-level="2">'),
+    (re.compile('<aside class="sidebar-drawer"'), '<aside aria-label="Pages" class="sidebar-drawer"'),
+    (re.compile('<aside class="toc-drawer'), '<aside aria-label="On this page" class="toc-drawer'),
+    (re.compile(r'<(pre|div class="table-wrapper[^"]*")>'), r'<\1 tabindex="0">'),
+    (re.compile('(?=<div id="search-results">)'), "<h1>Search</h1>\n"),
+)
 CELL = str.maketrans({"|": "\\|", "\n": " "})
 
 
@@ -39,9 +47,24 @@ def build(target: Path, pages: Path = ROOT / "docs") -> None:
         prepare(pages, source)
         sphinx = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "-b", "html"]
         subprocess.run([*sphinx, "-d", Path(name) / "trees", source, target], check=True)
+    for page in laid_out(target, pages):
+        page.write_text(accessible(page.read_text(encoding="utf-8")), encoding="utf-8")
     shutil.copy(target / "README.html", target / "index.html")
     if (pages / "list").is_dir():
         publish(pages / "list", target / "list" / "ranked")
+
+
+def laid_out(target: Path, pages: Path) -> list[Path]:
+    """List the pages that the theme laid out: not those that are shown as they are."""
+    as_they_are = {target / page.relative_to(pages) for page in pages.rglob("*.html")}
+    return sorted(set(target.rglob("*.html")) - as_they_are)
+
+
+def accessible(page: str) -> str:
+    """Return a page of the theme with what it lacks."""
+    for pattern, mended in LACKING:
+        page = pattern.sub(mended, page)
+    return page
 
 
 def publish(of: Path, to: Path) -> None:

@@ -13,7 +13,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from chromium import Chrome, chromium
+from chromium import WIDTHS, Chrome, chromium, violations
 from perjoule import drivers, prediction
 from perjoule.cli import cli
 from places import ROOT
@@ -108,3 +108,15 @@ def test_the_search_finds_an_option_from_disk(site: Path, browser: webdriver.Chr
     WebDriverWait(browser, 60).until(lambda c: c.find_elements(By.CSS_SELECTOR, "#search-results ul.search li a"))
     found = [link.text for link in browser.find_elements(By.CSS_SELECTOR, "#search-results ul.search li a")]
     assert any("cephfs" in title for title in found), found
+
+
+@pytest.mark.parametrize("width", WIDTHS.values(), ids=list(WIDTHS))
+def test_pages_can_be_heard_and_used_without_a_mouse_in_both_themes(site: Path, tmp_path: Path, width: int) -> None:
+    """A page with a wide table and code, one of a driver, the first one, and the search: by axe-core's rules."""
+    pages = ("index", "how-to/compare", "reference/drivers/filesystem-cephfs", "search")
+    with chromium(tmp_path, width) as browser:
+        for page in pages:
+            browser.get((site / f"{page}.html").as_uri())
+            for theme in ("light", "dark"):
+                browser.execute_script("document.body.dataset.theme = arguments[0]", theme)
+                assert violations(browser) == [], (page, theme)
