@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 SETUP = ROOT / "setup"
 REQUIREMENTS = ("requirements.txt", "requirements-development.txt")
 SECTIONS = ("base", "filesystems", "tests", "inside")  # of setup/debian-packages
-LEFT_OUT = ("chromium", "chromium-driver")  # for no test of a kernel
+LEFT_OUT = ("chromium", "chromium-driver", "prometheus")  # for no test of a kernel
 # What a part on another processor needs: each package's scripts run in emulation, so the rest is left out.
 ELSEWHERE = ("moosefs-", "glusterfs-", "linux-image-", "udev")
 STARTED = ("taplo",)  # programs of Python's packages that tests start
