@@ -1,6 +1,6 @@
 """Kill perjoule with SIGKILL at random moments of every command that writes, on simulated hosts, and count what is lost or left.
 
-usage: .venv/bin/python benchmarks/kills.py [500] [--seed 1] [--only tune]      (a second or two a kill; needs no root)
+usage: .venv/bin/python benchmarks/kills.py [500] [--seed 1] [--only tune] [--for MINUTES]   (some seconds a kill; needs no root)
 
 The commands: `run` with its live page and `resume`, `tune` and `resume`, `import`, `compare --report`, `export --bundle`,
 `publish`, `list build`. Each kill is followed by the same command or `resume`, which may be killed as well; in the end it
@@ -13,6 +13,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -110,10 +111,12 @@ class Victim:
     def kill(self, dice: random.Random, environment: dict[str, str]) -> bool:
         """Kill it at a random moment; False if it had ended before."""
         process = subprocess.Popen(self.command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(dice.uniform(0, 1.1 * self.whole_s))
-        caught = process.poll() is None
-        process.kill()
-        process.wait()
+        try:
+            time.sleep(dice.uniform(0, 1.1 * self.whole_s))
+            caught = process.poll() is None
+        finally:
+            process.kill()
+            process.wait()
         self.look(" ".join(self.command[1:3]))
         self.kills_count += caught
         return caught
@@ -198,7 +201,9 @@ def main() -> None:
     parser.add_argument("kills", type=int, nargs="?", default=500)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="one command")
+    parser.add_argument("--for", dest="minutes", type=float, default=1e9, help="end after so many minutes, whatever the count")
     wanted = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was made goes, too
     dice, began_s = random.Random(wanted.seed), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="pjk-") as made:
         scratch = Path(made)
@@ -207,7 +212,8 @@ def main() -> None:
         environment = {**os.environ, **own}
         chosen = [one for one in victims(scratch, environment) if wanted.only in ("", one.name)]
         count = 0
-        while count < wanted.kills and sum(len(one.faults) for one in chosen) < MOST_FAULTS:
+        until_s = began_s + 60 * wanted.minutes
+        while count < wanted.kills and sum(len(one.faults) for one in chosen) < MOST_FAULTS and time.monotonic() < until_s:
             victim = chosen[count % len(chosen)]
             if not victim.kill(dice, environment) or dice.random() < FINISHED_RATIO:
                 victim.finish(environment)

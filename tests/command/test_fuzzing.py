@@ -1,7 +1,9 @@
 """Inputs from outside, changed at random: nothing but perjoule's own errors, within 5 s and 500 MiB each."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +19,19 @@ def drawn(*words: str) -> None:
 
 def test_some_inputs_of_each_kind() -> None:
     drawn("150", "--seconds", "60", "--seed", "1")
+
+
+def test_it_ends_with_its_counts_and_leaves_nothing_when_it_is_stopped(tmp_path: Path) -> None:
+    argv = [sys.executable, str(ROOT / "benchmarks" / "fuzzing.py"), "--only", "day"]
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(argv, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "seed 1, from input 0\n"
+        process.terminate()
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert "inputs of seed 1: 0 different findings" in said
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow

@@ -121,6 +121,7 @@ def _watched(asked: argparse.Namespace, folder: Path, began_s: float) -> int:
             sys.stdout.flush()
             os._exit(code)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child ends
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         print(f"killed by signal {os.WTERMSIG(status)} at input {last.read_text()} of seed {asked.seed}")
@@ -138,14 +139,15 @@ def _drawn(asked: argparse.Namespace, folder: Path, began_s: float, last: Path) 
     tallies = defaultdict[str, Tally](Tally)
     findings: dict[str, str] = {}
     signal.signal(signal.SIGALRM, _late)
-    signal.signal(signal.SIGINT, lambda *_: setattr(asked, "seconds", 0))  # Ctrl-C: no further input, but the counts
+    for stop in (signal.SIGINT, signal.SIGTERM):  # no further input, but the counts
+        signal.signal(stop, lambda *_: setattr(asked, "seconds", 0))
     print(f"seed {asked.seed}, from input {asked.first}", flush=True)
     with last.open("r+b", buffering=0) as note:
         for number in range(asked.first, asked.first + asked.inputs):
             if time.monotonic() - began_s > asked.seconds:
                 break
             dice = Random(f"{asked.seed}/{number}")
-            name = dice.choices(names, weights)[0]
+            name = names[number] if number < len(names) else dice.choices(names, weights)[0]  # first, one of each
             tally = tallies[name]
             note.seek(0)
             note.write(f"{number} ({name})          ".encode())
