@@ -9,7 +9,7 @@ from perjoule import drivers
 from perjoule.drivers.protocols import Check, Host, Hosts
 from perjoule.execution.disk_watch import watched_disks
 from perjoule.execution.resources import stored_bytes
-from perjoule.machine.disks import reserve_bytes
+from perjoule.machine.disks import reserve_bytes, space_bytes
 from perjoule.model import Trial
 from perjoule.model.errors import MachineError
 from perjoule.model.units import bytes_text
@@ -37,7 +37,7 @@ def require(trials: Sequence[Trial], hosts: Hosts) -> None:
     """
     storage, share_bytes = _shared(trials, hosts)
     for host in storage:
-        free_bytes, total_bytes = _space(host)
+        free_bytes, total_bytes = space_bytes(host, host.directory)
         if free_bytes < share_bytes + (kept_bytes := reserve_bytes(total_bytes)):
             left = f"{bytes_text(free_bytes)} free, of which {bytes_text(kept_bytes)} stay in reserve"
             what = f"its share of the data, {bytes_text(share_bytes)}, does not fit below {host.directory}: {left}"
@@ -47,7 +47,8 @@ def require(trials: Sequence[Trial], hosts: Hosts) -> None:
 def watched(trials: Sequence[Trial], hosts: Hosts) -> AbstractContextManager[None]:
     """Stop the block as Ctrl-C would if the disk of a host with data of these trials lacks half of its reserve."""
     storage, _ = _shared(trials, hosts)
-    return watched_disks({f"the disk of {host.name} ({host.directory})": partial(_space, host) for host in storage}, PERIOD_S)
+    spaces = {f"the disk of {host.name} ({host.directory})": partial(space_bytes, host, host.directory) for host in storage}
+    return watched_disks(spaces, PERIOD_S)
 
 
 def _shared(trials: Sequence[Trial], hosts: Hosts) -> tuple[Sequence[Host], int]:
@@ -55,10 +56,3 @@ def _shared(trials: Sequence[Trial], hosts: Hosts) -> tuple[Sequence[Host], int]
     keeps = drivers.filesystem(trials[0].filesystem).folder(_HOSTS) == _HOSTS  # not another folder, or devices
     storage = hosts.by_role("storage") if keeps else ()
     return storage, stored_bytes(trials, hosts) // len(storage) if storage else 0
-
-
-def _space(host: Host) -> tuple[int, int]:
-    """Return the free bytes of a host's disk, and all of them."""
-    said = host.run(["df", "--block-size=1", "--output=avail,size", host.directory], timeout_s=20).stdout.split()
-    free_bytes, total_bytes = (int(word) for word in said[-2:])
-    return free_bytes, total_bytes

@@ -25,6 +25,13 @@ def reserve_bytes(total_bytes: int) -> int:
     return max(RESERVE_BYTES, round(RESERVE_RATIO * total_bytes))
 
 
+def space_bytes(host: Host, folder: Path) -> tuple[int, int]:
+    """Return the free bytes of the file system that a folder of a host is in, and all of them. Raises WorkloadError."""
+    said = host.run(["df", "--block-size=1", "--output=avail,size", folder], timeout_s=SHORT_S).stdout.split()
+    free_bytes, total_bytes = (int(word) for word in said[-2:])
+    return free_bytes, total_bytes
+
+
 def needs(kind: str, *, needed: bool = True) -> tuple[Check, ...]:
     """Check what a machine needs to make and mount a file system of this kind."""
     (tool,) = programs({f"mkfs.{kind}": PACKAGES[kind]})

@@ -1,19 +1,20 @@
 """Shares of what a file system can: profiles, what fio is asked for, and what steps leave."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pytest
 
 from perjoule import drivers
-from perjoule.drivers.protocols import Host, Mounted, Workload
+from perjoule.drivers.protocols import Workload
 from perjoule.model import Channel, ClientResult, Json, Outcome, Series, Spec
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB
 from perjoule.workloads.duty import Duty, Paced
 from perjoule.workloads.duty.profile import Step, profile_steps
+from scripted import ScriptedHost, ScriptedMount
 
 DAY = """hour,load
 0,5 %
@@ -150,8 +151,23 @@ def test_a_maximum_that_did_not_last_is_a_doubt(reached_bytes: int, doubted: boo
     assert any("60.0% of the maximum" in doubt for doubt in made.outcome(tmp_path).doubts) == doubted
 
 
-def test_a_maximum_is_measured_with_more_bytes_until_it_lasts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The first 100 MB come from a cache, at 1 GB/s; the rest at 20 MB/s."""
+class Room(ScriptedHost):
+    """A client that sees a file system with this space, in which files of an earlier trial lie."""
+
+    def __init__(self, free_bytes: int, own_bytes: int = 0) -> None:
+        super().__init__()
+        self.free_bytes, self.own_bytes = free_bytes, own_bytes
+
+    def answers(self, words: Sequence[str]) -> tuple[int, str]:
+        said = {
+            "df": f"  Avail 1B-blocks\n {self.free_bytes} {20 * self.free_bytes}\n",
+            "du": f"{self.own_bytes}\t/mnt/client-1\n",
+        }
+        return 0, said[words[0]]
+
+
+def asked_bytes(monkeypatch: pytest.MonkeyPatch, client: Room, folder: Path, **options: Json) -> list[int]:
+    """The sizes of the files. The first 100 MB come from a cache, at 1 GB/s; the rest at 20 MB/s."""
 
     class Load:
         def __init__(self, size_bytes: int) -> None:
@@ -173,8 +189,32 @@ def test_a_maximum_is_measured_with_more_bytes_until_it_lasts(monkeypatch: pytes
         return Load(size_bytes)
 
     monkeypatch.setattr(Duty, "_load", load)
-    made = duty(operation="read", size="50 MB", duration="10 s", load="100 %")
-    made.prepare([cast("Host", None)], cast("Mounted", None), tmp_path)
-    full = json.loads((tmp_path / "duty.json").read_text())["full_bytes_per_s"]
+    made = duty(operation="read", size="50 MB", duration="10 s", load="100 %", **options)
+    made.prepare([client], ScriptedMount(client), folder)
+    return asked
+
+
+def full_bytes_per_s(folder: Path) -> float:
+    return json.loads((folder / "duty.json").read_text())["full_bytes_per_s"]
+
+
+def test_a_maximum_is_measured_with_more_bytes_until_it_lasts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked = asked_bytes(monkeypatch, Room(10**9, own_bytes=10**10), tmp_path)
     assert asked[:2] == [50_000_000, 200_000_000]  # the latter takes 5.1 s
-    assert full == pytest.approx(200e6 / 5.1, rel=0.01)
+    assert full_bytes_per_s(tmp_path) == pytest.approx(200e6 / 5.1, rel=0.01)
+
+
+def test_bytes_grow_no_further_than_there_is_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """All that is free is the reserve of 5 %, so there is room for what lies there already; a quarter of it may be taken."""
+    asked = asked_bytes(monkeypatch, Room(10**9, own_bytes=8 * 10**8), tmp_path)
+    assert asked == [50_000_000, 200_000_000, round(2 * 10 * full_bytes_per_s(tmp_path))]  # 784 MB
+    with pytest.raises(WorkloadError, match=r"files need 2.032 GiB at 104 MiB/s, and there is room for 457.8 MiB; free space"):
+        asked_bytes(monkeypatch, Room(10**9, own_bytes=48 * 10**7), tmp_path)
+
+
+def test_files_of_a_stated_maximum_that_do_not_fit_are_refused_before_they_are_made(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert asked_bytes(monkeypatch, Room(10**8, own_bytes=10**9), tmp_path, full="50 MB/s") == [10**9]
+    with pytest.raises(WorkloadError, match="there is room for"):
+        asked_bytes(monkeypatch, Room(10**8, own_bytes=10**9 - 1), tmp_path, full="50 MB/s")

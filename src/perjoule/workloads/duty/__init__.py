@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from dataclasses import dataclass as plain_dataclass
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
@@ -21,6 +22,7 @@ from perjoule import drivers
 from perjoule.drivers.protocols import Check, Host, Mounted, Workload
 from perjoule.machine.untrusted import read_as
 from perjoule.model import OPTIONS, Direction, Json, Outcome, Pattern, Spec, TextFile
+from perjoule.model.errors import WorkloadError
 from perjoule.model.units import (
     BYTES,
     MIB,
@@ -36,6 +38,7 @@ from perjoule.model.units import (
 from perjoule.workloads._raw import reading
 from perjoule.workloads.duty.joining import joined, mean, pace_doubts, rate_bytes_per_s
 from perjoule.workloads.duty.profile import Step, profile_steps
+from perjoule.workloads.duty.room import found_room_bytes
 
 EXAMPLE = """
 [[workload]]
@@ -48,6 +51,7 @@ duration = "20 s"
 
 FULL, STEP, RAW = "full-{}", "step-{}", "duty.json"
 ATTEMPTS, GROWTH = 4, 4  # to measure the maximum for long enough, and the most by which the bytes grow from one to the next
+GROWN_RATIO = 0.25  # of what its files may take, to which they grow at most: copies and parity may be counted in neither
 MARGIN = 2  # times the bytes of a step: a file of this size is never at its end before the time is
 
 
@@ -58,6 +62,11 @@ class Paced:
     full_bytes_per_s: float
     clients_count: int
     steps_count: int
+
+    @property
+    def client_bytes_per_s(self) -> float:
+        """The share of each client."""
+        return self.full_bytes_per_s / self.clients_count
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -149,7 +158,10 @@ class Duty(Workload):
         return round(seconds * self.full_bytes_per_s) if self.full_bytes_per_s else clients_count * self.size_bytes
 
     def stored_bytes(self, clients_count: int) -> int:
-        """Return the most that its files hold."""
+        """Return what its files hold if `size` is enough to measure the maximum, or the rate is stated.
+
+        Files of a faster load are larger, but no larger than there is room when it is prepared.
+        """
         return MARGIN * max(clients_count * self.size_bytes, self.moved_bytes(clients_count))
 
     def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
@@ -161,24 +173,37 @@ class Duty(Workload):
         return self._load(1.0, 0.0, self.size_bytes, self.duration_s).checks()
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
-        """Measure the maximum, unless it is stated; then prepare the first step. Raises as the engine does."""
-        full_bytes_per_s = self.full_bytes_per_s or self._maximum(clients, mounted, folder)
+        """Measure the maximum, unless it is stated; then prepare the first step.
+
+        Raises:
+            WorkloadError: its files don't fit, or as the engine.
+        """
+        room_bytes = inf if self.engine == "simulated" else found_room_bytes(clients[0], mounted)
+        full_bytes_per_s = self.full_bytes_per_s or self._maximum(clients, mounted, folder, room_bytes)
         paced = Paced(full_bytes_per_s, len(clients), len(self.steps))
+        if (needed_bytes := len(clients) * self._file_bytes(paced)) > room_bytes:
+            rate, room = f"{bytes_text(full_bytes_per_s)}/s", bytes_text(room_bytes)
+            what = f"its files need {bytes_text(needed_bytes)} at {rate}, and there is room for {room}"
+            raise WorkloadError(what, where=clients[0].name, next="free space, or choose a shorter duration")
         (folder / RAW).write_text(json.dumps(asdict(paced)))
         self.step(0, paced).prepare(clients, mounted, _made(folder / STEP.format(0)))
 
-    def _maximum(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> float:
-        """Measure the maximum in B/s for at least half of `duration`: caches and bursts are faster than a longer load."""
-        size_bytes, rate = self.size_bytes, 0.0
+    def _maximum(self, clients: Sequence[Host], mounted: Mounted, folder: Path, room_bytes: float) -> float:
+        """Measure the maximum in B/s for at least half of `duration`: caches and bursts are faster than a longer load.
+
+        If the file system lacks room for that many bytes, fewer have to do.
+        """
+        size_bytes, rate, most_bytes = self.size_bytes, 0.0, GROWN_RATIO * room_bytes / len(clients)
         for attempt in range(1, ATTEMPTS + 1):
             load, room = self._load(1.0, 0.0, size_bytes, self.duration_s), _made(folder / FULL.format(attempt))
             load.prepare(clients, mounted, room)
             found = load.run(clients, mounted, room)
             rate = rate_bytes_per_s(found.results)
-            if found.ended_s - found.began_s >= self.duration_s / 2:
+            if found.ended_s - found.began_s >= self.duration_s / 2 or size_bytes >= most_bytes:
                 break
             needed_bytes = round(MARGIN * rate * self.duration_s / len(clients))
-            size_bytes = min(max(size_bytes, needed_bytes), GROWTH * size_bytes)  # a cache's speed would ask for too much
+            larger_bytes = min(max(size_bytes, needed_bytes), GROWTH * size_bytes)  # a cache's speed would ask for too much
+            size_bytes = int(min(larger_bytes, most_bytes))
         return rate
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
@@ -220,9 +245,11 @@ class Duty(Workload):
         load_ratio, duration_s = self.steps[number]
         if not load_ratio:
             return drivers.workload(Spec("idle", {"duration": exact_text(duration_s, SECONDS), "rest": "0 s"}, ""))
-        client_bytes_per_s = paced.full_bytes_per_s / paced.clients_count
-        most_bytes = max(step.load_ratio * step.duration_s for step in self.steps) * client_bytes_per_s
-        return self._load(load_ratio, client_bytes_per_s, round(MARGIN * most_bytes), duration_s)
+        return self._load(load_ratio, paced.client_bytes_per_s, self._file_bytes(paced), duration_s)
+
+    def _file_bytes(self, paced: Paced) -> int:
+        """Return the size of each client's file: that of the largest step."""
+        return round(MARGIN * max(step.load_ratio * step.duration_s for step in self.steps) * paced.client_bytes_per_s)
 
     def _load(self, load_ratio: float, client_bytes_per_s: float, size_bytes: int, duration_s: float) -> Workload:
         """Return a load of the engine at this share of the maximum of each client."""
