@@ -5,7 +5,6 @@ Long format, one row a sample: the channel's seven texts and `more`, its boundar
 in the order of arrival.
 """
 
-import errno
 import json
 import threading
 from array import array
@@ -125,10 +124,8 @@ def read_series(path: Path) -> tuple[Series, ...]:
     """
     with opened(path) as file:
         try:
-            return _series_of(_pq.ParquetFile(file))
+            return _series_of(_pq.ParquetFile(file, pre_buffer=False))
         except (_pa.ArrowException, *UNEXPECTED) as error:
-            if "launch worker thread" in str(error):  # the machine's lack, not the file's
-                raise OSError(errno.EAGAIN, "no thread could be started to read it") from error
             raise ValueError(f"not a series file: {words(error)}") from error
 
 
@@ -137,7 +134,9 @@ def _series_of(file: Any) -> tuple[Series, ...]:
     size_bytes = sum(stated.row_group(n).total_byte_size for n in range(stated.num_row_groups))
     if stated.num_rows > MOST_SAMPLES or size_bytes > MOST_UNPACKED_BYTES:
         raise ValueError(f"{stated.num_rows} samples in {size_bytes} bytes are more than any trial's")
-    table = file.read().unify_dictionaries().combine_chunks()
+    # Without threads: if only some of Arrow's can be started, the others write into memory that is no longer theirs. In so few
+    # columns they save no time, either.
+    table = file.read(use_threads=False).unify_dictionaries().combine_chunks()
     if not table.num_rows:
         return ()
     if "more" not in table.column_names:  # as series 1 were
