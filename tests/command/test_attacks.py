@@ -129,6 +129,14 @@ def test_without_memory_it_is_one_sentence(tmp_path: Path) -> None:
     assert "not enough memory" in told(*words, code=3, before=limited(resource.RLIMIT_AS, 350 * 1024**2))
 
 
+@pytest.mark.parametrize(
+    ("limit", "most_mib"),
+    [(resource.RLIMIT_AS, 20), (resource.RLIMIT_AS, 160), (resource.RLIMIT_DATA, 20), (resource.RLIMIT_DATA, 50)],
+)
+def test_with_less_memory_than_libraries_need_it_is_one_sentence(limit: int, most_mib: int, results: Path) -> None:
+    assert "not enough memory" in told("show", results, code=3, before=limited(limit, most_mib * 1024**2))
+
+
 def test_a_file_that_was_there_stays_when_the_disk_is_full(results: Path, tmp_path: Path) -> None:
     for name, words in {
         "plan.html": ["plan", EXAMPLES / "needs" / "archive.toml", "--page"],

@@ -49,6 +49,7 @@ class _Imported(Mapping[str, click.Command]):
 
     def __getitem__(self, name: str) -> click.Command:
         module, function, _ = COMMANDS[name]
+        exits.require_memory()
         return getattr(importlib.import_module(f"perjoule.cli.{module}"), function)
 
     def __iter__(self) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import errno
 import re
+import resource
 import signal
 import sys
 from collections.abc import Callable, Generator
@@ -20,6 +21,10 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 OPEN = (errno.EMFILE, errno.ENFILE)
 NO_THREADS = "no more threads or processes can be started"
 MORE_THREADS = "end other programs, or raise the limits (ulimit -u, ulimit -v, pids.max of the control group)"
+NO_MEMORY = "not enough memory"
+MORE_MEMORY = "end other programs, or raise the limit (ulimit -v)"
+UNMAPPED = "failed to map segment"  # the dynamic linker's words for a library that finds no memory
+LEAST_BYTES = {resource.RLIMIT_AS: 256 * 1024**2, resource.RLIMIT_DATA: 96 * 1024**2}  # of addresses, and of those for data
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 AGAIN_S = 0.01  # after an interrupt that Python dropped
 
@@ -51,7 +56,9 @@ def _code(error: Exception | KeyboardInterrupt) -> int:
         case OSError():
             return _said(_of_system(error))
         case MemoryError():
-            return _said(MachineError("not enough memory", next="end other programs, or raise the limit (ulimit -v)"))
+            return _said(MachineError(NO_MEMORY, next=MORE_MEMORY))
+        case ImportError() if UNMAPPED in str(error):
+            return _said(MachineError(NO_MEMORY, next=MORE_MEMORY))
         case RuntimeError() if "can't start new thread" in str(error):
             return _said(MachineError(NO_THREADS, next=MORE_THREADS))
         case _:
@@ -103,6 +110,20 @@ def _of_system(error: OSError, path: Path | str = "") -> "MachineError":
         return MachineError(NO_THREADS, next=MORE_THREADS)
     reason = (error.strerror or str(error) or type(error).__name__).lower()
     return MachineError(reason, where=place, next="check the path and its permissions" if place else "see `perjoule doctor`")
+
+
+def require_memory() -> None:
+    """Exit with a sentence if the limits of memory are too low for our libraries: some then end the program, or fail at random.
+
+    It uses none of them, and so neither MachineError nor its exit code.
+    """
+    for limit, least_bytes in LEAST_BYTES.items():
+        allowed_bytes = resource.getrlimit(limit)[0]
+        if allowed_bytes != resource.RLIM_INFINITY and allowed_bytes < least_bytes:
+            option = "-v" if limit == resource.RLIMIT_AS else "-d"
+            numbers = f"{allowed_bytes // 1024**2} MiB allowed, {least_bytes // 1024**2} MiB needed at least"
+            sys.stderr.write(f"perjoule: {NO_MEMORY} ({numbers}); raise the limit (ulimit {option})\n")
+            sys.exit(3)
 
 
 def listen() -> None:
