@@ -14,7 +14,6 @@ from perjoule.cli import json_output, parameters
 from perjoule.cli.display import counted, out, show_checks, show_findings, show_line
 from perjoule.cli.parameters import all_kinds, completing, examples
 from perjoule.execution import readiness, resources
-from perjoule.machine import removal
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import cluster as real_hosts
@@ -88,7 +87,7 @@ def down(kept: str | None, everything: bool) -> None:
         *on_hosts,
     )
     put_back, not_put_back = local.clean()
-    swept, left_alone = removal.sweep()
+    swept, left_alone = local.sweep()
     for words in put_back:
         out.print(f"put back {words}")
     for words in (*removed, *swept):

@@ -10,7 +10,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 MARK = "perjoule-made-this"
@@ -160,8 +160,12 @@ def scratch(prefix: str, within: Path | None = None) -> Generator[Path]:
         os.close(descriptor)
 
 
-def sweep(within: Path | None = None) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+def sweep(within: Path | None = None, *, free: Callable[[Path], None] | None = None) -> tuple[tuple[Path, ...], tuple[str, ...]]:
     """Remove the scratch folders of killed runs.
+
+    Args:
+        within: where they are; by default the temporary directory.
+        free: called with each such folder first, to end what is in use there.
 
     Returns:
         The folders removed, and a sentence for each folder of such a name that stays; those in use are skipped.
@@ -183,6 +187,8 @@ def sweep(within: Path | None = None) -> tuple[tuple[Path, ...], tuple[str, ...]
                 left.append(f"{folder}: belongs to another user")
                 continue
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if free and _is_file(descriptor, MARK):
+                free(folder)
             if use := _use(folder):
                 left.append(f"{folder}: {use}")
                 continue

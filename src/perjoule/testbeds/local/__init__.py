@@ -24,7 +24,7 @@ from perjoule.testbeds._kernel import cpu_ticks, disk_work, network_bytes, switc
 from perjoule.testbeds._machine import ThisMachine
 from perjoule.testbeds._power import Power
 from perjoule.testbeds.local import power
-from perjoule.testbeds.local.guard import Guarded, GuardedDevice, GuardedDisk
+from perjoule.testbeds.local.guard import Guarded, GuardedDevice, GuardedDisk, free
 
 EXAMPLE = '[testbed]\nkind = "local"\n'
 
@@ -77,7 +77,7 @@ class Local(Testbed):
             if failures := clean()[1]:
                 raise MachineError(f"a killed run's power states stay: {failures[0]}", next="run `perjoule down`")
             try:
-                removal.sweep(within)  # `perjoule down` does not know of `work`
+                sweep(within)  # `perjoule down` does not know of `work`
                 folder = stack.enter_context(removal.scratch("perjoule-local-", within))
             except OSError as error:
                 what = f"can't make a folder ({error.strerror})"
@@ -101,6 +101,11 @@ class Local(Testbed):
 def clean() -> tuple[list[str], list[str]]:
     """Put back power states that killed runs have set; return what was put back, and why something could not be."""
     return power.clean(LocalHost(Path(tempfile.gettempdir())))
+
+
+def sweep(within: Path | None = None) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    """Remove the scratch folders of killed runs, with disks that no guard has removed; see `removal.sweep`."""
+    return removal.sweep(within, free=free)
 
 
 class LocalHost(Host):

@@ -32,6 +32,7 @@ case "$2" in
   ;;
 esac
 """
+_NAME = "perjoule-guard"
 _TIMEOUT_S = 60.0
 
 
@@ -59,7 +60,7 @@ class Guarded:
         stdin, self._lifeline = os.pipe2(os.O_CLOEXEC)
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         try:
-            argv = ["sh", "-c", _GUARD, "perjoule-guard", str(place), str(self._target), number, made]
+            argv = ["sh", "-c", _GUARD, _NAME, str(place), str(self._target), number, made]
             self._guard = _process.Child(argv, stdin=stdin, stdout=null, stderr=null)
         except BaseException:
             os.close(self._lifeline)
@@ -91,6 +92,29 @@ class Guarded:
         self._release()
         os.close(self._lifeline)
         self._guard.ended(_TIMEOUT_S)
+
+
+def free(folder: Path) -> None:
+    """Unmount and detach the disks in files of a killed run whose guard has ended, too: where no process can be started, it does.
+
+    Nothing happens while the guard lives, or if anything else is mounted there.
+    """
+    folder = folder.resolve()
+    sources = {f"/dev/{loop.name}" for loop in _disk.below(folder)}
+    mounted = {source for _, source in _disk.mounts(Path("/proc/self/mountinfo").read_text(), folder)}
+    if sources and mounted <= sources and not _has_guard(folder):
+        with contextlib.suppress(MachineError):  # it stays, and is named
+            _disk.remove(folder)
+
+
+def _has_guard(folder: Path) -> bool:
+    name = os.fsencode(f"/{folder.name}/")  # the path before it may be another, by a link
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it has ended by now
+            words = process.read_bytes()
+            if _NAME.encode() in words.split(b"\0") and name in words:
+                return True
+    return False
 
 
 class GuardedDisk(Guarded):
