@@ -52,6 +52,14 @@ def test_lost_bytes_cost_their_frames_and_no_time_of_others():
     assert passed_s == pytest.approx([50e-6] * 4 + [100e-6] + [50e-6] * 13)
 
 
+def test_a_stream_that_is_damaged_all_the_time_is_looked_at_once(monkeypatch):
+    looked, valid = [], frames._valid
+    monkeypatch.setattr(frames, "_valid", lambda words: looked.append(len(words)) or valid(words))
+    levels, _ = Frames().found(b"\x12".join([SENT[:18]] * 500))
+    assert len(levels) == 499
+    assert sum(looked) < 4 * 500
+
+
 def test_bytes_without_a_frame_are_refused_in_the_end():
     heard = Frames()
     with pytest.raises(ValueError, match="no sample among"):

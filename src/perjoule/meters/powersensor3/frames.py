@@ -75,24 +75,28 @@ class Frames:
 
         The first frame ever, which none is before, is left out.
         """
-        rest = self._left + data
+        rest, at = self._left + data, 0
+        heads = _heads(rest)
         levels: list[Levels] = []
-        while len(rest) >= FRAME_BYTES:
-            count = len(rest) // FRAME_BYTES
-            words = np.frombuffer(rest, np.uint8, count * FRAME_BYTES).reshape(count, 9, 2).astype(np.int64)
+        most_count = 1  # more at once while all are good: a stream that is often damaged would be looked at again and again
+        while len(rest) - at >= FRAME_BYTES:
+            count = min(most_count, (len(rest) - at) // FRAME_BYTES)
+            words = np.frombuffer(rest, np.uint8, count * FRAME_BYTES, at).reshape(count, 9, 2).astype(np.int64)
             wrong = ~_valid(words)
             good_count = int(np.argmax(wrong)) if wrong.any() else count
+            most_count = 2 * most_count if good_count == count else 1
             if good_count:
                 levels.append(((words[:good_count, :, 0] & 0xF) << 6) | (words[:good_count, :, 1] & 0x3F))
                 self._strange_bytes = 0
-                rest = rest[good_count * FRAME_BYTES :]
+                at += good_count * FRAME_BYTES
             else:
-                skipped = _next(rest)
-                self._strange_bytes += skipped
-                rest = rest[skipped:]
+                later = int(np.searchsorted(heads, at, "right"))
+                to = int(heads[later]) if later < len(heads) else len(rest) - 1
+                self._strange_bytes += to - at
+                at = to
             if self._strange_bytes > MOST_STRANGE_BYTES:
                 raise ValueError(f"no sample among {self._strange_bytes} bytes")
-        self._left = rest
+        self._left = rest[at:]
         if not levels:
             return np.empty((0, SENSORS_COUNT), np.int64), np.empty(0)
         return self._since(np.concatenate(levels))
@@ -111,8 +115,7 @@ def _valid(words: Levels) -> NDArray[np.bool_]:
     return heads & (marks[:, 0] == 1) & (marks[:, 1] <= 1) & (marks[:, 2:] == 0).all(axis=1)
 
 
-def _next(rest: bytes) -> int:
-    """Return how many bytes to skip to where the next frame may begin, at least one."""
+def _heads(rest: bytes) -> NDArray[np.int64]:
+    """Return the places where a frame may begin: its first word has a mark."""
     raw = np.frombuffer(rest, np.uint8)
-    begins = np.flatnonzero(((raw[1:-1] & 0xF0) == 0xF0) & (raw[2:] >> 6 == 1))
-    return int(begins[0]) + 1 if len(begins) else len(rest) - 1
+    return np.flatnonzero(((raw[:-1] & 0xF0) == 0xF0) & (raw[1:] >> 6 == 1))
