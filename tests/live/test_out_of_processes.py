@@ -42,7 +42,7 @@ def group() -> Generator[Path]:
     parent = GROUPS / "pids" if (GROUPS / "pids").is_dir() else GROUPS
     if parent == GROUPS:
         (GROUPS / "cgroup.subtree_control").write_text("+pids")
-    made = parent / f"perjoule-test-{os.getpid()}"
+    made = parent / f"pj-test-{os.getpid()}"  # not a name that perjoule, in another test, takes for its own
     made.mkdir()
     yield made
     made.rmdir()  # fails if a process is left

@@ -23,7 +23,7 @@ from perjoule.model.units import MIB
 from slurm_lab import NOBODY, READING, SlurmLab, missing
 from sshd import until
 
-pytestmark = [pytest.mark.live, pytest.mark.skipif(bool(missing()), reason="; ".join(missing()))]
+pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.skipif(bool(missing()), reason="; ".join(missing()))]
 
 PERJOULE = str(Path(sys.executable).with_name("perjoule"))
 TESTS = Path(__file__).parents[1]

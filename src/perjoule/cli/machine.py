@@ -35,7 +35,7 @@ from perjoule.testbeds import local, slurm, virtual
     metavar="CLUSTER",
     default="odroid-hc4",
     show_default=True,
-    help="Cluster of the catalogue to emulate.",
+    help="Cluster of the catalogue.",
     shell_complete=completing(catalogue.names),
 )
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="An option of the file system, or testbed.OPTION.")
