@@ -23,11 +23,12 @@ from perjoule.results.events import events_table
 from perjoule.results.idle import WORDS as IDLE_WORDS
 from perjoule.results.idle import idle_table
 from perjoule.results.joules import WORDS, sides_table, split_table
-from perjoule.results.limitations import limitations
+from perjoule.results.limitations import Group, limitations
 from perjoule.results.rebuild import WORDS as REBUILD_WORDS
 from perjoule.results.rebuild import rebuild_table, rebuilt_bytes_table
 from perjoule.results.table import Table, amplification_table, number, table, winners_table
 
+DOUBTS_COUNT = 2  # kinds of doubt that the first screen names: more would push the answer off a phone's
 LEADING = ("efficiency", "throughput", "edp", "cost", "idle", "beside")  # the first of these is on the first screen
 
 
@@ -37,6 +38,7 @@ def page(found: Content, root: str) -> str:
     figures = dict(drawings(found))
     lead = next((name for name in LEADING if name in figures), "")
     given = list(answers(found))
+    doubts = limitations(found.cells, found.doubts)
     grown = scaling(found.cells)
     there, tables = paper_figures.shown(found, figures), paper_figures.tables(found)
     loaded = proportionality(found.cells)
@@ -91,13 +93,20 @@ def page(found: Content, root: str) -> str:
         sides=sides_table(found.cells),
         split=split_table(found.cells),
         amplification=amplification_table(found.cells),
-        doubts=limitations(found.cells, found.doubts),
+        doubts=doubts,
+        doubts_named=_named(doubts),
         omitted=limitations(found.cells, (), omitted=True),
         metrics=_metrics(found.cells),
         methods=methods(found),
         circumstances=list(_circumstances(found)),
         version=__version__,
     )
+
+
+def _named(doubts: Sequence[Group]) -> str:
+    """Name the kinds of doubt that can cost most, and count the others: "A; B; and 3 more"."""
+    named, more_count = [group.kind.title for group in doubts[:DOUBTS_COUNT]], len(doubts) - DOUBTS_COUNT
+    return "; ".join([*named, f"and {more_count} more"] if more_count > 0 else named)
 
 
 def _marks(found: Content) -> tuple[list[str], list[str]]:
