@@ -57,11 +57,15 @@ def as_read(label: str) -> tuple[str | float, ...]:
     return tuple(float(part) if number % 2 else part for number, part in enumerate(re.split(r"(\d+(?:\.\d+)?)", label)))
 
 
+def filesystem_names(trial: Trial) -> tuple[str, str]:
+    """Return both names that cells may have for a trial's file system: the latter where it ran on several testbeds."""
+    label = trial.filesystem.label
+    return label, f"{label} on {trial.testbed.label}"
+
+
 def _key(trial: Trial, direction: Direction, several: Container[str]) -> Key:
-    filesystem = trial.filesystem.label
-    if filesystem in several:
-        filesystem = f"{filesystem} on {trial.testbed.label}"
-    return filesystem, trial.workload.label, direction, trial.clients_count
+    alone, with_testbed = filesystem_names(trial)
+    return with_testbed if alone in several else alone, trial.workload.label, direction, trial.clients_count
 
 
 def _cell(

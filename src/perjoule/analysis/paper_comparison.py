@@ -14,6 +14,7 @@ from math import exp, inf, log, sqrt
 from perjoule.analysis.audit import span
 from perjoule.analysis.audit.span import Span
 from perjoule.analysis.better import Judge, sample, work
+from perjoule.analysis.cells import filesystem_names
 from perjoule.analysis.contrast import contrast
 from perjoule.analysis.paper_facts import Pair, same
 from perjoule.model import Cell, Interval, Json, Record
@@ -54,8 +55,7 @@ class Ranking:
 def held(paper: Paper, pairs: Sequence[Pair], records: Sequence[Record], cells: Sequence[Cell] = ()) -> tuple[Held, ...]:
     """Compare each pair's measured value with the printed one; `cells` are all of the campaign."""
     judge = Judge(cells)
-    of = {record.trial.filesystem.label: record for record in records if record.status == "valid"}
-    of |= {f"{r.trial.filesystem.label} on {r.trial.testbed.label}": r for r in records if r.status == "valid"}
+    of = {name: r for r in records if r.status == "valid" for name in filesystem_names(r.trial)}
     return tuple(
         _held(paper, pair, of.get(pair.measured.cell.filesystem), _above(pair, judge, cells))
         for pair in pairs

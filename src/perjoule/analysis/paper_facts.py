@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from perjoule.analysis.cells import filesystem_names
 from perjoule.model import Cell, Interval, Record
 from perjoule.model.metrics import METRICS, metric_of
 from perjoule.model.units import BYTES, exact_text
@@ -65,7 +66,7 @@ def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Measured
     simulated = all(record.traits.reality == "simulated" for record in records)
     for record in records:
         asked = record.trial
-        for name in (asked.filesystem.label, f"{asked.filesystem.label} on {asked.testbed.label}"):
+        for name in filesystem_names(asked):
             facts.setdefault((name, asked.workload.label), _facts(record))
     return tuple(
         Measured(

@@ -14,6 +14,7 @@ from itertools import combinations, product
 from statistics import fmean
 
 from perjoule.analysis.better import sample
+from perjoule.analysis.cells import filesystem_names
 from perjoule.analysis.contrast import contrast
 from perjoule.model import Cell, Interval, Record, Replacement
 from perjoule.model.metrics import PER_JOULE, RATES
@@ -34,8 +35,7 @@ def machine(record: Record) -> str:
 
 def machines(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[tuple[str, Cell], ...]:
     """Add the machine to each cell that was measured on a single one."""
-    named = {record.trial.filesystem.label: machine(record) for record in records}
-    named |= {f"{r.trial.filesystem.label} on {r.trial.testbed.label}": machine(r) for r in records}
+    named = {name: machine(record) for record in records for name in filesystem_names(record.trial)}
     return tuple((name, cell) for cell in cells if (name := named.get(cell.filesystem, "")))
 
 

@@ -9,6 +9,7 @@ from math import exp, log
 from statistics import fmean
 
 from perjoule.analysis.better import Judge, Verdict, differing, level, pairs_count, refusal
+from perjoule.analysis.cells import filesystem_names
 from perjoule.analysis.contrast import Term, contrast
 from perjoule.model import Cell, Direction, Interval, Record
 from perjoule.model.units import MIB
@@ -80,8 +81,7 @@ def winners(
 
     Among all file systems and, if a kind has several variants next to other kinds, among those.
     """
-    named = {r.trial.filesystem.label: r.trial.filesystem.kind for r in records}
-    named |= {f"{r.trial.filesystem.label} on {r.trial.testbed.label}": r.trial.filesystem.kind for r in records}
+    named = {name: r.trial.filesystem.kind for r in records for name in filesystem_names(r.trial)}
     kinds = {cell.filesystem: named.get(cell.filesystem, "") for cell in cells}
     classes = {r.trial.workload.label: _size_class(r) for r in records}
     several = [kind for kind in dict.fromkeys(kinds.values()) if sum(k == kind for k in kinds.values()) > 1]

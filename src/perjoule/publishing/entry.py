@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from perjoule import store
+from perjoule.analysis.cells import filesystem_names
 from perjoule.analysis.hosts import data_hosts
 from perjoule.analysis.plausibility import doubts
 from perjoule.exporting.bundle import differing, unpacked, unpacked_bytes
@@ -218,13 +219,7 @@ def _of(cell: Cell, records: Sequence[Record]) -> list[Record]:
     """Choose the records of a cell."""
     work = (cell.workload, cell.clients_count)
     alike = [record for record in records if (record.trial.workload.label, record.trial.clients_count) == work]
-    return [record for record in alike if cell.filesystem in _names(record)]
-
-
-def _names(record: Record) -> tuple[str, str]:
-    """Name its file system as cells do: with the testbed where it ran on several."""
-    label = record.trial.filesystem.label
-    return label, f"{label} on {record.trial.testbed.label}"
+    return [record for record in alike if cell.filesystem in filesystem_names(record.trial)]
 
 
 def _data_hosts_count(record: Record) -> int:
