@@ -11,7 +11,7 @@ from perjoule import drivers
 from perjoule.campaign.messages import instead, written
 from perjoule.campaign.schema import driver_schema
 from perjoule.campaign.source import Source, is_list
-from perjoule.campaign.tables import MOUNTED, MOUNTED_ADVICE, NAMES, fields_of, rows
+from perjoule.campaign.tables import NAMES, fields_of, rows, where_mounted
 from perjoule.drivers.protocols import FileSystem, Meter, Testbed, Tunable, Workload
 from perjoule.model.errors import CampaignError
 
@@ -36,8 +36,8 @@ def describe(kind: str | None = None) -> Iterator[str]:
             yield f"[[{name}]]" if name != "testbed" else "[testbed]"
             yield from (f"  {found:{width}}  {headline(name, found)}" for which, found in all_kinds if which == name)
         return
-    if kind.lower() in MOUNTED:
-        raise CampaignError(f"{kind} is measured where it is mounted, not deployed", next=MOUNTED_ADVICE)
+    if mounted := where_mounted(kind):
+        raise CampaignError(mounted[0], next=mounted[1])
     if kind not in {found for _, found in all_kinds}:
         advice = instead(kind, dict.fromkeys(found for _, found in all_kinds))
         raise CampaignError(f'unknown driver "{kind}"', next=advice)

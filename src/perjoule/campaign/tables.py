@@ -28,7 +28,6 @@ from perjoule.model.units import BYTES, exact_text
 NAMES = ("testbed", "filesystem", "workload", "meter")  # of tables; the parts of perjoule are their plurals
 MOST_ROWS = 10_000
 MOUNTED = ("lustre", "gpfs", "spectrumscale", "storagescale", "weka", "panfs", "vast", "daos", "zfs")  # which no campaign deploys
-MOUNTED_ADVICE = 'write kind = "directory"; see docs/how-to/mounted.md'
 
 
 @dataclass(frozen=True)
@@ -118,6 +117,13 @@ def _advice(name: str, kind: str, option: str, value: object, fields: Collection
     return f"write {line(near, value)}" if near else instead(option, fields)
 
 
+def where_mounted(kind: str) -> tuple[str, str] | None:
+    """Say of a file system that no campaign deploys how it is measured: what, and what to write."""
+    if kind.lower() not in MOUNTED:
+        return None
+    return f"{kind} is measured where it is mounted, not deployed", 'write kind = "directory"; see docs/how-to/mounted.md'
+
+
 def kind_of(name: str, path: Path, table: Table, source: Source) -> str:
     """Return the kind of a table, written or implied by an option of that name. Raises CampaignError."""
     kinds = drivers.kinds(f"{name}s")
@@ -127,8 +133,8 @@ def kind_of(name: str, path: Path, table: Table, source: Source) -> str:
         raise source.error(path, f"this {name} has no kind", f'write kind = "..."; known: {", ".join(kinds)}')
     if not isinstance(kind, str):
         raise source.error((*path, "kind"), f"kind = {written(kind)} is not a single name", f"write one table for each {name}")
-    if name == "filesystem" and kind.lower() in MOUNTED:
-        raise source.error((*path, "kind"), f"{kind} is measured where it is mounted, not deployed", MOUNTED_ADVICE)
+    if name == "filesystem" and (mounted := where_mounted(kind)):
+        raise source.error((*path, "kind"), *mounted)
     if kind not in kinds:
         raise source.error((*path, "kind"), f'unknown {name} "{kind}"', instead(kind, kinds))
     if not isinstance(label, str) or ("label" in table and not any(map(str.isalnum, label))):

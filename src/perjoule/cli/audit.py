@@ -10,11 +10,12 @@ from perjoule import published
 from perjoule.analysis.audit import Verdict, audit, audit_cells
 from perjoule.analysis.plausibility import doubts
 from perjoule.cli import json_output, parameters
-from perjoule.cli.display import counted, out, show_line
+from perjoule.cli.display import out, show_line
 from perjoule.cli.papers import paper_named
 from perjoule.cli.parameters import examples
 from perjoule.cli.results import CAMPAIGN, measured
 from perjoule.model.errors import CampaignError
+from perjoule.model.units import counted
 
 _SHOWN = 4  # places for one reason
 

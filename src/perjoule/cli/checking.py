@@ -8,13 +8,13 @@ import click
 from perjoule import campaign
 from perjoule.campaign.plan import Plan
 from perjoule.cli import json_output, parameters
-from perjoule.cli.display import counted, out, show_findings
+from perjoule.cli.display import out, show_findings
 from perjoule.cli.parameters import examples
 from perjoule.drivers.protocols import Check
 from perjoule.execution import readiness, resources, time_limit
 from perjoule.model import Campaign
 from perjoule.model.errors import PerjouleError
-from perjoule.model.units import bytes_text, seconds_text
+from perjoule.model.units import bytes_text, counted, seconds_text
 
 
 @click.command(

@@ -9,13 +9,14 @@ import click
 
 from perjoule import published
 from perjoule.cli import json_output, parameters
-from perjoule.cli.display import counted, out, show, show_line
+from perjoule.cli.display import out, show, show_line
 from perjoule.cli.outputs import OutputFile, write
 from perjoule.cli.papers import paper_named
 from perjoule.cli.parameters import examples
 from perjoule.cli.results import measured
 from perjoule.model.errors import CampaignError
 from perjoule.model.metrics import BY_LABEL
+from perjoule.model.units import counted
 
 if TYPE_CHECKING:  # what computes is imported where it is used: that takes longer than `--help` and an error should
     from perjoule.analysis.changes import Change

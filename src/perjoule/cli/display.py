@@ -95,11 +95,6 @@ _SPARE = (
 )
 
 
-def counted(count: int, noun: str) -> str:
-    """Print "1 trial", "2 trials"."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
 def show_line(line: str) -> None:
     """Print a line; on a terminal, continue long lines indented."""
     indent = " " * (len(line) - len(line.lstrip()) + 2)

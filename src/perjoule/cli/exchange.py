@@ -8,12 +8,13 @@ import click
 
 from perjoule import campaign
 from perjoule.cli import exits, parameters
-from perjoule.cli.display import counted, err, out
+from perjoule.cli.display import err, out
 from perjoule.cli.outputs import OutputFile, OutputFolder, require_file, write
 from perjoule.cli.parameters import examples
 from perjoule.cli.results import measured
 from perjoule.model import Record
 from perjoule.model.errors import CampaignError
+from perjoule.model.units import counted
 
 # `importing`, `exporting` and `report` are imported where they are used, as in `results`.
 

@@ -22,7 +22,6 @@ OPEN = (errno.EMFILE, errno.ENFILE)
 NO_THREADS = "no more threads or processes can be started"
 MORE_THREADS = "end other programs, or raise the limits (ulimit -u, ulimit -v, pids.max of the control group)"
 NO_MEMORY = "not enough memory"
-MORE_MEMORY = "end other programs, or raise the limit (ulimit -v)"
 UNMAPPED = "failed to map segment"  # the dynamic linker's words for a library that finds no memory
 LEAST_BYTES = {resource.RLIMIT_AS: 256 * 1024**2, resource.RLIMIT_DATA: 96 * 1024**2}  # of addresses, and of those for data
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -55,10 +54,8 @@ def _code(error: Exception | KeyboardInterrupt) -> int:
             return _said(Interrupted("interrupted"))
         case OSError():
             return _said(_of_system(error))
-        case MemoryError():
-            return _said(MachineError(NO_MEMORY, next=MORE_MEMORY))
-        case ImportError() if UNMAPPED in str(error):
-            return _said(MachineError(NO_MEMORY, next=MORE_MEMORY))
+        case MemoryError() | ImportError() if isinstance(error, MemoryError) or UNMAPPED in str(error):
+            return _said(MachineError(NO_MEMORY, next="end other programs, or raise the limit (ulimit -v)"))
         case RuntimeError() if "can't start new thread" in str(error):
             return _said(MachineError(NO_THREADS, next=MORE_THREADS))
         case _:

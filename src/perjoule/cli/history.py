@@ -7,9 +7,10 @@ import click
 
 from perjoule import store
 from perjoule.cli import json_output
-from perjoule.cli.display import counted, out, show, show_line
+from perjoule.cli.display import out, show, show_line
 from perjoule.cli.outputs import OutputFile, write
 from perjoule.cli.parameters import examples
+from perjoule.model.units import counted
 
 
 @click.command(

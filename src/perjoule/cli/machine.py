@@ -11,11 +11,12 @@ import click
 
 from perjoule import campaign, catalogue, drivers
 from perjoule.cli import json_output, parameters
-from perjoule.cli.display import counted, out, show_checks, show_findings, show_line
+from perjoule.cli.display import out, show_checks, show_findings, show_line
 from perjoule.cli.parameters import all_kinds, completing, examples
 from perjoule.execution import readiness, resources
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, MachineError
+from perjoule.model.units import counted
 from perjoule.testbeds import cluster as real_hosts
 from perjoule.testbeds import local, slurm, virtual
 

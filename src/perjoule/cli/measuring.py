@@ -11,7 +11,7 @@ import click
 from perjoule import campaign, published, store
 from perjoule.cli import exits, parameters
 from perjoule.cli.consent import confirmed
-from perjoule.cli.display import counted, err, out, show, show_line
+from perjoule.cli.display import err, out, show, show_line
 from perjoule.cli.outputs import require_folder
 from perjoule.cli.parameters import examples
 from perjoule.cli.progress import Progress
@@ -23,7 +23,7 @@ from perjoule.execution import readiness, resources, runner, time_limit
 from perjoule.execution.remaining import Remaining, planned_s
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, Interrupted, MachineError, WorkloadError
-from perjoule.model.units import seconds_text
+from perjoule.model.units import counted, seconds_text
 from perjoule.results.table import table
 from perjoule.summary import report_is_current, summary
 from perjoule.tuning import folder as tuning

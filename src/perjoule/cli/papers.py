@@ -11,11 +11,12 @@ from perjoule.campaign import replication
 from perjoule.campaign.defaults import TESTBED
 from perjoule.campaign.source import text_of
 from perjoule.cli import json_output, parameters
-from perjoule.cli.display import counted, err, out, show_line
+from perjoule.cli.display import err, out, show_line
 from perjoule.cli.measuring import start
 from perjoule.cli.outputs import OutputFile, write
 from perjoule.cli.parameters import examples
 from perjoule.model.errors import CampaignError
+from perjoule.model.units import counted
 from perjoule.published import Number, Paper
 
 _SHOWN = 4  # places for one reason

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from perjoule.cli import exits, json_output, parameters
-from perjoule.cli.display import counted, out, show, show_line
+from perjoule.cli.display import out, show, show_line
 from perjoule.cli.inputs import json_text
 from perjoule.cli.outputs import OutputFile, OutputFolder, write
 from perjoule.cli.parameters import examples
 from perjoule.model.errors import CampaignError
-from perjoule.model.units import BYTES, quantity
+from perjoule.model.units import BYTES, counted, quantity
 
 if TYPE_CHECKING:  # `--help` and completion need none of it
     from perjoule.figures.vega import Spec

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from perjoule.cli import json_output, parameters
-from perjoule.cli.display import counted, err, out, show, show_line
+from perjoule.cli.display import err, out, show, show_line
 from perjoule.cli.parameters import examples
 from perjoule.model.metrics import BY_LABEL
+from perjoule.model.units import counted
 
 if TYPE_CHECKING:  # what measures is imported where it is used: that takes longer than `--help` and an error should
     from perjoule.model import Campaign

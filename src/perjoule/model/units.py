@@ -149,6 +149,11 @@ def seconds_text(duration_s: float) -> str:
     return f"{hours} h {minutes} min"
 
 
+def counted(count: int, noun: str) -> str:
+    """Print "1 trial", "2 trials"."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def clients_text(count: int) -> str:
     """Print a number of clients: "1 client", "4 clients"."""
-    return f"{count} client{'' if count == 1 else 's'}"
+    return counted(count, "client")

@@ -1,6 +1,5 @@
 """A comparison as text, as a table, as data, and as a page that works offline."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import isfinite, isnan
 
@@ -8,7 +7,7 @@ from perjoule.analysis.better import MOST_COUNT, RELEVANT_RATIO, Verdict
 from perjoule.analysis.changes import Change
 from perjoule.figures import comparison as figure
 from perjoule.model.metrics import BY_LABEL
-from perjoule.report.document import document
+from perjoule.report.document import document, headline
 from perjoule.results.comparison import Comparison, Row
 from perjoule.results.table import Table, pair_texts, with_interval
 
@@ -90,13 +89,6 @@ def _row_data(row: Row) -> dict[str, object]:
     return told | words | numbers | {"more_count": one.more_count()}
 
 
-def headline(found: Comparison) -> str:
-    """Return in how many rows the second is better or worse: "6 numbers: 2 significantly better, 4 not compared"."""
-    counts = Counter("" if row.judged.refused else row.judged.word for row in found.rows)
-    each = (f"{counts[word]} {said}" for word, said in _SAID.items() if counts[word])
-    return f"{len(found.rows)} number{'' if len(found.rows) == 1 else 's'}: {', '.join(each)}"
-
-
 def page(found: Comparison) -> str:
     """Lay a comparison out as HTML."""
     marks = [
@@ -122,7 +114,7 @@ def page(found: Comparison) -> str:
         title,
         drawings,
         found=found,
-        headline=headline(found),
+        headline=headline(("" if row.judged.refused else row.judged.word for row in found.rows), _SAID),
         changes=list(change_lines(found.changes)),
         laid=comparison_table(found),
         words=WORDS,

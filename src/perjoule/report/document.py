@@ -1,12 +1,14 @@
 """HTML pages: a template, its content and its figures in one file that works offline."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from perjoule.figures import rendering, vega
+from perjoule.model.units import counted
 
 
 def document(
@@ -31,6 +33,13 @@ def document(
         script=_asset("page.js"),
         **shown,
     )
+
+
+def headline(verdicts: Iterable[str], said: Mapping[str, str]) -> str:
+    """Count rows by verdict, in the order of `said`: "6 numbers: 2 worse, 4 without a step"."""
+    counts = Counter(verdicts)
+    each = (f"{counts[verdict]} {words}" for verdict, words in said.items() if counts[verdict])
+    return f"{counted(counts.total(), 'number')}: {', '.join(each)}"
 
 
 def _whole(text: str) -> str:

@@ -1,6 +1,5 @@
 """A history as a page that works offline, and as data."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from perjoule.analysis.better import RELEVANT_RATIO
@@ -9,7 +8,7 @@ from perjoule.figures import history as figure
 from perjoule.figures.vega import Spec
 from perjoule.model.metrics import metric_of
 from perjoule.model.units import clients_text
-from perjoule.report.document import document
+from perjoule.report.document import document, headline
 from perjoule.results.history import VERDICTS, WORDS, History, Row, Verdict, history_table
 from perjoule.results.table import load_text
 
@@ -17,11 +16,12 @@ NOTES = (
     "Points: means with 95 % intervals over repetitions; lines: levels; dashed: steps; arrows: the interval is wider.",
     "Campaigns are numbered as in the list.",
 )
-_SAID: dict[Verdict, str] = {
+_WORDS: dict[Verdict, str] = {
     "no relevant step": "with no relevant step",
     "no step": "without a step",
     "too few campaigns": "in too few campaigns",
 }
+_SAID = {verdict: _WORDS.get(verdict, verdict) for verdict in VERDICTS}
 
 
 def page(found: History) -> str:
@@ -32,7 +32,7 @@ def page(found: History) -> str:
         "history.html",
         f"{found.name}: history",
         figures,
-        headline=headline(found),
+        headline=headline((row.verdict for row in found.rows), _SAID),
         laid=history_table(found),
         words=WORDS,
         campaigns=[(f"{one.day} UTC: {one.name}", found.changes.get(at, ())) for at, one in enumerate(found.moments)],
@@ -40,13 +40,6 @@ def page(found: History) -> str:
         relevant_ratio=RELEVANT_RATIO,
         least_count=LEAST_COUNT,
     )
-
-
-def headline(found: History) -> str:
-    """Return in how many rows the newest level is worse, better or the same: "6 numbers: 2 worse, 4 without a step"."""
-    counts = Counter(row.verdict for row in found.rows)
-    each = (f"{counts[word]} {_SAID.get(word, word)}" for word in VERDICTS if counts[word])
-    return f"{len(found.rows)} number{'' if len(found.rows) == 1 else 's'}: {', '.join(each)}"
 
 
 def _figure(found: History, key: str) -> Spec:

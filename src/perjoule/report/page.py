@@ -8,6 +8,7 @@ from perjoule.analysis.fairness import mixes
 from perjoule.analysis.proportionality import proportionality
 from perjoule.analysis.scaling import scaling
 from perjoule.model import Cell, Interval, Record
+from perjoule.model.units import counted
 from perjoule.report import claims, mixed_users, muons, paper_comparison, paper_figures, scalability
 from perjoule.report.answers import ANSWERS_COUNT, answers, question, reality, redundancy, watts
 from perjoule.report.content import Content
@@ -113,9 +114,9 @@ def _marks(found: Content) -> tuple[list[str], list[str]]:
     """Say in a few words how much was measured, and what to keep in mind."""
     valid_count = sum(r.status == "valid" for r in found.records)
     failed_count = len(found.records) - valid_count
-    marks = [f"{valid_count} valid trial{'' if valid_count == 1 else 's'}"]
+    marks = [counted(valid_count, "valid trial")]
     marks += [f"seed {found.seed}"] if found.seed is not None else []
-    return marks, [f"{failed_count} failed trial{'' if failed_count == 1 else 's'}"] if failed_count else []
+    return marks, [counted(failed_count, "failed trial")] if failed_count else []
 
 
 def _facts(found: Content) -> Iterator[tuple[str, str, bool]]:
