@@ -45,13 +45,13 @@ rate = "20 Hz"
 
 
 # Python before 3.12.8 keeps half a module's bytecode if a limit stops it while it writes that (gh-126606).
+AS_INSTALLED = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}  # which is for tests
 WITHOUT_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def told(*words: object, code: int, before: Callable[[], None] | None = None, **environment: str) -> str:
     """Run the installed command, which must end in time, with this code and one sentence; give the sentence."""
-    argv, env = [PERJOULE, *map(str, words)], {**os.environ, **WITHOUT_BYTECODE, **environment}
-    env.pop("OPENBLAS_NUM_THREADS", None)  # which is for tests
+    argv, env = [PERJOULE, *map(str, words)], {**AS_INSTALLED, **WITHOUT_BYTECODE, **environment}
     done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=False, preexec_fn=before, env=env)
     assert done.returncode == code, (done.stdout[-500:], done.stderr[-2000:])
     assert "Traceback" not in done.stderr
@@ -231,8 +231,7 @@ def test_without_threads_a_run_is_one_sentence_and_goes_on_later(small: Path, tm
 def test_results_are_read_without_threads(results: Path) -> None:
     """Arrow's threads write into memory that is no longer theirs if only some of them can be started."""
     argv = [PERJOULE, "verify", results]
-    env = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
-    read = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, preexec_fn=without_threads, env=env)
+    read = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, preexec_fn=without_threads, env=AS_INSTALLED)
     assert (read.returncode, read.stdout.rstrip()[-8:]) == (0, "0 differ"), read.stderr
 
 

@@ -126,12 +126,11 @@ def test_in_a_trial_a_server_is_lossy_from_its_event_until_it_is_back(tmp_path: 
     said: list[str] = []
 
     def lose(host: VirtualHost, loss_ratio: float) -> None:
-        for moment in ("before", "after"):
-            if moment == "after":
-                lose_packets(host, loss_ratio)
-            said.append(host.run(["tc", "-statistics", "qdisc", "show", "dev", "eth0"], timeout_s=60).stdout)
+        said.append(host.run(statistics, timeout_s=60).stdout)
+        lose_packets(host, loss_ratio)
+        said.append(host.run(statistics, timeout_s=60).stdout)
 
-    lose_packets = VirtualHost.lose_packets
+    lose_packets, statistics = VirtualHost.lose_packets, ["tc", "-statistics", "qdisc", "show", "dev", "eth0"]
     monkeypatch.setattr(VirtualHost, "lose_packets", lose)
     wanted = campaign.parse(CAMPAIGN)
     runner.run(wanted, create(tmp_path / "results", wanted.text, wanted.name), lambda event: None)
