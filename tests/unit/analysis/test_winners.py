@@ -165,6 +165,17 @@ def test_findings_are_made_of_cells_for_classes_first_and_then_for_each_workload
     assert findings[0].over_average.mean == pytest.approx(1.25, rel=1e-4)
 
 
+def test_a_file_system_on_several_testbeds_has_variants_of_its_kind_there(made):
+    places = (("ext4", "boards"), ("ext4", "racks"), ("xfs", "racks"))
+    trials = [made.trial(name, testbed=bed, repetition=n, options=OPTIONS) for name, bed in places for n in (1, 2)]
+    points = [Point(trial, "write", {"throughput_bytes_per_s": 100.0 + n}) for n, trial in enumerate(trials)]
+    findings = winners([made.record(trial) for trial in trials], cells([made.record(trial) for trial in trials], points))
+    assert [(one.among, one.compared) for one in findings] == [
+        ("", ("xfs", "ext4 on racks", "ext4 on boards")),
+        ("ext4", ("ext4 on racks", "ext4 on boards")),
+    ]
+
+
 def test_one_file_system_alone_wins_nothing(made):
     records, points = measured(made, "ext4", "16m", "16 MiB", [1.0, 2.0])
     assert winners(records, cells(records, points)) == ()
