@@ -79,6 +79,7 @@ def down(kept: str | None, everything: bool) -> None:
     if kept and kept not in known:
         advice = f"known: {', '.join(known)}" if known else "none are known"
         raise CampaignError(f'`perjoule up` has not made a cluster "{kept}"', next=advice)
+    tried = {kept, *(one.id for one in virtual.dead(everything=everything))}  # who dies from here on is not stuck
     on_hosts, not_cleaned = real_hosts.clean()
     jobs, not_cancelled = slurm.clean()
     removed = (
@@ -101,7 +102,7 @@ def down(kept: str | None, everything: bool) -> None:
         out.print(f"kept run {one.id}, made by `perjoule up`; `perjoule down {one.id}` removes it")
         for name, pid in sorted(pids.items()):
             out.print(_entrance(name, pid), soft_wrap=True)
-    if stuck := virtual.dead():
+    if stuck := [one for one in virtual.dead() if one.id in tried]:
         what = f"run {', '.join(one.id for one in stuck)} could not be removed entirely: something is still busy"
         raise MachineError(what, where=str(stuck[0].folder), next="run `perjoule down` again")
     if not_put_back:

@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from pydantic import ValidationError
 
 from perjoule import catalogue
+from perjoule.cli import cli, machine
 from perjoule.drivers.protocols import Check
-from perjoule.machine import removal
+from perjoule.machine import locks, removal
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.model.units import MIB
 from perjoule.testbeds import _disk, _kernel, _process, local, virtual
@@ -369,8 +371,26 @@ def test_who_keeps_the_lock_of_a_dead_run_is_named(registry: Path, monkeypatch: 
     os.pwrite(lock, b"4194305", 0)  # no process has such a number
     (words,) = runs.blocked()
     assert words.startswith(f"{run.folder}: its perjoule (process 4194305) is gone, but process {os.getpid()} (")
+    monkeypatch.setattr(locks, "holders", lambda descriptor: "")  # as where it is in another process namespace
+    (words,) = runs.blocked()
+    assert words == f"{run.folder}: its perjoule (process 4194305) is gone, or in another container: its lock is held"
     os.close(lock)
     assert runs.blocked() == ()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root's folders are runs")
+def test_down_calls_only_stuck_what_it_tried_to_remove(registry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for one in (machine.real_hosts, machine.slurm, machine.local):
+        monkeypatch.setattr(one, "clean", lambda: ((), ()))
+    monkeypatch.setattr(machine.local, "sweep", lambda: ((), ()))
+    lock = runs.claim(runs.fresh())
+    monkeypatch.setattr(virtual, "blocked", lambda: os.close(lock) or ())  # it dies while `down` is at work
+    done = CliRunner().invoke(cli, ["down"])
+    assert (done.exit_code, done.output) == (0, "nothing left behind\n")
+    monkeypatch.setattr(virtual, "blocked", tuple[str, ...])
+    monkeypatch.setattr(virtual, "clean", lambda *, everything: ())  # something is busy
+    done = CliRunner().invoke(cli, ["down"])
+    assert "could not be removed entirely" in str(done.exception)
 
 
 def test_busy_cpu_time_leaves_idle_and_guest_out() -> None:

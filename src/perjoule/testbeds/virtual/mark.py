@@ -78,7 +78,9 @@ class Run:
             owner = int(self.lock.read_text())
             if not Path("/proc", str(owner)).exists() and self.alive():
                 with self.lock.open() as lock:
-                    return f"its perjoule (process {owner}) is gone, but {locks.holders(lock.fileno())} holds its lock"
+                    holder = locks.holders(lock.fileno())
+                gone = f"its perjoule (process {owner}) is gone"
+                return f"{gone}, but {holder} holds its lock" if holder else f"{gone}, or in another container: its lock is held"
         return ""
 
     def strange(self) -> str:
