@@ -4,7 +4,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from click.testing import CliRunner, Result
 from perjoule.cli import cli
 from perjoule.drivers.protocols import Host, Hosts
 from perjoule.filesystems.device import Device
+from perjoule.model import Disk as Wanted
 from perjoule.model import Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError, TransientError
 from perjoule.testbeds import _device as device
@@ -165,19 +167,10 @@ def test_a_mount_here_or_in_a_namespace_is_refused(disk: Disk, tmp_path: Path) -
     place = tmp_path / "mounted"
     place.mkdir()
     run("mount", disk.node, place)
-    holding = subprocess.Popen(
-        ["unshare", "--mount", "--propagation", "private", "sh", "-c", "echo; read -r _"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    try:
+    with _namespace():
         assert f"is mounted on {place}" in disk.refused("ext4")
-        assert holding.stdout is not None
-        holding.stdout.readline()
         run("umount", place)  # what is left of it is seen in that namespace alone
         assert "is in use" in disk.refused("ext4")
-    finally:
-        holding.communicate(b"")
     assert "ext4" in disk.signatures()
 
 
@@ -436,3 +429,31 @@ def test_a_campaign_overwrites_a_device_of_a_host_only_with_a_word_of_the_user(
         assert "failed: " not in ended.stdout + ended.stderr
     assert local_disk.signatures() == []  # ours is removed, too
     local_disk.claim().release()  # and is free again
+
+
+def test_copies_of_a_mount_in_namespaces_do_not_keep_our_file_system_on_a_device(
+    local_disk: Disk, named: str, tmp_path: Path
+) -> None:
+    """As those of virtual hosts, containers or services that were started meanwhile."""
+    with ExitStack() as copies, on_loopback(tmp_path) as options:
+        with Cluster(**options).hold(1) as hosts:
+            client = hosts.clients[0]
+            client.overwrite = (Permit(device=named, host=client.name),)
+            for _ in range(2):  # the second replaces the first, and is removed with the run
+                client.disk("disk", Wanted(kind="ext4", device=named))
+                assert local_disk.signatures() == ["ext4"]
+                copies.enter_context(_namespace())
+        assert local_disk.signatures() == []
+
+
+@contextmanager
+def _namespace() -> Generator[None]:
+    """Hold a copy of all mounts, which no unmounting elsewhere changes."""
+    argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", "echo; read -r _"]
+    holding = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert holding.stdout is not None
+        holding.stdout.readline()
+        yield
+    finally:
+        holding.communicate(b"")

@@ -145,8 +145,8 @@ class SshHost(Host):
         """Make a disk in a sparse file below the work folder, in two as a mirror, or on a named device of the host."""
         _format.make_words(wanted)  # the impossible is reported before anything is touched
         place = self.directory / name
-        self._tool("mkdir", "-p", place)
         self._without(name)
+        self._tool("mkdir", "-p", place)
         wanted, self._doubts[f"disk {name}"] = mirrors.possible(wanted, self._lacking)
         made = self._named if wanted.device else self._single if wanted.mirror == "none" else self._mirrored
         with made(name, wanted) as source:
@@ -244,6 +244,7 @@ class SshHost(Host):
 
     def _unmounted(self, place: Path) -> None:
         self.run(["umount", place], timeout_s=_LONG_S)
+        self.run(["rmdir", place], timeout_s=_LONG_S)  # and with it copies of the mount in namespaces that somebody made meanwhile
         self.run([*BASH, 'if [ -f "$1" ]; then bash --norc "$1"; fi', "perjoule-end", f"{place}.end"], timeout_s=_LONG_S)
 
     def _without(self, name: str) -> None:

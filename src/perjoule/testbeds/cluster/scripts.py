@@ -38,6 +38,7 @@ remove() { # a folder of ours with all that is mounted and attached below
   [[ $mounts != *"$1/"* ]] ||
     findmnt --raw --noheadings --output TARGET | grep -F "$1/" | sort -r | while read -r place; do
       umount "$place" 2> /dev/null || umount --force --lazy "$place" 2> /dev/null
+      rmdir "$place" 2> /dev/null # with it go the copies of the mount in namespaces that somebody made meanwhile
     done
   for end in "$1"/*.end; do # what unmounting leaves: an array, a file system on somebody's device
     [ ! -f "$end" ] || "$BASH" --norc "$end"
