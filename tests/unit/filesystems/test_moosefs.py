@@ -1,5 +1,6 @@
 """MooseFS: what the daemons say (recorded from 3.0.117 and 4.57.5), what they are told, and layouts that can't be."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,6 +95,14 @@ def test_chunk_servers_tell_their_version_and_space() -> None:
 
 def test_before_any_chunk_server_is_there_the_list_is_empty() -> None:
     assert words.chunkserver_rows("\n") == []
+
+
+@pytest.mark.parametrize("release", [3, 4])
+def test_the_space_that_clients_are_told_includes_all_chunk_servers_a_moment_after_they_connect(release: int) -> None:
+    master, servers = said("sig.txt", release), said("scs.txt", release)
+    assert words.counts_all(master + servers)
+    for earlier in ("97793294336", "0"):  # of one of them, of none
+        assert not words.counts_all(re.sub(r"(?<=total space\t)\d+", earlier, master) + servers)
 
 
 def test_the_master_tells_version_and_space_of_all() -> None:

@@ -140,7 +140,7 @@ class _MooseFS(Deployment[MooseFS]):
         if self.options.metalogger:
             self._daemon(management, "mfsmetalogger", {"BIND_HOST": management.address, **self._upstream()})
         space = f"{len(self.bearers)} chunk servers with space"
-        self.daemons.wait(space, lambda: not self._missing(), every_s=0.15)
+        self.daemons.wait(space, lambda: not self._missing() and words.counts_all(self._ask("-SCS")), every_s=0.15)
 
     def attach(self, client: Host, place: Path) -> Daemon:
         config = self.folder(client) / "mfsmount.cfg"

@@ -77,6 +77,15 @@ def summary(said: str) -> dict[str, Json]:
     return {"version": words["version"], "total_bytes": int(words["total"]), "available_bytes": int(words["available"])}
 
 
+def counts_all(said: str) -> bool:
+    """Parse whether the sum of space, which clients are told too and which is up to a second old, includes all chunk servers.
+
+    From `mfscli -p -SIG -SCS`.
+    """
+    rows = chunkserver_rows(said)
+    return int(str(summary(said)["total_bytes"])) >= sum(int(str(row["total_bytes"])) for row in rows)
+
+
 def chunkserver_rows(said: str) -> list[dict[str, Json]]:
     """Parse the connected chunk servers, from `mfscli -p -SCS`: address, version, space used and total."""
     return [_chunkserver(line) for line in said.splitlines() if line.startswith("chunk servers:")]
