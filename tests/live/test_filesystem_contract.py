@@ -142,7 +142,7 @@ class Life:
     hosts: Hosts
     mounted: Mounted
     before: dict[str, list[str]]
-    space_bytes: dict[str, int]  # that each client was told at first
+    space_bytes: dict[str, int]  # that each client sees at first
     end: Callable[[], None]
 
     @property
@@ -196,10 +196,10 @@ def life(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             mounted = stack.enter_context(filesystem.mount(hosts))
         except MachineError as error:
             pytest.skip(str(error))
-        yield Life(kind, filesystem, hosts, mounted, before, told_bytes(hosts, mounted), stack.close)
+        yield Life(kind, filesystem, hosts, mounted, before, seen_bytes(hosts, mounted), stack.close)
 
 
-def told_bytes(hosts: Hosts, mounted: Mounted) -> dict[str, int]:
+def seen_bytes(hosts: Hosts, mounted: Mounted) -> dict[str, int]:
     clients = [client for client in hosts.clients if client.name in mounted.directories]
     return {client.name: space_bytes(client, mounted.directories[client.name])[1] for client in clients}
 
@@ -224,10 +224,10 @@ def test_it_comes_up_empty_for_every_client_with_facts_and_logs(life: Life) -> N
     assert isinstance(life.mounted.busy(), str), 'have `busy` return what goes on, or ""'
 
 
-def test_clients_are_told_the_space_of_all_servers_from_the_start(life: Life) -> None:
+def test_clients_see_the_space_of_all_servers_from_the_start(life: Life) -> None:
     time.sleep(3)
-    later = told_bytes(life.hosts, life.mounted)
-    assert life.space_bytes == pytest.approx(later, rel=0.05), "wait in `serve` until clients are told all space there is"
+    later = seen_bytes(life.hosts, life.mounted)
+    assert life.space_bytes == pytest.approx(later, rel=0.05), "wait in `serve` until clients see all space there is"
 
 
 def test_what_is_written_is_read_back_unchanged_over_cold_caches(life: Life) -> None:

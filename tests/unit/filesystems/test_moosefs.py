@@ -98,7 +98,7 @@ def test_before_any_chunk_server_is_there_the_list_is_empty() -> None:
 
 
 @pytest.mark.parametrize("release", [3, 4])
-def test_the_space_that_clients_are_told_includes_all_chunk_servers_a_moment_after_they_connect(release: int) -> None:
+def test_the_space_that_clients_see_includes_all_chunk_servers_a_moment_after_they_connect(release: int) -> None:
     master, servers = said("sig.txt", release), said("scs.txt", release)
     assert words.counts_all(master + servers)
     for earlier in ("97793294336", "0"):  # of one of them, of none

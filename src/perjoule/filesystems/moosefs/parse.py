@@ -78,7 +78,7 @@ def summary(said: str) -> dict[str, Json]:
 
 
 def counts_all(said: str) -> bool:
-    """Parse whether the sum of space, which clients are told too and which is up to a second old, includes all chunk servers.
+    """Parse whether the sum of space, which clients see and which is up to a second old, includes all chunk servers.
 
     From `mfscli -p -SIG -SCS`.
     """

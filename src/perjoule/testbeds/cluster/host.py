@@ -244,7 +244,7 @@ class SshHost(Host):
 
     def _unmounted(self, place: Path) -> None:
         self.run(["umount", place], timeout_s=_LONG_S)
-        self.run(["rmdir", place], timeout_s=_LONG_S)  # and with it copies of the mount in namespaces that somebody made meanwhile
+        self.run(["rmdir", place], timeout_s=_LONG_S)  # detaches its copies in namespaces that somebody made meanwhile
         self.run([*BASH, 'if [ -f "$1" ]; then bash --norc "$1"; fi', "perjoule-end", f"{place}.end"], timeout_s=_LONG_S)
 
     def _without(self, name: str) -> None:
