@@ -142,6 +142,18 @@ def test_a_machine_is_known_by_its_node_or_its_processor_and_a_cluster_with_serv
     assert [(name, one.filesystem) for name, one in found] == [("PC", "moosefs")]
 
 
+def test_a_machine_is_known_where_the_same_file_system_ran_on_several_testbeds(made):
+    pc, mpsoc = (
+        replace(record, trial=replace(record.trial, testbed=replace(record.trial.testbed, label=label)), hosts=hosts)
+        for record, label, hosts in (
+            (made.record(), "desk", (HostFact("client-1", "client", "PC"),)),
+            (made.record(), "board", (HostFact("client-1", "client", "MPSoC"),)),
+        )
+    )
+    found = machines([pc, mpsoc], [cell("moosefs on desk", [200.0], 20.0), cell("moosefs on board", [100.0], 5.0)])
+    assert [name for name, _ in found] == ["PC", "MPSoC"]
+
+
 def printed(name: str) -> float:
     return next(number.value for number in published.paper("ssd-vs-hdd").numbers if number.id == name)
 

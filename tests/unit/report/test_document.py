@@ -5,7 +5,7 @@ import json
 import pytest
 
 from perjoule.figures import rendering
-from perjoule.report.document import document
+from perjoule.report.document import document, headline
 from perjoule.results.table import Table
 
 HOSTILE = ["<!--<script>", "</script><b>", "\u2028", '\' onclick="x"']
@@ -33,3 +33,9 @@ def test_no_label_is_markup(label: str) -> None:
         for text in ("plain", label)
     )
     assert [hostile.count(sign) for sign in "<>\"'"] == [plain.count(sign) for sign in "<>\"'"]
+
+
+def test_a_headline_counts_the_verdicts_that_there_are_in_the_order_of_their_words() -> None:
+    said = {"worse": "worse", "better": "better", "still": "without a step"}
+    assert headline(["still", "worse", "still"], said) == "3 numbers: 1 worse, 2 without a step"
+    assert headline(["better"], said) == "1 number: 1 better"
