@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -376,6 +377,28 @@ def test_who_keeps_the_lock_of_a_dead_run_is_named(registry: Path, monkeypatch: 
     assert words == f"{run.folder}: its perjoule (process 4194305) is gone, or in another container: its lock is held"
     os.close(lock)
     assert runs.blocked() == ()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root's folders are runs")
+def test_locks_of_several_dead_runs_are_waited_for_together(registry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock_s, pauses_s = [100.0], []
+
+    def sleep(pause_s: float) -> None:
+        clock_s[0] += pause_s
+        pauses_s.append(pause_s)
+
+    monkeypatch.setattr(mark, "time", SimpleNamespace(monotonic=lambda: clock_s[0], sleep=sleep))
+    held = [runs.claim(runs.fresh()) for _ in range(3)]
+    for lock in held:
+        os.pwrite(lock, b"4194305", 0)  # no process has such a number
+    assert runs.dead() == ()
+    assert sum(pauses_s) == pytest.approx(mark.LETTING_GO_S, abs=0.1)
+    assert len(runs.blocked()) == 3
+    assert sum(pauses_s) == pytest.approx(2 * mark.LETTING_GO_S, abs=0.1)
+    os.close(held.pop())
+    assert len(runs.dead()) == 1
+    for lock in held:
+        os.close(lock)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root's folders are runs")

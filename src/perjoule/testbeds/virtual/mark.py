@@ -33,6 +33,11 @@ def work_root() -> Path:
     return Path(os.environ.get("PERJOULE_WORK") or "/var/tmp/perjoule").absolute()
 
 
+def let_go_s() -> float:
+    """Return until when tools of perjoules that are dead by now may hold their locks, in time.monotonic()."""
+    return time.monotonic() + LETTING_GO_S
+
+
 @dataclass(frozen=True)
 class Run:
     """The hosts of one `hold`."""
@@ -50,9 +55,9 @@ class Run:
         """A file that exists if the run may outlive its perjoule."""
         return self.folder / "kept"
 
-    def alive(self) -> bool:
-        """Return whether its perjoule lives. The tools that a dead one started may still hold the lock for a moment."""
-        until_s = time.monotonic() + LETTING_GO_S
+    def alive(self, until_s: float | None = None) -> bool:
+        """Return whether its perjoule lives. The tools that a dead one started may still hold the lock until this time."""
+        until_s = let_go_s() if until_s is None else until_s
         while True:
             try:
                 with self.lock.open() as lock:
@@ -72,11 +77,11 @@ class Run:
                 return True
             time.sleep(_LOOK_S)
 
-    def blocked(self) -> str:
-        """Return who holds the lock of a run whose perjoule is gone; "" if nobody does."""
+    def blocked(self, until_s: float) -> str:
+        """Return who holds the lock of a run whose perjoule is gone, still at that time; "" if nobody does."""
         with contextlib.suppress(OSError, ValueError):
             owner = int(self.lock.read_text())
-            if not Path("/proc", str(owner)).exists() and self.alive():
+            if not Path("/proc", str(owner)).exists() and self.alive(until_s):
                 with self.lock.open() as lock:
                     holder = locks.holders(lock.fileno())
                 gone = f"its perjoule (process {owner}) is gone"

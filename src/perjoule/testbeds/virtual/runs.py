@@ -73,7 +73,8 @@ def strangers() -> tuple[str, ...]:
 
 def blocked() -> tuple[str, ...]:
     """Return for each run whose perjoule is gone who still holds its lock, so it counts as alive."""
-    return tuple(f"{one.folder}: {why}" for one in runs() if (why := one.blocked()))
+    until_s = mark.let_go_s()
+    return tuple(f"{one.folder}: {why}" for one in runs() if (why := one.blocked(until_s)))
 
 
 def _found() -> tuple[Run, ...]:
@@ -100,7 +101,8 @@ def kept() -> dict[Run, dict[str, int]]:
 def dead(*, everything: bool = False) -> tuple[Run, ...]:
     """Return every run that left something and whose perjoule is gone; with `everything` also kept clusters."""
     spared = set[str]() if everything else {one.id for one in kept()}
-    return tuple(one for one in runs() if one.id not in spared and not one.alive())
+    until_s = mark.let_go_s()
+    return tuple(one for one in runs() if one.id not in spared and not one.alive(until_s))
 
 
 def clean(*, everything: bool = False, run: str = "") -> tuple[str, ...]:
