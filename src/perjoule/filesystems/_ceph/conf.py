@@ -28,9 +28,11 @@ run_dir = {folder}/run
 admin_socket = {folder}/run/$name.asok
 pid_file =
 crash_dir = {folder}/crash
-# one log for each daemon, which is its standard error; what ends it is the last line, without a dump of recent events
+# one log for each daemon, which is its standard error; what ends it is the last line, written before it ends, without a dump of
+# recent events
 log_file =
 log_to_stderr = true
+log_flush_on_exit = true
 log_max_recent = 1
 debug_ms = 0/0
 mon_cluster_log_to_file = false
