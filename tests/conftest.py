@@ -84,9 +84,10 @@ class _Noted(Behaviour):
     def told(self, heard, shown):
         """Whether all that was heard was said, in this order, as `shown(truth)` has it; nothing heard is no proof."""
         said = iter([shown(truth) for truth in self.said])
-        last = None
+        last = float("nan")  # like nothing that is heard
         return len(heard) > 0 and all(
-            value == last or any((last := one) == value for one in said) for value in (round(v, 6) for v in heard)
+            value == last or any((last := one) == value for one in said)
+            for value in (round(float(v), 6) for v in heard)  # NumPy rounds otherwise
         )
 
 
