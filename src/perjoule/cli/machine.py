@@ -79,7 +79,7 @@ def down(kept: str | None, everything: bool) -> None:
     if kept and kept not in known:
         advice = f"known: {', '.join(known)}" if known else "none are known"
         raise CampaignError(f'`perjoule up` has not made a cluster "{kept}"', next=advice)
-    tried = {kept, *(one.id for one in virtual.dead(everything=everything))}  # which dies from here on is not stuck
+    tried = {kept, *(one.id for one in virtual.dead(everything=everything))}  # one that dies from here on is not stuck
     on_hosts, not_cleaned = real_hosts.clean()
     jobs, not_cancelled = slurm.clean()
     removed = (

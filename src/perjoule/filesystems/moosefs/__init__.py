@@ -140,7 +140,12 @@ class _MooseFS(Deployment[MooseFS]):
         if self.options.metalogger:
             self._daemon(management, "mfsmetalogger", {"BIND_HOST": management.address, **self._upstream()})
         space = f"{len(self.bearers)} chunk servers with space"
-        self.daemons.wait(space, lambda: not self._missing() and words.counts_all(self._ask("-SCS")), every_s=0.15)
+
+        def ready() -> bool:
+            said = self._ask("-SCS")
+            return not self._missing(said) and words.counts_all(said)
+
+        self.daemons.wait(space, ready, every_s=0.15)
 
     def attach(self, client: Host, place: Path) -> Daemon:
         config = self.folder(client) / "mfsmount.cfg"
@@ -177,7 +182,7 @@ class _MooseFS(Deployment[MooseFS]):
 
     def lost(self) -> str:
         """Return the chunk servers that the master doesn't have: it continues without them."""
-        missing = self._missing()
+        missing = self._missing(self._ask("-SCS"))
         return f"no chunk server on {', '.join(missing)}" if missing else ""
 
     def absent(self) -> str:
@@ -202,9 +207,9 @@ class _MooseFS(Deployment[MooseFS]):
         client.run(["mkdir", root / name], timeout_s=SHORT_S)
         client.run(["mfsmakesnapshot", *listed.stdout.splitlines(), root / name], timeout_s=self.patience_s)
 
-    def _missing(self) -> list[str]:
+    def _missing(self, said: str) -> list[str]:
         """Return the storage hosts whose space the master doesn't know (yet, or any more), and which so get no copies."""
-        ready = [row["address"] for row in words.chunkserver_rows(self._ask("-SCS")) if row["total_bytes"]]
+        ready = [row["address"] for row in words.chunkserver_rows(said) if row["total_bytes"]]
         return [host.name for host in self.bearers if host.address not in ready]
 
     def _ask(self, *sections: str) -> str:
