@@ -37,6 +37,7 @@ class Deployment(Mounted, Generic[Options]):
     # With dead servers, too: by force, or programs wait in the mount forever, and their files can't be removed.
     unmounting: ClassVar[tuple[str, ...]] = ("umount", "--force", "--lazy")
     space_late_s: ClassVar[float] = 2.0  # by which it reports its space in use late
+    data_files: ClassVar[tuple[str, ...]] = ()  # words of find(1) that choose files with users' data among those in its stores
     user = group = "root"  # that servers run as, and that owns their folders
 
     def __init__(self, options: Options, hosts: Hosts) -> None:
@@ -98,11 +99,12 @@ class Deployment(Mounted, Generic[Options]):
         return ()
 
     def held_bytes(self, host: Host) -> int:
-        """Add up the sizes of the files in its stores."""
+        """Add up the sizes of the files with users' data in its stores, those with several names once."""
         if not (stores := self.stores(host)):
             raise WorkloadError("the file system has no data here", where=host.name)
-        said = host.run(["du", "--summarize", "--apparent-size", "--block-size=1", *stores], timeout_s=self.patience_s).stdout
-        return sum(int(line.split()[0]) for line in said.splitlines())
+        argv = ["find", *stores, "-type", "f", *self.data_files, "-printf", "%D:%i %s\\n"]
+        said = host.run(argv, timeout_s=self.patience_s).stdout
+        return sum(int(line.split()[1]) for line in set(said.splitlines()))
 
     def erase(self, host: Host) -> None:
         """Remove its stores, with what the host's memory has still to write to them."""

@@ -95,6 +95,7 @@ class _GlusterFS(Deployment[GlusterFS]):
     """One volume with the daemons that serve and mount it. Healthy means that all bricks are online."""
 
     kind = "glusterfs"
+    data_files = ("-not", "-path", "*/.glusterfs/*")
 
     def plan(self) -> tuple[Host, ...]:
         self._layout = shape(self.options, len(self.hosts.bricks))

@@ -103,6 +103,7 @@ class _MooseFS(Deployment[MooseFS]):
 
     kind = "moosefs"
     space_late_s = 5.0
+    data_files = ("-name", "chunk_*")
 
     def plan(self) -> tuple[Host, ...]:
         goal, storage = self.options.goal, self.hosts.by_role("storage")
