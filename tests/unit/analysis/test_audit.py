@@ -485,6 +485,7 @@ def test_a_folder_that_is_not_there_is_one_sentence():
     assert "results/nowhere: no such folder" in str(error)
 
 
+@pytest.mark.heavy
 def test_a_results_folder_is_audited_and_a_number_changed_in_its_table_is_found(tmp_path):
     results = measured(tmp_path / "results", 'clients = [1, 2]\nsettle = "30 ms"', size="4 MiB", meter=STEADY)
     results.keep_table(summary(results).cells)

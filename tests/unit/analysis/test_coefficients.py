@@ -118,6 +118,7 @@ METRICS = ("energy_j", "gross_energy_j", "dynamic_energy_j", "controller_energy_
 ALIKE = replace(HC4, nodes=tuple(replace(node, board=HC4.nodes[0].board) for node in HC4.nodes))  # clients on the same boards
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("cluster", "least_count"), [(HC4, 37), (ALIKE, 37)], ids=["two boards", "one board"])
 def test_each_term_is_what_the_model_moves_by_when_its_coefficient_is_off_by_sigma(made, cluster, least_count):
     found, checked_count = energies_of(made, cluster), 0

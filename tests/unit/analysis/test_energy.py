@@ -203,6 +203,7 @@ STEPS = st.lists(st.tuples(st.floats(0.1, 0.25), st.floats(0, 500)), min_size=5,
 MOVING = st.lists(st.tuples(st.floats(0.1, 0.25), st.floats(0.1, 500)), min_size=5, max_size=40)  # a counter never stands
 
 
+@pytest.mark.heavy
 @given(st.sampled_from(["counter", "window mean", "instantaneous"]), MOVING, st.floats(0.05, 0.95))
 def test_energy_adds_up_over_windows(semantics, pairs, cut_ratio):
     made = _made(semantics, *zip(*pairs, strict=True))
@@ -212,6 +213,7 @@ def test_energy_adds_up_over_windows(semantics, pairs, cut_ratio):
     assert left_j + right_j == pytest.approx(whole_j, rel=1e-9, abs=1e-6)
 
 
+@pytest.mark.heavy
 @given(MOVING, st.floats(10, 1e6))
 def test_a_counter_gives_the_same_energy_wherever_it_wraps(pairs, start_j):
     steps_s, rates = zip(*pairs, strict=True)

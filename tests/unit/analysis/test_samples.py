@@ -85,6 +85,7 @@ def levels(dice, hold, count, among=(40.0, 50.0, 60.0)):
     return np.repeat(np.array(among)[places], dice.integers(1, hold + 1, count))[:count]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("hold", [1, 2, 3, 5])
 @pytest.mark.parametrize("semantics", ["window mean", "average"])
 def test_a_value_that_stands_still_is_doubted_as_defined(made, hold, semantics):
@@ -102,6 +103,7 @@ def test_a_value_that_stands_still_is_doubted_as_defined(made, hold, semantics):
     assert {"", "stood"} <= seen
 
 
+@pytest.mark.heavy
 def test_a_value_from_before_the_load_is_doubted_as_defined(made):
     """Idle on one step of a coarse meter until some seconds of the window are over."""
     seen = set()
@@ -125,6 +127,7 @@ def far_run(hold_s, length_s, window_s, *, rest_w=20.0, at_s=10.0):
     return t_s, value, (30.0, 30.0 + window_s)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("hold_s", [1.0, 1.5, 2.0])
 @pytest.mark.parametrize("window_s", [16.0, 20.0, 30.0, 40.0, 60.0, 90.0])
 def test_one_value_far_longer_than_all_others_is_doubted_as_defined(made, hold_s, window_s):
@@ -176,6 +179,7 @@ def far(value, here):
     return ("around", int((spikes & here).sum())) if (spikes & here).any() else ("", 0)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("factor", [1.9, 2.2, 2.9, 3.2, 4.0, 12.0])
 @pytest.mark.parametrize("width_w", [0.5, 3.0, 8.0])
 def test_samples_far_above_others_are_doubted_as_defined(made, factor, width_w):

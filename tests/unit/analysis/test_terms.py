@@ -46,6 +46,7 @@ def series(made, one):
     return replace(found, asked_s=one.t_s - one.request_s / 2, arrived_s=one.t_s + one.request_s / 2)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("stated", STATED)
 @pytest.mark.parametrize("semantics", KINDS)
 def test_terms_are_as_defined(made, semantics, stated):
@@ -199,6 +200,7 @@ def swelling(t_s):
 IDLE = {"none": (), "short": ((8.9, 10.0), (60.0, 61.1)), "too short": ((9.65, 9.95),), "long": ((0.0, 9.9), (60.1, 69.9))}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("quiet", IDLE)
 @pytest.mark.parametrize("load_w", [steady, bursting, swelling])
 @pytest.mark.parametrize("r", [0.0, 0.6, 0.9])

@@ -29,6 +29,7 @@ def test_what_is_not_covered_is_no_number_and_never_zero(made):
     assert np.isnan(means(nothing, np.arange(3.0))).all()
 
 
+@pytest.mark.heavy
 @given(
     st.sampled_from(["counter", "window mean", "instantaneous"]),
     st.lists(st.tuples(st.floats(0.1, 0.25), st.floats(0, 500)), min_size=5, max_size=30),

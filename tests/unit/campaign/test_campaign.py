@@ -90,6 +90,7 @@ def test_order_as_written_is_kept() -> None:
     ]
 
 
+@pytest.mark.heavy
 def test_the_same_seed_gives_the_same_order_whatever_python_does_to_hashes() -> None:
     program = "import sys; from perjoule import campaign; print([t.id for t in campaign.parse(sys.stdin.read()).trials])"
     seen = {
@@ -315,6 +316,7 @@ KEYS = st.one_of(
 )
 
 
+@pytest.mark.heavy
 @settings(max_examples=150)
 @given(KEYS, WORDS)
 def test_any_value_for_any_key_gives_a_campaign_or_a_sentence(key: str, value: str) -> None:
@@ -391,6 +393,7 @@ def valid(validator: jsonschema.Draft202012Validator, text: str) -> bool:
     return validator.is_valid(tomllib.loads(text))
 
 
+@pytest.mark.heavy
 def test_the_schema_is_one_and_takes_a_campaign_with_lists_that_span(validator: jsonschema.Draft202012Validator) -> None:
     validator.check_schema(validator.schema)
     assert valid(validator, TEXT)

@@ -42,6 +42,7 @@ def named(node: ast.expr) -> bool:
     return any(isinstance(one, ast.Constant) and one.value in NAMES for one in ast.walk(node))
 
 
+@pytest.mark.heavy
 def test_general_code_knows_no_driver() -> None:
     paths = [path for path in MODULES if path != DEFAULTS]
     assert len(paths) > 100

@@ -93,6 +93,7 @@ def test_what_was_bundled_verifies_and_the_same_results_give_the_same_bytes(bund
     assert found.checked_count > 80
 
 
+@pytest.mark.heavy
 def test_a_byte_changed_anywhere_in_a_file_is_found_and_named(bundle: Path, tmp_path: Path) -> None:
     content = bundle.read_bytes()
     with zipfile.ZipFile(bundle) as opened:

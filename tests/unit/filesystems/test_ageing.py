@@ -98,6 +98,7 @@ def test_a_round_deletes_a_third_and_overwrites_another_third_in_place(tmp_path:
     assert not done["full"]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("copies", "late"), [(1.0, 0), (2.0, 0), (1.33, 2)])
 def test_it_is_filled_to_its_share_whatever_a_byte_costs_and_however_late_space_is_reported(
     tmp_path: Path, copies: float, late: int

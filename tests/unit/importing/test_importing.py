@@ -305,6 +305,7 @@ def test_io500_s_phases_have_its_scores() -> None:
 # Trials
 
 
+@pytest.mark.heavy
 def test_all_formats_together_give_results_that_verify_report_and_show(tmp_path: Path) -> None:
     names = ["fio", "ior", "mdtest", "rados", "io500"]
     results, brought = bring(tmp_path, *names, zone_doubt="a zone")

@@ -56,6 +56,7 @@ def test_kinds_have_distinct_keys_and_titles() -> None:
     assert len({kind.key for kind in KINDS}) == len({kind.title for kind in KINDS}) == len(KINDS)
 
 
+@pytest.mark.heavy
 def test_no_module_makes_a_doubt_without_a_kind() -> None:
     made: list[str] = []
     for path in Path(perjoule.__file__).parent.rglob("*.py"):

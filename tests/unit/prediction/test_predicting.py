@@ -16,6 +16,8 @@ from perjoule.prediction.profile import band_ratio
 from perjoule.store.records import to_json
 from tests import made
 
+pytestmark = pytest.mark.heavy  # each process fits a profile
+
 MIB = 1024**2
 
 

@@ -95,6 +95,7 @@ def test_copies_of_whole_units_are_one_station_of_several_hosts() -> None:
     assert float(pairs_s) == pytest.approx(float(alone_s) / 2)  # as many stations, each of twice the speed
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("copies_count", [1, 2, 3])
 @pytest.mark.parametrize("flying_count", [1, 3, 12])
 def test_copies_that_are_passed_on_visit_one_host_after_another(copies_count: int, flying_count: int) -> None:

@@ -14,6 +14,8 @@ from perjoule.prediction import Observation, Target, predictions, profile
 from perjoule.results import ledger
 from tests import made
 
+pytestmark = pytest.mark.heavy  # each process fits a profile
+
 MIB = 1024**2
 
 

@@ -106,6 +106,7 @@ def row(table, **words):
     return found
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("metric", ["MiB/s", "MiB/J"])
 def test_a_pair_is_the_same_everywhere(reported, metric) -> None:
     side, found, text = reported

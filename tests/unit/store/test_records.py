@@ -23,6 +23,7 @@ def test_a_record_comes_back_as_it_was(made):
         assert record_from(record_text(record)) == record
 
 
+@pytest.mark.heavy
 @given(st.dictionaries(st.text(max_size=5), JSON, max_size=4))
 def test_any_facts_come_back_as_they_were(facts):
     again = from_json_text(facts)

@@ -349,6 +349,7 @@ ONLY_VIRTUAL = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
 def test_each_example_runs_on_real_hosts_by_its_testbed_table_alone(path: Path) -> None:
     """The same trials are planned, and their layouts fit; on the paper's hosts, and with as many as the example asks for."""

@@ -64,6 +64,7 @@ def edges_gev() -> np.ndarray:
     return np.geomspace(muon_analysis.LOW_GEV, muon_analysis.HIGH_GEV, muon_analysis.BINS_COUNT + 1)
 
 
+@pytest.mark.heavy
 def test_a_file_is_as_large_as_a_plan_believes(tmp_path: Path) -> None:
     pytest.importorskip("uproot", reason="uproot is missing" + INSTALL)
     data.write(tmp_path / "muons.root", 5, 0, 20_000, 1, "none")
@@ -119,6 +120,7 @@ def test_parts_of_a_file_are_all_of_its_events_once(events_count: int, parts_cou
     assert max(data.clusters(events_count, parts_count)) <= data.EVENTS_AT_ONCE
 
 
+@pytest.mark.heavy
 def test_tasks_that_share_a_file_count_what_one_task_does_and_read_hardly_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
