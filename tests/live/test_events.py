@@ -2,6 +2,8 @@
 
 import sys
 import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +121,28 @@ def test_a_failed_disk_is_rebuilt_and_moves_what_redundancy_explains(name: str, 
     assert apart(recomputed(checked(results.folder))).values.tolist() == []
 
 
+ADDED = '[[event]]\nat = "3 s"\nkind = "add"\nhost = "storage-3"\n'
+GROWING = FILESYSTEMS | {"glusterfs": 'kind = "glusterfs"\nlayout = "distributed"'}
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_a_host_joins_and_takes_its_share(name: str, tmp_path: Path) -> None:
+    results, record = hit(tmp_path, GROWING[name], ADDED, "100 s", load=STILL)
+    assert record.reason == ""
+    print(name, [(round(one.answered_s - record.events[-1].ended_s, 1), one.words) for one in record.health], record.doubts)
+    assert healthy_since(record.events, record.health) is not None, record.health
+    (gained_bytes,) = [one.gained_bytes for one in record.events]
+    assert record.data_hosts[-1] == "storage-3"
+    assert "storage-3" not in str(record.facts["filesystem"])  # as it began
+    if name == "moosefs":  # only new chunks go there
+        assert gained_bytes == 0
+    else:
+        assert gained_bytes is not None
+        assert 0 < gained_bytes < 2 * DATA_BYTES
+    assert verify(results).differences == ()
+    assert apart(recomputed(checked(results.folder))).values.tolist() == []
+
+
 SCRUBBED = FILESYSTEMS["cephfs"].replace("16", "4") + '\nconf = { "osd_scrub_backoff_ratio" = "0" }'
 COMMANDS = '[[event]]\nat = "2 s"\nkind = "snapshot"\n[[event]]\nat = "3 s"\nkind = "scrub"\n'
 
@@ -158,10 +182,9 @@ def test_moosefs_takes_snapshots_of_all_data_and_none_of_a_snapshot(tmp_path: Pa
     assert verify(results).differences == ()
 
 
-@pytest.mark.skipif(not Path("/usr/sbin/sshd").exists(), reason="sshd is missing: apt install openssh-server")
-@pytest.mark.parametrize("name", FILESYSTEMS)
-def test_over_ssh_the_same_campaign_kills_a_server_with_all_of_its_daemons_and_starts_them_again(name: str) -> None:
-    document = tomlkit.parse(TEXT.format(filesystem=FILESYSTEMS[name], load=PACED, events=KILLED, quiet="5 s", scale=0.5))
+@contextmanager
+def over_ssh(filesystem: str, events: str, load: str = PACED) -> Generator[tuple[Results, Record]]:
+    document = tomlkit.parse(TEXT.format(filesystem=filesystem, load=load, events=events, quiet="5 s", scale=0.5))
     with tempfile.TemporaryDirectory(prefix="pj-lab-") as folder, hosts_of(servers=3).hold(1) as hosts:
         place = Path(folder)
         place.chmod(0o755)
@@ -175,8 +198,27 @@ def test_over_ssh_the_same_campaign_kills_a_server_with_all_of_its_daemons_and_s
         results = open_results(place / "results")
         (record,) = results.latest()
         assert (record.status, record.reason) == ("valid", "")
+        print(f"over SSH: {', '.join(f'{one.event.text} {one.late_s * 1e3:.0f} ms late' for one in record.events)}")
+        yield results, record
+
+
+WITHOUT_SSH = pytest.mark.skipif(not Path("/usr/sbin/sshd").exists(), reason="sshd is missing: apt install openssh-server")
+
+
+@WITHOUT_SSH
+@pytest.mark.parametrize("name", FILESYSTEMS)
+def test_over_ssh_the_same_campaign_kills_a_server_with_all_of_its_daemons_and_starts_them_again(name: str) -> None:
+    with over_ssh(FILESYSTEMS[name], KILLED) as (results, record):
         assert [one.event.text for one in record.events] == ["kill storage-2", "back storage-2"]
-        lates = ", ".join(f"{one.event.text} {one.late_s * 1e3:.0f} ms late" for one in record.events)
-        print(f"{name} over SSH: {lates}")
         assert any(one.words for one in record.health), "nobody missed the server"
+        assert verify(results).differences == ()
+
+
+@WITHOUT_SSH
+def test_over_ssh_a_host_joins_as_on_virtual_hosts() -> None:
+    with over_ssh(FILESYSTEMS["cephfs"], ADDED, STILL) as (results, record):
+        (added,) = record.events
+        assert added.event.text == "add storage-3"
+        assert added.gained_bytes is not None
+        assert 0 < added.gained_bytes < 2 * DATA_BYTES
         assert verify(results).differences == ()

@@ -36,6 +36,12 @@ def events(attempt: Attempt, results: list[dict[str, Any]]) -> dict[str, float]:
         found[f"event_{name}_w"] = total(attempt, servers, low_s, high_s) / (high_s - low_s)
     found["event_healing_s"] = (healthy_s - last_s) * scale
     found["event_healing_j"] = np.nan if np.isnan(healthy_s) else total(attempt, servers, last_s, healthy_s) * scale
+    joined = [one["gained_bytes"] for one in hit if one.get("gained_bytes") is not None]
+    if joined:
+        found["event_gained_bytes"] = sum(joined)
+        at_once = all(one["event"]["kind"] == "add" and one["event"]["at_s"] == hit[0]["event"]["at_s"] for one in hit)
+        if at_once and all(one["direction"] == "idle" for one in results) and sum(joined):
+            found["event_gained_per_byte_j"] = found["event_healing_j"] / sum(joined)
     if logged and first_s < ended_s:
         still = [_stalls(log, max(first_s, began_s), ended_s) for log in logs]
         found["event_stalled_s"] = float(np.mean([sum(own) for own in still])) * scale

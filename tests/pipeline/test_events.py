@@ -173,6 +173,34 @@ def test_a_failed_disk_is_rebuilt_and_its_bytes_are_in_table_report_and_second_c
         assert "<h3>Rebuild</h3>" in report.write(results, tmp_path / f"{name}.html").read_text()
 
 
+def test_a_host_that_joins_has_gained_bytes_and_joules_for_each_if_nothing_else_moves(tmp_path: Path) -> None:
+    text = TEXT.format(**LONG).replace('rebuild = "200 ms"', 'rebuild = "200 ms"\nheld = "8 MiB"')
+    kill, back = (f'[[event]]\nat = "{LONG[kind]}"\nkind = "{kind}"\nhost = "storage-2"\n' for kind in ("kill", "back"))
+    assert kill + back in text
+    text = text.replace(kill + back, kill.replace('"kill"', '"add"'))
+    load = 'kind = "simulated"\nsize = "1 GiB"\nduration = "3.6 s"'
+    still = 'kind = "idle"\ndata = "16 MiB"\nrest = "0 s"\nduration = "3.6 s"'
+    later = text.replace(load, still).replace("[[meter]]", back.replace('"back"', '"add"').replace("-2", "-3") + "[[meter]]", 1)
+    for name, asked in (("still", text.replace(load, still)), ("loaded", text), ("one after the other", later)):
+        results, _ = run(tmp_path / name, asked)
+        (record,) = results.latest()
+        assert record.reason == ""
+        joined = ["storage-2", "storage-3"] if name == "one after the other" else ["storage-2"]
+        assert [(one.event.text, one.gained_bytes) for one in record.events] == [(f"add {host}", 8 * 1024**2) for host in joined]
+        assert list(record.data_hosts[-len(joined) :]) == joined
+        (cell,) = summary(results).cells
+        means = {key: found.mean for key, found in cell.metrics.items() if key.startswith("event_")}
+        assert means["event_gained_bytes"] == len(joined) * 8 * 1024**2
+        assert ("event_gained_per_byte_j" in means) == (name == "still")
+        if name == "still":
+            assert means["event_gained_per_byte_j"] == pytest.approx(means["event_healing_j"] / (8 * 1024**2))
+        table = events_table([cell])
+        assert dict(zip(table.headers, table.rows[0], strict=True))["MiB gained"].startswith(f"{8 * len(joined)}.")
+        assert verify(results).differences == ()
+        assert apart(recomputed(checked(results.folder))).values.tolist() == []
+        assert "add storage-2" in report.write(results, tmp_path / f"{name}.html").read_text()
+
+
 def test_a_tail_ends_when_the_file_system_is_healthy(tmp_path: Path) -> None:
     results, _ = run(tmp_path / "results", TEXT.format(**{**SHORT, "repetitions": 1, "rebuild": "1500 ms"}))
     (record,) = results.latest()
@@ -190,13 +218,20 @@ def test_a_load_that_fails_after_an_event_is_a_failed_trial_and_the_campaign_goe
     assert len(results.latest()) == 2
 
 
-@pytest.mark.parametrize(("name", "harm"), [("events", "kill"), ("failed-disk", "fail")])
-def test_the_example_runs_in_simulation(name: str, harm: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "happens"),
+    [
+        ("events", ["kill storage-2", "back storage-2"]),
+        ("failed-disk", ["fail storage-2", "back storage-2"]),
+        ("added-hosts", ["add storage-3", "add storage-4"]),
+    ],
+)
+def test_the_example_runs_in_simulation(name: str, happens: Sequence[str], tmp_path: Path) -> None:
     asked = campaign.read(EXAMPLES / f"{name}.toml", ["simulate=true", "settle=5 ms", "repetitions=1"])
     results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides)
     runner.run(asked, results, lambda event: None)
     for record in results.latest():
         assert record.reason == ""
-        assert [one.event.text for one in record.events] == [f"{harm} storage-2", "back storage-2"]
+        assert [one.event.text for one in record.events] == happens
     assert len(events_table(summary(results).cells).rows) == 3
-    assert len(rebuild_table(summary(results).cells).rows) == 3 * (harm == "fail")
+    assert len(rebuild_table(summary(results).cells).rows) == 3 * ("fail" in happens[0])

@@ -46,6 +46,12 @@ def events(record: Record, series: Sequence[Series], results: Sequence[ClientRes
         metrics["event_healing_s"] = (healthy_s - last_s) * record.scale
         if (healing_j := boundaries(record, series, last_s, healthy_s).net_j) is not None:
             metrics["event_healing_j"] = healing_j * record.scale
+    gains = [one.gained_bytes for one in record.events if one.gained_bytes is not None]
+    if gains:
+        metrics["event_gained_bytes"] = float(sum(gains))
+    alone = len({(one.event.kind, one.event.at_s) for one in record.events}) == 1 and all(r.direction == "idle" for r in results)
+    if alone and sum(gains) and "event_healing_j" in metrics:
+        metrics["event_gained_per_byte_j"] = metrics["event_healing_j"] / sum(gains)
     if logs and first_s < ended_s:
         stalls = [stalls_s(log, max(began_s, first_s), ended_s) for log in logs]
         metrics["event_stalled_s"] = sum(map(sum, stalls)) / len(stalls) * record.scale

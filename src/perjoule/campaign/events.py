@@ -13,7 +13,7 @@ from perjoule.campaign.defaults import FAKE
 from perjoule.campaign.messages import clauses, fault, instead
 from perjoule.campaign.source import Source, Table
 from perjoule.drivers.protocols import FileSystem
-from perjoule.model import COMMANDS, OPTIONS, EventKind, Spec, TrialEvent, option_name
+from perjoule.model import COMMANDS, OPTIONS, EventKind, Spec, TrialEvent, joining, option_name
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import Ratio, Seconds, seconds_text
 
@@ -29,10 +29,11 @@ class EventTable:
     at_s: Seconds
     """When it happens: wall time since the start of the load's programs (the phase "measure")."""
 
-    kind: Literal["kill", "cut", "slow", "fail", "lossy", "back", "scrub", "snapshot"]
+    kind: Literal["kill", "cut", "slow", "fail", "lossy", "back", "add", "scrub", "snapshot"]
     """"kill" ends the file system's daemons on the host by SIGKILL, "cut" takes its link down, "slow" lowers the caps of its
     disks, "fail" ends the daemons and erases their data, "lossy" makes it lose packets that it sends, and "back" undoes all
-    of that, with an empty disk for a failed one. "scrub" and "snapshot" are commands to the file system, without a host."""
+    of that, with an empty disk for a failed one. "add" lets a storage host join, without which the file system began. "scrub" and
+    "snapshot" are commands to the file system, without a host."""
 
     host: str = ""
     """The server, as in "storage-2"; scrub and snapshot have none."""
@@ -82,28 +83,36 @@ def events(tables: Sequence[Table], place: Source) -> tuple[TrialEvent, ...]:
             raise place.error(path, *fault(first, key, OPTIONS_OF_EVENT.get(key, key))) from None
         found.append((TrialEvent(one.at_s, one.kind, one.host, one.factor or 1.0, one.loss_ratio or 0.0), number))
     found.sort(key=lambda one: one[0].at_s)
-    for what, number in _out_of_order(found):
-        raise place.error((EVENT, number), what, "let a host be back before it is hurt in the same way again")
+    for what, then, number in _out_of_order(found):
+        raise place.error((EVENT, number), what, then)
     if scrubs := [number for event, number in found if event.kind == "scrub"][1:]:
         raise place.error((EVENT, scrubs[0]), "a trial has one scrub, which may last longer than the load", "remove the others")
     return tuple(event for event, _ in found)
 
 
-def _out_of_order(found: Sequence[tuple[TrialEvent, int]]) -> Iterator[tuple[str, int]]:
-    """Return what can't happen to a host after what happened to it before."""
+def _out_of_order(found: Sequence[tuple[TrialEvent, int]]) -> Iterator[tuple[str, str, int]]:
+    """Return what can't happen to a host after what happened to it before, what to do, and the number of its table."""
     hurt: dict[str, set[str]] = {}
+    absent = set(joining([event for event, _ in found]))
+    again = "let a host be back before it is hurt in the same way again"
     for event, number in found:
         if event.kind in COMMANDS:
             continue
         before = hurt.setdefault(event.host, set())
-        if event.kind == "back":
+        if event.kind == "add":
+            if event.host not in absent:
+                yield f"{event.text}: it has already joined", "add each host once", number
+            absent.discard(event.host)
+        elif event.host in absent:
+            yield f"{event.text}: it joins only later", "let it happen after add", number
+        elif event.kind == "back":
             if not before:
-                yield f"nothing has happened to {event.host} from which it could be back", number
+                yield f"nothing has happened to {event.host} from which it could be back", again, number
             before.clear()
         elif event.kind in before:
-            yield f"{event.text}: that has already happened to it", number
+            yield f"{event.text}: that has already happened to it", again, number
         elif event.kind in ENDING and before & ENDING:
-            yield f"{event.text}: its daemons have already ended", number
+            yield f"{event.text}: its daemons have already ended", again, number
         else:
             before.add(event.kind)
 
@@ -125,7 +134,7 @@ def check_possible(
     for testbed, clients_count in itertools.product(parts["testbed"], clients_counts):
         _check_hosts(asked, testbed, clients_count, place)
         for filesystem in parts["filesystem"]:
-            _check_redundant(asked, testbed, filesystem, clients_count, place)
+            _check_layout(asked, testbed, filesystem, clients_count, place)
     for workload in parts["workload"]:
         limit_s = drivers.workload(workload).duration_limit_s
         if math.isinf(limit_s):
@@ -163,15 +172,24 @@ def _check_hosts(asked: Sequence[TrialEvent], testbed: Spec, clients_count: int,
         if event.kind == "fail" and event.host not in [host.name for host in hosts.by_role("storage")]:
             what = f"{event.text} can't happen: only disks of storage hosts fail"
             raise place.error((EVENT,), what, "name a storage host")
+        if event.kind == "add" and event.host not in [host.name for host in hosts.by_role("storage")]:
+            raise place.error((EVENT,), f"{event.text} can't happen: only storage hosts join", "name a storage host")
 
 
-def _check_redundant(asked: Sequence[TrialEvent], testbed: Spec, filesystem: Spec, clients_count: int, place: Source) -> None:
-    """Check that a file system still has the data of disks that fail."""
+def _check_layout(asked: Sequence[TrialEvent], testbed: Spec, filesystem: Spec, clients_count: int, place: Source) -> None:
+    """Check that a file system still has the data of disks that fail, and has a use for the hosts that join."""
     failed = sorted({event.host for event in asked if event.kind == "fail"})
+    driver, joins = drivers.filesystem(filesystem), joining(asked)
+    hosts = drivers.testbed(testbed).planned(clients_count).without(joins)
     try:
-        kept = drivers.filesystem(filesystem).redundancy(drivers.testbed(testbed).planned(clients_count))
+        driver.require_fit(hosts)
+        kept = driver.redundancy(hosts)
     except CampaignError:  # a layout that is impossible there fails by itself
         return
+    try:
+        driver.require_growth(hosts, len(joins))
+    except CampaignError as error:
+        raise place.error((EVENT,), f'no host can join "{filesystem.label}": {error.what}', error.next) from None
     if kept and len(failed) > kept.tolerated_count:
         what = f'"{filesystem.label}" would lose data: disks of {", ".join(failed)} fail, and it keeps {kept.text}'
         raise place.error((EVENT,), what, "choose a layout with more redundancy, or let fewer disks fail")

@@ -1,8 +1,10 @@
 """Events in a trial: each is done at its time to a host or the file system, which is polled until it is healthy."""
 
+import itertools
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from threading import Event, Thread
 
@@ -65,46 +67,69 @@ class Course:
         if self.failure:
             raise self.failure
 
+    def weigh(self) -> tuple[Doubt, ...]:
+        """Note what the hosts that joined hold by now. Returns a doubt for each that does not say."""
+        weighed: list[Happened] = []
+        doubts: list[Doubt] = []
+        for one in self.happened:
+            try:
+                added = self._hosts[one.event.host] if one.event.kind == "add" else None
+                weighed.append(replace(one, gained_bytes=self._mounted.held_bytes(added)) if added else one)
+            except WorkloadError as error:
+                weighed.append(one)
+                doubts.append(EVENTS.doubt(f"can't tell what {one.event.host} has got: {error}"))
+        self.happened = tuple(weighed)
+        return tuple(doubts)
+
     def end_load(self) -> None:
         """Do no further event."""
         self._over.set()
 
     def _act(self, began_s: float) -> None:
-        """Do each event at its time; ends with the load, or with the first event that can't be done."""
-        for event in self.planned:
-            planned_s = began_s + event.at_s
-            held_bytes: int | None = None
+        """Do each event at its time; ends with the load, or with the first event that can't be done.
+
+        What takes longer than the events themselves is begun when all of the same time have happened.
+        """
+        for at_s, same in itertools.groupby(self.planned, key=lambda event: event.at_s):
+            planned_s, events = began_s + at_s, tuple(same)
+            event, held_bytes, works = events[0], dict[str, int](), list[tuple[TrialEvent, Work]]()
             try:
-                if event.kind == "fail":
+                if failing := [event for event in events if event.kind == "fail"]:
                     if self._over.wait(max(0.0, planned_s - WEIGH_S - time.monotonic())):
                         return
-                    held_bytes = self._mounted.held_bytes(self._hosts[event.host])
+                    for event in failing:
+                        held_bytes[event.host] = self._mounted.held_bytes(self._hosts[event.host])
                 if self._over.wait(max(0.0, planned_s - time.monotonic())):
                     return
-                self._do(event, planned_s, held_bytes)
+                for event in events:
+                    if then := self._do(event, planned_s, held_bytes.get(event.host) if event.kind == "fail" else None):
+                        works.append((event, then))
+                for event, then in works:
+                    self._under_way = event.text
+                    then()
+                self._under_way = ""
             except PerjouleError as error:
                 self.failure = WorkloadError(f"{event.text} could not be done: {error}")
                 return
 
-    def _do(self, event: TrialEvent, planned_s: float, held_bytes: int | None) -> None:
+    def _do(self, event: TrialEvent, planned_s: float, held_bytes: int | None) -> Work | None:
+        """Do an event, and return what takes longer than the event itself, and belongs to healing."""
         began_s = time.monotonic()
         then = self._to_file_system(event) if event.kind in COMMANDS else self._to_host(event, self._hosts[event.host])
         ended_s = time.monotonic()
-        self._under_way = event.text if then else ""
+        self._under_way = event.text if then else self._under_way
         self.happened += (Happened(event, planned_s, began_s, ended_s, held_bytes),)
-        if then:
-            then()
-            self._under_way = ""
+        return then
 
     def _to_file_system(self, event: TrialEvent) -> Work:
-        """Return the command: what it does, and for how long, belongs to healing."""
+        """Return the command."""
         if event.kind == "scrub":
             return self._mounted.scrub
         taken_count = sum(one.event.kind == "snapshot" for one in self.happened)
         return partial(self._mounted.snapshot, f"perjoule-{taken_count + 1}")
 
     def _to_host(self, event: TrialEvent, host: Host) -> Work | None:
-        """Do it, and return what takes longer than the event itself, and belongs to healing."""
+        """Do it, and return the rest."""
         self._mounted.hit = True
         then: Work | None = None
         match event.kind:
@@ -119,6 +144,8 @@ class Course:
                 host.slow_disks(event.factor)
             case "lossy":
                 host.lose_packets(event.loss_ratio)
+            case "add":
+                then = partial(self._mounted.add, host)
             case _:
                 then = self._restore(host)
         if event.kind in ABSENT:

@@ -26,7 +26,7 @@ from perjoule.execution.telling import telling
 from perjoule.execution.time_limit import Pace
 from perjoule.execution.trial import LOG_TAIL_BYTES, Ended, Up, keep_logs, load, record, starved
 from perjoule.machine.environment import environment
-from perjoule.model import Campaign, Json, Point, Trial
+from perjoule.model import Campaign, Json, Point, Trial, joining
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError, WorkloadError
 from perjoule.store import Results
 from perjoule.summary.computing import of_trial
@@ -182,13 +182,14 @@ class _Group:
                 host.overwrite = self.campaign.confirmed
             hosts = replace(held, using=using)
             try:
-                mounted = deployment.enter_context(drivers.filesystem(first.filesystem).mount(hosts))
+                began = hosts.without(joining(first.events))
+                mounted = deployment.enter_context(drivers.filesystem(first.filesystem).mount(began))
             except (MachineError, WorkloadError) as error:
                 time_limit.require_lent(held.lease, self._again)
                 if isinstance(error, WorkloadError):
                     raise starved(held, error) or error from error
                 raise _Refused(error) from error  # no client in this kernel, say: nothing that others need
-            where = f" on {len(hosts.servers)} servers" if hosts.servers else ""
+            where = f" on {len(began.servers)} servers" if began.servers else ""
             took = f"{first.filesystem.label} is up{where} after {time.monotonic() - began_s:.1f} s"
             self.observe(Event("deployed", took, trial=first, hosts=hosts))
             yield Up(hosts, mounted, self._age(first, hosts, mounted))

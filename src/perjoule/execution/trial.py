@@ -11,7 +11,7 @@ from perjoule.drivers.protocols import Hosts, Mounted, require_time
 from perjoule.execution import settling, write_back
 from perjoule.execution.ageing import Aged
 from perjoule.execution.happening import Course
-from perjoule.model import REBUILT, Campaign, Clock, Happened, Health, HostFact, Json, Outcome, Phase, Record
+from perjoule.model import REBUILT, Campaign, Clock, Happened, Health, HostFact, Json, Outcome, Phase, Record, joining
 from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import PerjouleError, TransientError, WorkloadError
 from perjoule.store import Attempt
@@ -79,6 +79,7 @@ def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None
                     loaded = workload.run(clients, mounted, attempt.raw)
             course.end_load()
             require_time(loaded.results)
+            syncs = write_back.syncs(hosts, mounted) if joining(trial.events) else syncs
             written = write_back.write_back(syncs)
             phases += [written.phase] if written.phase else []
             ended += written.doubts
@@ -95,6 +96,7 @@ def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None
             phases.append(tail.phase)
             busy = tail.busy
             ended += tail.doubts
+            ended += course.weigh()
             if any(one.event.kind == "fail" for one in course.happened):
                 rebuilt = write_back.write_back(syncs, REBUILT)
                 phases += [rebuilt.phase] if rebuilt.phase else []
@@ -131,8 +133,9 @@ def record(attempt: Attempt, ended: Ended, environment: Mapping[str, Json], up: 
     trial, hosts = attempt.trial, up.hosts if up else Hosts(())
     filesystem = drivers.filesystem(trial.filesystem)
     beneath_count = max((host.copies_count for host in hosts.all), default=1)  # the same on all hosts with data
-    redundancy = filesystem.redundancy(hosts) if up else None
-    amplification = filesystem.amplification(hosts) if up else None
+    began = hosts.without(joining(trial.events))
+    redundancy = filesystem.redundancy(began) if up else None
+    amplification = filesystem.amplification(began) if up else None
     made = Record(
         trial=trial,
         status="failed" if ended.failure else "valid",

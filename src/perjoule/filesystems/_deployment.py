@@ -4,6 +4,7 @@ A driver is two classes. The one that inherits `Deployed` (in `_options`) holds 
 the file system on some hosts: planned when it is made, up during the block of `mount`, and gone afterwards.
 """
 
+import dataclasses
 from abc import abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -115,6 +116,18 @@ class Deployment(Mounted, Generic[Options]):
         host.run(["install", "-d", "-o", self.user, "-g", self.group, "-m", "750", *self.stores(host)], timeout_s=SHORT_S)
         self.revive(host)
 
+    def add(self, host: Host) -> None:
+        self.hosts = dataclasses.replace(self.hosts, all=(*self.hosts.all, host))
+        self.bearers, self.data_hosts = (*self.bearers, host), (*self.data_hosts, host.name)
+        self._renew(host)
+        with self.daemons.explained():
+            self.join(host)
+        self._note_logs()
+
+    def join(self, host: Host) -> None:
+        """Start its servers on a further host, the last of `bearers`, and have them take their share of the data."""
+        super().add(host)  # which refuses
+
     def age(self, wanted: Aged) -> Mapping[str, Json]:
         clients = [(client, self.directories[client.name]) for client in self.hosts.clients]
         with self.daemons.explained():
@@ -133,10 +146,7 @@ class Deployment(Mounted, Generic[Options]):
 
     def up(self) -> None:
         """Start the servers until they are healthy."""
-        each(self.hosts.all, self.clean)
-        if self.options.beneath:
-            beneath = self.options.beneath
-            each(self.bearers, lambda host: host.disk("beneath", beneath))
+        each(self.hosts.all, self._renew)
         self.serve()
 
     def attach_all(self) -> None:
@@ -267,4 +277,13 @@ class Deployment(Mounted, Generic[Options]):
         if beneath := self.options.beneath:
             mirror = beneath.mirror if host.copies_count > 1 else "none"
             self.facts = {**self.facts, "beneath": {**facts(host, host.directory / "beneath"), "mirror": mirror}}
+        self._note_logs()
+
+    def _renew(self, host: Host) -> None:
+        """Remove what is left of another one, and make the disk for its data."""
+        self.clean(host)
+        if self.options.beneath and host in self.bearers:
+            host.disk("beneath", self.options.beneath)
+
+    def _note_logs(self) -> None:
         self.logs = tuple(dict.fromkeys(daemon.log for daemon in self.daemons))

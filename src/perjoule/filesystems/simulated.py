@@ -179,6 +179,9 @@ class _OnServers(OnClients):
 
     replace = revive
 
+    def add(self, host: Host) -> None:
+        self.data_hosts, self._rebuilt_s = (*self.data_hosts, host.name), time.monotonic() + self.rebuild_s
+
     def absent(self) -> str:
         return f"no server on {', '.join(sorted(self._gone))}" if self._gone else ""
 

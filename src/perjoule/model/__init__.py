@@ -6,7 +6,7 @@ Nothing here is scaled: on an emulated testbed these are wall seconds, and only 
 
 from perjoule.model.campaign import LEAST_COUNT, Campaign, Spec, StopRule, Trial, trial_text
 from perjoule.model.doubts import Doubt
-from perjoule.model.events import COMMANDS, EventKind, Happened, Health, TrialEvent, healthy_since
+from perjoule.model.events import COMMANDS, EventKind, Happened, Health, TrialEvent, healthy_since, joining
 from perjoule.model.options import (
     OPTIONS,
     UNIT_SUFFIXES,
@@ -92,6 +92,7 @@ __all__ = [
     "TrialEvent",
     "covered_s",
     "healthy_since",
+    "joining",
     "option_name",
     "trial_text",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final, Literal
 
-EventKind = Literal["kill", "cut", "slow", "fail", "lossy", "back", "scrub", "snapshot"]
+EventKind = Literal["kill", "cut", "slow", "fail", "lossy", "back", "add", "scrub", "snapshot"]
 COMMANDS: Final[frozenset[EventKind]] = frozenset({"scrub", "snapshot"})  # to the whole file system, which has no host
 
 
@@ -29,6 +29,11 @@ class TrialEvent:
         return {key: value for key, value in asdict(self).items() if key != "loss_ratio" or value}
 
 
+def joining(events: Sequence[TrialEvent]) -> frozenset[str]:
+    """Name the hosts without which a file system begins, because they join it later."""
+    return frozenset(event.host for event in events if event.kind == "add")
+
+
 @dataclass(frozen=True)
 class Happened:
     """An event that came about."""
@@ -36,8 +41,11 @@ class Happened:
     event: TrialEvent
     planned_s: float
     began_s: float
-    ended_s: float  # when it was done: the last daemon had ended or was started, the link was down or up, a command was given
+    # When it was done: the last daemon had ended or was started, the link was down or up, a command was given, a host had begun
+    # to join.
+    ended_s: float
     lost_bytes: int | None = None  # of the file system's data, that a failed disk held shortly before
+    gained_bytes: int | None = None  # the same, that a host which joined held at the end of the tail
 
     @property
     def late_s(self) -> float:

@@ -240,6 +240,11 @@ ENTRIES = (
            "time after the first event in which no call of a client returned, the mean of clients", "lower", event=True),
     Metric("event_longest_stall_s", "s of longest stall", _S,
            "longest time after the first event in which no call of a client returned", "lower", event=True),
+    Metric("event_gained_bytes", "MiB gained", _MIB,
+           "bytes of users' data, as copies or parts, that hosts which joined held in the end", event=True),
+    Metric("event_gained_per_byte_j", "kJ/TiB gained", _KJ_PER_TIB,
+           "energy of the servers without the switch from the last event until the file system was healthy / bytes that hosts "
+           "which joined held in the end", "lower", energy=True, event=True),
     Metric("event_late_s", "s late", _S, "most by which an event was done later than planned, wall time", "lower", event=True),
     # of a trial in which a disk fails
     Metric("rebuild_lost_bytes", "MiB lost", _MIB, "bytes of users' data, as copies or parts, that failed disks held",

@@ -42,7 +42,10 @@ SLOW = '[[event]]\nat = "5 s"\nkind = "slow"\nhost = "storage-1"\nfactor = 10\n'
 SCRUB = '[[event]]\nat = "6 s"\nkind = "scrub"\n'
 SNAPSHOT = SCRUB.replace("scrub", "snapshot")
 LOSSY = '[[event]]\nat = "7 s"\nkind = "lossy"\nhost = "storage-3"\nloss = "2 %"\n'
+ADD = KILL.replace("kill", "add").replace("storage-2", "storage-3")
 CEPHFS = 'kind = "cephfs"'
+MIRRORED = 'kind = "glusterfs"\nlayout = "replicated"'
+DISTRIBUTED = 'kind = "glusterfs"\nlayout = "distributed"'
 KEYS = {"at_s", "kind", "host", "factor"}
 
 
@@ -81,6 +84,31 @@ def test_a_disk_fails_on_virtual_hosts_where_redundancy_has_its_data():
         assert [event.text for event in one.events] == ["fail storage-2"]
     asked = campaign.parse(text(FAIL, filesystem='kind = "cephfs"\ncopies = 8'))  # a layout that is impossible fails by itself
     assert campaign.impossible(asked)
+
+
+@pytest.mark.parametrize("testbed", [VIRTUAL, CLUSTER])
+@pytest.mark.parametrize("filesystem", [MOOSEFS, CEPHFS, 'kind = "rados"', DISTRIBUTED])
+def test_a_host_joins_and_may_be_killed_and_come_back_later(testbed, filesystem):
+    later = KILL.replace("10 s", "12 s").replace("storage-2", "storage-3")
+    loads = 'kind = "idle"\nduration = "30 s"'
+    (one, *_) = campaign.parse(
+        text(ADD + later + BACK.replace("storage-2", "storage-3"), testbed=testbed, filesystem=filesystem, workload=loads)
+    ).trials
+    assert [event.text for event in one.events] == ["add storage-3", "kill storage-3", "back storage-3"]
+
+
+def test_a_layout_has_to_fit_the_hosts_that_are_there_from_the_beginning():
+    three = 'kind = "moosefs"\ngoal = 3'
+    assert not campaign.impossible(campaign.parse(text(KILL, filesystem=three)))
+    ((_, error),) = campaign.impossible(campaign.parse(text(ADD, filesystem=three))).items()
+    assert "goal = 3 needs 3 chunk servers, but the testbed has 2 storage hosts" in str(error)
+
+
+def test_as_many_hosts_join_glusterfs_as_hold_a_file_together():
+    two = ADD + ADD.replace("storage-3", "storage-2")
+    five = VIRTUAL.replace("servers = 3", "servers = 5")
+    (one, *_) = campaign.parse(text(two, testbed=five, filesystem=MIRRORED)).trials
+    assert [event.host for event in one.events] == ["storage-3", "storage-2"]
 
 
 @pytest.mark.parametrize("testbed", [VIRTUAL, CLUSTER])
@@ -168,6 +196,17 @@ def test_editors_know_events():
         ),
         (text(SCRUB, filesystem='kind = "glusterfs"'), "checks only files that bitrot detection has signed"),
         (text(KILL.replace('host = "storage-2"', "")), 'line .*: an event needs "host"; write host = "storage-2"'),
+        (text(ADD.replace("storage-3", "metadata-1")), "add metadata-1 can't happen: only storage hosts join"),
+        (text(ADD + ADD.replace("10 s", "11 s")), "add storage-3: it has already joined; add each host once"),
+        (
+            text(ADD + KILL.replace("10 s", "9 s").replace("-2", "-3")),
+            "kill storage-3: it joins only later; let it",
+        ),
+        (text(ADD + BACK.replace("storage-2", "storage-3")), "nothing has happened to storage-3 from which it could be back"),
+        (
+            text(ADD, filesystem=MIRRORED, testbed=VIRTUAL.replace("servers = 3", "servers = 4")),
+            'no host can join "glusterfs": its bricks are added by groups of 2 hosts, and the number of hosts that join is 1; ',
+        ),
         (text(BACK), "nothing has happened to storage-2 from which it could be back"),
         (text(KILL + KILL), "kill storage-2: that has already happened to it"),
         (text(KILL.replace("kill", "crash")), 'kind = "crash" is not a valid value'),

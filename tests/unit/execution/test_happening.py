@@ -54,6 +54,11 @@ class Healing(ScriptedMount):
         self.gone, self.healed_s = False, time.monotonic() + self.heals_s
         self.server.done.append("revive")
 
+    def add(self, host: Host) -> None:
+        self.server.done.append(f"add {host.name}")
+        time.sleep(self.command_s)
+        self.healed_s = time.monotonic() + self.heals_s
+
     def held_bytes(self, host: Host) -> int:
         self.server.done.append("weigh")
         return 0 if self.gone else 512
@@ -145,6 +150,57 @@ def test_a_failed_disk_is_weighed_before_erased_after_its_daemons_ended_and_repl
             time.sleep(0.005)
     assert host.done == ["weigh", "kill", "erase", "slow 10", "slow 1", "replace"]
     assert [one.lost_bytes for one in course.happened] == [512, None, None]
+
+
+def test_a_host_that_joins_is_added_once_and_weighed_in_the_end() -> None:
+    host = Server()
+    mounted = Healing(host, heals_s=0.1)
+    mounted.command_s = 0.2
+    course = Course(events((0.02, "add"), (0.5, "slow")), Hosts((host,)), mounted)
+    with course.running(), course.explained():
+        while len(course.happened) < 2:
+            time.sleep(0.005)
+        wait_until_healthy(course)
+        assert course.weigh() == ()
+    assert host.done == ["add storage-1", "slow 10", "weigh"]
+    assert [one.gained_bytes for one in course.happened] == [512, None]
+    assert course.happened[0].ended_s - course.happened[0].began_s < mounted.command_s
+    assert "add storage-1 is under way" in {one.words for one in course.health}
+
+
+def test_events_of_the_same_time_happen_together_before_what_takes_longer() -> None:
+    host = Server()
+    mounted = Healing(host)
+    mounted.command_s = 0.2
+    course = Course(events((0.02, "add"), (0.02, "slow"), (0.02, "scrub"), (0.1, "kill")), Hosts((host,)), mounted)
+    with course.running(), course.explained():
+        while len(course.happened) < 4:
+            time.sleep(0.005)
+    assert host.done == ["slow 10", "add storage-1", "scrub", "kill"]
+    assert [one.event.kind for one in course.happened] == ["add", "slow", "scrub", "kill"]
+    assert all(one.late_s < mounted.command_s for one in course.happened[:3])
+    said = [one.words for one in course.health if one.asked_s < course.happened[3].began_s]
+    assert {"add storage-1 is under way", "scrub is under way"} >= set(said)
+
+
+def test_a_host_whose_content_can_not_be_told_has_a_doubt() -> None:
+    class Silent(Healing):
+        def held_bytes(self, host: Host) -> int:
+            raise WorkloadError("no answer", where=host.name)
+
+    host = Server()
+    course = Course(events((0.0, "add")), Hosts((host,)), Silent(host))
+    with course.running():
+        while not course.happened:
+            time.sleep(0.005)
+    assert course.weigh() == ("can't tell what storage-1 has got: storage-1: no answer",)
+    assert [one.gained_bytes for one in course.happened] == [None]
+
+
+def test_a_file_system_that_none_can_join_fails_the_trial() -> None:
+    host = ScriptedHost("storage-1")
+    course = Course(events((0.0, "add")), Hosts((host,)), ScriptedMount(host))
+    assert_fails(course, "add storage-1 could not be done: storage-1: no host can join this file system")
 
 
 def test_a_scrub_is_done_when_it_begins_and_the_file_system_is_healthy_when_it_has_ended() -> None:

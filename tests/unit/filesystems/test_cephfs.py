@@ -335,6 +335,14 @@ def test_a_new_osd_takes_the_number_and_the_secret_of_the_old_one() -> None:
     assert new == [{"prefix": "osd new", "uuid": "an-id", "id": 3, "input": "secret"}]
 
 
+def test_a_further_osd_is_registered_with_its_secret_and_then_placed() -> None:
+    assert commands.addition([ceph.Osd(6, "storage-5", "hdd", "an-id")], {6: "secret"}) == [
+        [{"prefix": "osd new", "uuid": "an-id", "id": 6, "input": "secret"}],
+        [{"prefix": "osd crush add", "id": 6, "weight": 1.0, "args": ["host=storage-5", "root=default"]}],
+        [{"prefix": "osd crush set-device-class", "class": "hdd", "ids": ["6"]}],
+    ]
+
+
 def test_an_osd_holds_whole_copies_or_parts_of_what_users_wrote() -> None:
     listed = [
         {"pg_stats": [{"pgid": "1.a", "stat_sum": {"num_bytes": 4000}}, {"pgid": "2.0", "stat_sum": {"num_bytes": 90}}]},

@@ -73,6 +73,38 @@ def hosts(scale: float = 1.0, **options: Any) -> Hosts:
     return Hosts((Machine("storage-1"), Machine("storage-2"), Machine("client-1", **options)), scale)
 
 
+class Growing(Mounted):
+    def join(self, host: Host) -> None:
+        assert host is self.bearers[-1]
+        self.furnish(host)
+        self.start(host, "served", ["served"])
+
+
+def test_a_host_that_joins_is_cleaned_serves_is_logged_and_goes_with_the_others() -> None:
+    all_hosts = hosts()
+    one, further, client = all_hosts.all
+    deployment = Growing(Made(), all_hosts.without({further.name}))
+    assert deployment.data_hosts == (one.name,)
+    deployment.up()
+    deployment.attach_all()
+    deployment.add(further)
+    assert deployment.data_hosts == (one.name, further.name)
+    assert deployment.hosts.all == (one, client, further)
+    assert [log.name for log in deployment.logs] == ["storage-1-served.log", "client-1-client.log", "storage-2-served.log"]
+    assert isinstance(further, Machine)
+    folder = str(deployment.folder(further))
+    cleaned = [words for words in further.ran if words[0] == "rm"]
+    assert cleaned == [["rm", "-rf", "--one-file-system", "--", folder]]
+    deployment.down()
+    assert further.processes[0].code is not None
+    assert len([words for words in further.ran if words[0] == "rm"]) == 2
+
+
+def test_a_file_system_that_can_not_grow_says_so() -> None:
+    with pytest.raises(WorkloadError, match="storage-3: no host can join this file system"):
+        Mounted(Made(), hosts()).add(Machine("storage-3"))
+
+
 def test_what_fails_to_come_up_has_the_last_words_and_logs_of_all_daemons() -> None:
     with pytest.raises(TransientError) as failure, Made().mount(hosts(refused=True)):
         pass

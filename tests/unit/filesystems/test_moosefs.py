@@ -162,6 +162,20 @@ def test_chunks_with_too_few_copies_are_background_work() -> None:
     assert words.chunk_work(lost, ("missing", "undergoal", "endangered")) == "chunks with no copy: 2"
 
 
+def test_chunk_servers_are_uneven_if_more_than_a_percent_and_a_chunk_is_between_them() -> None:
+    servers = said("scs.txt")
+    first, second = words.chunkserver_rows(servers)
+    total_bytes = int(str(first["total_bytes"]))
+    allowed_bytes = round(total_bytes * 0.01 + 64 * 1024**2)
+    for more_bytes, uneven in ((allowed_bytes - 2**20, False), (allowed_bytes + 2**20, True)):
+        used = int(str(second["used_bytes"]))
+        lines = [line for line in servers.splitlines() if line.startswith("chunk servers:")]
+        fuller = lines[0].replace(f"\t{first['used_bytes']}\t{total_bytes}", f"\t{used + more_bytes}\t{second['total_bytes']}")
+        assert fuller != lines[0]
+        assert bool(words.uneven("\n".join([fuller, *lines[1:]]))) == uneven
+    assert words.uneven("") == ""
+
+
 def test_a_chain_of_chunk_servers_passes_on_all_copies_but_the_first() -> None:
     explained = MooseFS(goal=3).amplification(Hosts(()))
     assert explained.write == Flow(client_sent_ratio=1, storage_received_ratio=3, storage_sent_ratio=2, disk_written_ratio=3)

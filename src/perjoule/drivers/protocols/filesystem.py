@@ -109,6 +109,10 @@ class Mounted(ABC):
         """Have a server whose data were erased serve again, without data, and begin to rebuild them. Raises WorkloadError."""
         raise WorkloadError("this file system has no data that perjoule may replace", where=host.name)
 
+    def add(self, host: Host) -> None:
+        """Have a further storage host serve, and begin to spread the data. Raises WorkloadError."""
+        raise WorkloadError("no host can join this file system", where=host.name)
+
 
 class FileSystem(ABC):
     """A file system that can be brought up on hosts."""
@@ -138,6 +142,10 @@ class FileSystem(ABC):
 
     def require_fit(self, hosts: Hosts) -> None:
         """Check that its layout is possible on these hosts. Raises CampaignError, whose advice says what would fit."""
+        return
+
+    def require_growth(self, hosts: Hosts, joining_count: int) -> None:
+        """Check that this many further storage hosts can join what began on these. Raises CampaignError with advice."""
         return
 
     def made_bytes(self, hosts: Hosts) -> int | None:

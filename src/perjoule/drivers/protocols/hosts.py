@@ -1,8 +1,8 @@
 """All computers of a group of trials, and the machine on which they run."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -53,6 +53,10 @@ class Hosts:
     def by_role(self, *roles: str) -> tuple[Host, ...]:
         """Return the hosts of these roles, in the order of the roles."""
         return tuple(h for role in roles for h in self.all if h.role == role)
+
+    def without(self, names: Collection[str]) -> "Hosts":
+        """Leave hosts of these names out."""
+        return replace(self, all=tuple(host for host in self.all if host.name not in names))
 
     @property
     def clients(self) -> tuple[Host, ...]:

@@ -49,12 +49,12 @@ class Cluster(Deployment[ceph.Ceph]):
         self.directories = {} if self.pools else self.directories
         self._scrubbed_before: Mapping[str, str] = {}  # of each placement group
         self._slice_s = SLICE_S / hosts.scale
+        self._keys: Mapping[str, str] = {}  # of each daemon and client
 
     def serve(self) -> None:
         """Bring it up until it is healthy; each step waits only for what it needs."""
         layout = self.layout
-        self._caps = commands.capabilities(layout, tuple(client.name for client in self.hosts.users))
-        self._keys = {entity: commands.new_key(int(time.time())) for entity in self._caps}
+        self._new_keys()
         each(self.hosts.all, self._furnish)
         each([self._start_monitor, *(partial(self._make_store, osd) for osd in layout.osds)], lambda work: work())
         if layout.mds:
@@ -98,11 +98,33 @@ class Cluster(Deployment[ceph.Ceph]):
         old = self._osds(host)
         new = {osd.id: ceph.Osd(osd.id, osd.host, osd.device_class) for osd in old}
         self.layout = dataclasses.replace(self.layout, osds=tuple(new.get(osd.id, osd) for osd in self.layout.osds))
-        secrets = {osd.id: json.dumps({"cephx_secret": self._keys[osd.name]}) for osd in old}
-        self.ask(commands.replacement(new.values(), secrets))
+        self.ask(commands.replacement(new.values(), self._secrets(old)))
         host.run(["install", "-d", "-o", self.user, "-g", self.group, "-m", "750", *self.stores(host)], timeout_s=SHORT_S)
         each(new.values(), self._make_store)
         self.revive(host)
+
+    def join(self, host: Host) -> None:
+        """Make its OSDs, which take their share of placement groups once they are up.
+
+        https://docs.ceph.com/en/pacific/rados/operations/add-or-rm-osds/#adding-osds
+        """
+        first_id = 1 + max(osd.id for osd in self.layout.osds)
+        new = tuple(ceph.Osd(first_id + n, host.name, "hdd") for n in range(self.options.osds_per_host_count))
+        self.layout = dataclasses.replace(self.layout, osds=(*self.layout.osds, *new))
+        self._new_keys()
+        self._furnish(host)
+        each(new, self._make_store)
+        self.ask(commands.addition(new, self._secrets(new)))
+        each(new, lambda osd: self._serve(host, osd.name, "ceph-osd"))
+
+    def _new_keys(self) -> None:
+        """Make a key for each daemon and client that has none."""
+        self._caps = commands.capabilities(self.layout, tuple(client.name for client in self.hosts.users))
+        new = {entity: commands.new_key(int(time.time())) for entity in self._caps if entity not in self._keys}
+        self._keys = {**self._keys, **new}
+
+    def _secrets(self, osds: Sequence[ceph.Osd]) -> Mapping[int, str]:
+        return {osd.id: json.dumps({"cephx_secret": self._keys[osd.name]}) for osd in osds}
 
     def scrub(self) -> None:
         """Have each OSD scrub its placement groups deeply: metadata and data, of all copies or parts.

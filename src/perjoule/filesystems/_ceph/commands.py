@@ -61,13 +61,27 @@ def placement(layout: Layout) -> list[list[Command]]:
     """Return the commands that register and place OSDs, before they start; those of a stage are sent together."""
     return [
         [{"prefix": "osd new", "uuid": osd.uuid, "id": osd.id} for osd in layout.osds],
-        [
-            {"prefix": "osd crush add", "id": osd.id, "weight": 1.0, "args": [f"host={osd.host}", "root=default"]}
-            for osd in layout.osds
-        ],
-        [{"prefix": "osd crush set-device-class", "class": osd.device_class, "ids": [str(osd.id)]} for osd in layout.osds],
+        *_placed(layout.osds),
         [_rule(pool) for pool in layout.pools],
     ]
+
+
+def _placed(osds: Iterable[Osd]) -> list[list[Command]]:
+    there = tuple(osds)
+    return [
+        [{"prefix": "osd crush add", "id": osd.id, "weight": 1.0, "args": [f"host={osd.host}", "root=default"]} for osd in there],
+        [{"prefix": "osd crush set-device-class", "class": osd.device_class, "ids": [str(osd.id)]} for osd in there],
+    ]
+
+
+def _registered(osds: Iterable[Osd], secrets: Mapping[int, str]) -> list[Command]:
+    return [{"prefix": "osd new", "uuid": osd.uuid, "id": osd.id, "input": secrets[osd.id]} for osd in osds]
+
+
+def addition(osds: Iterable[Osd], secrets: Mapping[int, str]) -> list[list[Command]]:
+    """Return the commands that register and place OSDs in a cluster that runs, with these secrets (JSON)."""
+    there = tuple(osds)
+    return [_registered(there, secrets), *_placed(there)]
 
 
 def replacement(osds: Iterable[Osd], secrets: Mapping[int, str]) -> list[list[Command]]:
@@ -75,7 +89,7 @@ def replacement(osds: Iterable[Osd], secrets: Mapping[int, str]) -> list[list[Co
     there = tuple(osds)
     return [
         [{"prefix": "osd destroy", "id": osd.id, "force": True, "yes_i_really_mean_it": True, "target": "mgr"} for osd in there],
-        [{"prefix": "osd new", "uuid": osd.uuid, "id": osd.id, "input": secrets[osd.id]} for osd in there],
+        _registered(there, secrets),
     ]
 
 

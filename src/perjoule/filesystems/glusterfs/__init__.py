@@ -10,7 +10,7 @@ for the volume. TLS is not set up. Caches:
 """
 
 import uuid
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import field
 from functools import partial
@@ -29,7 +29,7 @@ from perjoule.filesystems.glusterfs.layout import Kind, shape
 from perjoule.machine.each import each
 from perjoule.machine.mounts import has_own_mounts
 from perjoule.model import OPTIONS, WHOLE_FILE, EventKind, Json, Redundancy
-from perjoule.model.errors import MachineError, TransientError, WorkloadError
+from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 
 EXAMPLE = '[[filesystem]]\nkind = "glusterfs"\nlayout = "dispersed"\nredundancy = 1\n'
 
@@ -86,6 +86,13 @@ class GlusterFS(Deployed):
         """The redundancy of one group: bricks pass a client's fsync on to their disks, and it waits for all bricks of a group."""
         return shape(self, len(hosts.bricks)).redundancy
 
+    def require_growth(self, hosts: Hosts, joining_count: int) -> None:
+        """Refuse hosts that make no whole group."""
+        if left_count := joining_count % (group_count := shape(self, len(hosts.bricks)).group_count):
+            what = f"its bricks are added by groups of {group_count} hosts, and the number of hosts that join is {joining_count}"
+            then = f"let {group_count - left_count} more join, or choose a layout of smaller groups"
+            raise CampaignError(what, where="glusterfs", next=then)
+
     def deployment(self, hosts: Hosts) -> "_GlusterFS":
         """Bricks in groups over the hosts with disks."""
         return _GlusterFS(self, hosts)
@@ -108,6 +115,7 @@ class _GlusterFS(Deployment[GlusterFS]):
         self._uuids = {str(uuid.uuid4()): host.name for host in self.bearers}
         self._bricks = [(self.bearers[n], self.store(self.bearers[n]) / f"brick-{k + 1}") for n, k in self._layout.bricks]
         self._erased: Set[str] = frozenset()  # names of hosts whose bricks are lost
+        self._waiting: tuple[Host, ...] = ()  # hosts that have joined, until there are enough for a group
         self.logs_there = [(host, self._log(host, brick)) for host, brick in self._bricks]
 
     def require(self) -> None:
@@ -122,22 +130,37 @@ class _GlusterFS(Deployment[GlusterFS]):
         self._release = words.version(first.run(["glusterd", "--version"], timeout_s=SHORT_S).stdout)
         self._gsyncd = Path(first.run(["glusterd", "--print-libexecdir"], timeout_s=SHORT_S).stdout.strip(), "gsyncd")
         each(self._members, self._rooms)
-        for host, number in zip(self.bearers, self._uuids, strict=True):
-            host.put(words.info_text(number, self._release), self.folder(host) / "state" / "glusterd.info")
-        each(self.bearers, self._glusterd)
-        self.daemons.wait("glusterds that listen", lambda: all(each(self.bearers, _listens)))
-        # Probed, not written into peers/ beforehand: a link that is refused at the start is tried again only after 3 s.
-        for host in self.bearers[1:]:
-            self.daemons.retry(f"{host.name} in the pool", partial(self._gluster, "peer", "probe", host.address))
-        self.daemons.wait("a pool of connected peers", self._is_connected)
-        bricks = [f"{host.address}:{brick}" for host, brick in self._bricks]
-        allowed = ",".join(host.address for host in self._members)
-        settings = [word for item in {"auth.allow": allowed, **self.options.volume}.items() for word in item]
-        create = partial(self._gluster, "volume", "create", VOLUME, *self._layout.words, *bricks, "force")
+        self._pool(self.bearers)
+        settings = [word for item in {"auth.allow": self._allowed(), **self.options.volume}.items() for word in item]
+        create = partial(self._gluster, "volume", "create", VOLUME, *self._layout.words, *_places(self._bricks), "force")
         self.daemons.retry("the volume", create)  # both fail while a peer is not connected
         self._gluster("volume", "set", VOLUME, *settings)
         self.daemons.retry("the volume's start", partial(self._gluster, "volume", "start", VOLUME, "force"))
         self.daemons.wait("all bricks online", lambda: not self._offline())
+
+    def join(self, host: Host) -> None:
+        """Take it into the pool. Once enough have joined for a group, their bricks are added and files spread over all groups.
+
+        https://docs.gluster.org/en/latest/Administrator-Guide/Managing-Volumes/#expanding-volumes
+        """
+        self._waiting += (host,)
+        self._members += (host,)
+        self._uuids[str(uuid.uuid4())] = host.name
+        bricks = [(host, self.store(host) / f"brick-{n + 1}") for n in range(self._layout.bricks_per_host_count)]
+        self._bricks += bricks
+        self.logs_there = [*self.logs_there, *((host, self._log(host, brick)) for host, brick in bricks)]
+        self._rooms(host)
+        self._pool([host])
+        self._gluster("volume", "set", VOLUME, "auth.allow", self._allowed())
+        if len(self._waiting) < self._layout.group_count:
+            return
+        if self._layout.kind == "arbiter":
+            self.data_hosts = self.data_hosts[:-1]
+        rows = zip(*([(one, brick) for brick in self.stores(one)] for one in self._waiting), strict=True)
+        added = _places([brick for row in rows for brick in row])  # those of a group are on different hosts
+        self.daemons.retry("further bricks", partial(self._gluster, "volume", "add-brick", VOLUME, *added, "force"))
+        self._waiting = ()
+        self.daemons.retry("a rebalance", partial(self._gluster, "volume", "rebalance", VOLUME, "start"))
 
     def attach(self, client: Host, place: Path) -> Daemon:
         log = self.log(client, "glusterfs")
@@ -230,6 +253,21 @@ class _GlusterFS(Deployment[GlusterFS]):
             host.put(words.GSYNCD, folder / "gsyncd", mode=0o755)
             self.bind(host, folder / "gsyncd", self._gsyncd)
 
+    def _pool(self, hosts: Sequence[Host]) -> None:
+        """Start glusterd on these hosts, the last of `bearers`, and make one pool of all."""
+        numbers = {name: number for number, name in self._uuids.items()}
+        for host in hosts:
+            host.put(words.info_text(numbers[host.name], self._release), self.folder(host) / "state" / "glusterd.info")
+        each(hosts, self._glusterd)
+        self.daemons.wait("glusterds that listen", lambda: all(each(hosts, _listens)))
+        # Probed, not written into peers/ beforehand: a link that is refused at the start is tried again only after 3 s.
+        for host in (one for one in hosts if one is not self.bearers[0]):
+            self.daemons.retry(f"{host.name} in the pool", partial(self._gluster, "peer", "probe", host.address))
+        self.daemons.wait("a pool of connected peers", self._is_connected)
+
+    def _allowed(self) -> str:
+        return ",".join(host.address for host in self._members)
+
     def _glusterd(self, host: Host) -> None:
         config, log = self.folder(host) / "glusterd.vol", self.log(host, "glusterd")
         host.put(words.GLUSTERD, config)
@@ -277,6 +315,10 @@ class _GlusterFS(Deployment[GlusterFS]):
             return host.run(["find", *folders, "-type", "f", *names], timeout_s=SHORT_S, check=False).stdout.strip()
 
         return not any(each(self.bearers, marked))
+
+
+def _places(bricks: Sequence[tuple[Host, Path]]) -> list[str]:
+    return [f"{host.address}:{brick}" for host, brick in bricks]
 
 
 def _listens(host: Host) -> bool:

@@ -104,6 +104,7 @@ class _MooseFS(Deployment[MooseFS]):
     kind = "moosefs"
     space_late_s = 5.0
     data_files = ("-name", "chunk_*")
+    _grown = False  # hosts have joined
 
     def plan(self) -> tuple[Host, ...]:
         goal, storage = self.options.goal, self.hosts.by_role("storage")
@@ -147,6 +148,11 @@ class _MooseFS(Deployment[MooseFS]):
             return not self._missing(said) and words.counts_all(said)
 
         self.daemons.wait(space, ready, every_s=0.15)
+
+    def join(self, host: Host) -> None:
+        """Start a chunk server, which gets new chunks; older ones only if the master may move them."""
+        self._grown = True
+        self._chunkserver(host)
 
     def attach(self, client: Host, place: Path) -> Daemon:
         config = self.folder(client) / "mfsmount.cfg"
@@ -194,8 +200,13 @@ class _MooseFS(Deployment[MooseFS]):
         return words.chunk_work(self._ask("-SIC"))
 
     def degraded(self) -> str:
-        """Return copies to be made: one too many is removed some minutes later, and harms nobody."""
-        return words.chunk_work(self._ask("-SIC"), ("missing", "undergoal", "endangered"))
+        """Return copies to be made: one too many is removed some minutes later, and harms nobody.
+
+        Where hosts have joined and the master may move chunks, also how uneven it is.
+        """
+        said = self._ask("-SIC", "-SCS")
+        moving = words.uneven(said) if self._grown and self.options.rebalance else ""
+        return "; ".join(filter(None, [words.chunk_work(said, ("missing", "undergoal", "endangered")), moving]))
 
     def stores(self, host: Host) -> tuple[Path, ...]:
         return (self.store(host) / "chunks",) if host in self.bearers else ()

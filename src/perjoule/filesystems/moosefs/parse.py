@@ -104,6 +104,22 @@ def _chunkserver(line: str) -> dict[str, Json]:
     return {"address": row[0], "version": row[4], "used_bytes": used, "total_bytes": total}
 
 
+CHUNK_BYTES = 64 * 1024**2
+ACCEPTED_RATIO = 0.01  # ACCEPTABLE_PERCENTAGE_DIFFERENCE, the master's own: below, it takes its time (mfsmaster.cfg(5))
+
+
+def uneven(said: str) -> str:
+    """Parse whether some chunk servers are fuller than others by more than the master accepts, and a chunk; "" if not.
+
+    From `mfscli -p -SCS`.
+    """
+    rows = [(int(str(row["used_bytes"])), int(str(row["total_bytes"]))) for row in chunkserver_rows(said) if row["total_bytes"]]
+    shares = sorted(used / total for used, total in rows)
+    if not rows or shares[-1] - shares[0] <= ACCEPTED_RATIO + CHUNK_BYTES / min(total for _, total in rows):
+        return ""
+    return f"chunk servers are {shares[0]:.1%} to {shares[-1]:.1%} full"
+
+
 CHUNK_CLASSES = {"missing": "no copy", "undergoal": "too few copies", "endangered": "too few copies", "overgoal": "too many"}
 
 

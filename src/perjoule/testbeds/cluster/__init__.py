@@ -79,11 +79,11 @@ class Cluster(Testbed):
 
     @property
     def events(self) -> frozenset[EventKind]:
-        """Daemons can be killed and started again, and the file system has its own commands.
+        """Daemons can be killed and started again, hosts can join, and the file system has its own commands.
 
         A network that is not ours is not cut and loses nothing, nor are disks slowed down or failed.
         """
-        return frozenset({"kill", "back", *COMMANDS})
+        return frozenset({"kill", "back", "add", *COMMANDS})
 
     @model_validator(mode="after")
     def _named(self) -> Self:
