@@ -198,7 +198,9 @@ def test_a_host_that_joins_has_gained_bytes_and_joules_for_each_if_nothing_else_
         assert dict(zip(table.headers, table.rows[0], strict=True))["MiB gained"].startswith(f"{8 * len(joined)}.")
         assert verify(results).differences == ()
         assert apart(recomputed(checked(results.folder))).values.tolist() == []
-        assert "add storage-2" in report.write(results, tmp_path / f"{name}.html").read_text()
+        page = report.write(results, tmp_path / f"{name}.html").read_text()
+        assert "add storage-2" in page
+        assert "MiB gained" in page.partition('class="answers"')[2].partition("</ul>")[0]
 
 
 def test_a_tail_ends_when_the_file_system_is_healthy(tmp_path: Path) -> None:

@@ -105,7 +105,14 @@ PER_JOULE = ("efficiency_bytes_per_j", "operations_per_j")  # the same by the jo
 RANKED = (RATES[0], PER_JOULE[0])  # what there are winners by
 IDLE = ("usable_bytes_per_w", "idle_w")  # what an idle file system has instead of these two: ranked, and plain
 # What events cost, in short: on the first screen of a report.
-EVENT_COSTS = ("event_before_bytes_per_s", "event_during_bytes_per_s", "event_healing_s", "event_healing_j", "event_stalled_s")
+EVENT_COSTS = (
+    "event_before_bytes_per_s",
+    "event_during_bytes_per_s",
+    "event_healing_s",
+    "event_healing_j",
+    "event_gained_bytes",
+    "event_stalled_s",
+)
 DEFAULT = (*RANKED, RATES[1], PER_JOULE[1], IDLE[0])  # tested for drift and ranked
 COMPARED = (*DEFAULT, IDLE[1])  # by default
 
