@@ -149,6 +149,11 @@ def seconds_text(duration_s: float) -> str:
     return f"{hours} h {minutes} min"
 
 
+def percent_text(ratio: float) -> str:
+    """Write a ratio in percent, with two digits that count: "3.0", "12", "0.65"."""
+    return f"{100 * ratio:.0f}" if ratio >= 0.0995 else f"{100 * ratio:#.2g}"
+
+
 def counted(count: int, noun: str) -> str:
     """Print "1 trial", "2 trials"."""
     return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -10,6 +10,7 @@ from perjoule.analysis.energies import UNBUDGETED
 from perjoule.analysis.power import Unexplained
 from perjoule.figures.alignment import Found
 from perjoule.model import DRIVE, PartEnergy, Series
+from perjoule.model.units import percent_text
 from perjoule.results.table import Table, number
 from perjoule.store.patterns import LoadPattern
 from perjoule.summary.metered import Metered
@@ -59,9 +60,9 @@ def _row(key: Key, kind: str, budgets: Sequence[Budget], names: Sequence[str]) -
         *(str(part) for part in key),
         kind,
         number(sum(b.value_j for b in budgets) / count),
-        f"{100 * expanded:.2g}",
+        percent_text(expanded),
         f"{sum(b.coverage_factor for b in budgets) / count:.2f}",
-        *(f"{100 * terms[name]:.2g}" if name in terms else "–" for name in names),
+        *(percent_text(terms[name]) if name in terms else "–" for name in names),
         f"{dominant}: {SHRINK[dominant]}" if dominant else "–",
         ", ".join(unknown) or "–",
     )

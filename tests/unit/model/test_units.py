@@ -17,6 +17,7 @@ from perjoule.model.units import (
     Seconds,
     bytes_text,
     exact_text,
+    percent_text,
     quantity,
     seconds,
     seconds_text,
@@ -109,6 +110,10 @@ def test_an_editor_is_told_what_a_size_looks_like() -> None:
     schema = TypeAdapter(Bytes).json_schema()
     assert schema["type"] == "string"
     assert schema["examples"] == ["4 MiB"]
+
+
+def test_a_percentage_has_two_digits_that_count() -> None:
+    assert [percent_text(r) for r in (1, 0.123, 0.0996, 0.0994, 0.0297, 0.000123)] == ["100", "12", "10", "9.9", "3.0", "0.012"]
 
 
 def test_short_durations_are_printed_short() -> None:
