@@ -169,11 +169,9 @@ def _check_hosts(asked: Sequence[TrialEvent], testbed: Spec, clients_count: int,
             what = f"{event.text} can't happen on this testbed {testbed.kind}" + (", which caps no disks" if emulated else "")
             caps = 'set disk_cap = true and disk = "ext4" (or "xfs", "btrfs")'
             raise CampaignError(what, where=place.name, next=caps if emulated else "use testbed virtual, or kill")
-        if event.kind == "fail" and event.host not in [host.name for host in hosts.by_role("storage")]:
-            what = f"{event.text} can't happen: only disks of storage hosts fail"
-            raise place.error((EVENT,), what, "name a storage host")
-        if event.kind == "add" and event.host not in [host.name for host in hosts.by_role("storage")]:
-            raise place.error((EVENT,), f"{event.text} can't happen: only storage hosts join", "name a storage host")
+        only = {"fail": "only disks of storage hosts fail", "add": "only storage hosts join"}.get(event.kind)
+        if only and event.host not in [host.name for host in hosts.by_role("storage")]:
+            raise place.error((EVENT,), f"{event.text} can't happen: {only}", "name a storage host")
 
 
 def _check_layout(asked: Sequence[TrialEvent], testbed: Spec, filesystem: Spec, clients_count: int, place: Source) -> None:

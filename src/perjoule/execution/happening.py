@@ -69,15 +69,14 @@ class Course:
 
     def weigh(self) -> tuple[Doubt, ...]:
         """Note what the hosts that joined hold by now. Returns a doubt for each that does not say."""
-        weighed: list[Happened] = []
+        weighed = list(self.happened)
         doubts: list[Doubt] = []
-        for one in self.happened:
-            try:
-                added = self._hosts[one.event.host] if one.event.kind == "add" else None
-                weighed.append(replace(one, gained_bytes=self._mounted.held_bytes(added)) if added else one)
-            except WorkloadError as error:
-                weighed.append(one)
-                doubts.append(EVENTS.doubt(f"can't tell what {one.event.host} has got: {error}"))
+        for n, one in enumerate(self.happened):
+            if one.event.kind == "add":
+                try:
+                    weighed[n] = replace(one, gained_bytes=self._mounted.held_bytes(self._hosts[one.event.host]))
+                except WorkloadError as error:
+                    doubts.append(EVENTS.doubt(f"can't tell what {one.event.host} has got: {error}"))
         self.happened = tuple(weighed)
         return tuple(doubts)
 
@@ -92,17 +91,17 @@ class Course:
         """
         for at_s, same in itertools.groupby(self.planned, key=lambda event: event.at_s):
             planned_s, events = began_s + at_s, tuple(same)
-            event, held_bytes, works = events[0], dict[str, int](), list[tuple[TrialEvent, Work]]()
+            event, held_bytes, works = events[0], dict[TrialEvent, int](), list[tuple[TrialEvent, Work]]()
             try:
                 if failing := [event for event in events if event.kind == "fail"]:
                     if self._over.wait(max(0.0, planned_s - WEIGH_S - time.monotonic())):
                         return
                     for event in failing:
-                        held_bytes[event.host] = self._mounted.held_bytes(self._hosts[event.host])
+                        held_bytes[event] = self._mounted.held_bytes(self._hosts[event.host])
                 if self._over.wait(max(0.0, planned_s - time.monotonic())):
                     return
                 for event in events:
-                    if then := self._do(event, planned_s, held_bytes.get(event.host) if event.kind == "fail" else None):
+                    if then := self._do(event, planned_s, held_bytes.get(event)):
                         works.append((event, then))
                 for event, then in works:
                     self._under_way = event.text
@@ -117,7 +116,8 @@ class Course:
         began_s = time.monotonic()
         then = self._to_file_system(event) if event.kind in COMMANDS else self._to_host(event, self._hosts[event.host])
         ended_s = time.monotonic()
-        self._under_way = event.text if then else self._under_way
+        if then:
+            self._under_way = event.text
         self.happened += (Happened(event, planned_s, began_s, ended_s, held_bytes),)
         return then
 

@@ -79,7 +79,8 @@ def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None
                     loaded = workload.run(clients, mounted, attempt.raw)
             course.end_load()
             require_time(loaded.results)
-            syncs = write_back.syncs(hosts, mounted) if joining(trial.events) else syncs
+            if joining(trial.events):  # hosts that joined may have a disk for the data since then
+                syncs = write_back.syncs(hosts, mounted)
             written = write_back.write_back(syncs)
             phases += [written.phase] if written.phase else []
             ended += written.doubts

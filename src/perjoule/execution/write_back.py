@@ -1,6 +1,6 @@
 """Write-back: after a load all hosts with its data sync at once, because a write counts until their disks hold the data.
 
-The list of what to sync is made before the load, so nothing but `sync` runs after it.
+The list of what to sync is made before the load, so nothing but `sync` runs after it, unless hosts have joined meanwhile.
 """
 
 import time

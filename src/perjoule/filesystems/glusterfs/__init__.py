@@ -115,7 +115,6 @@ class _GlusterFS(Deployment[GlusterFS]):
         self._uuids = {str(uuid.uuid4()): host.name for host in self.bearers}
         self._bricks = [(self.bearers[n], self.store(self.bearers[n]) / f"brick-{k + 1}") for n, k in self._layout.bricks]
         self._erased: Set[str] = frozenset()  # names of hosts whose bricks are lost
-        self._waiting: tuple[Host, ...] = ()  # hosts that have joined, until there are enough for a group
         self.logs_there = [(host, self._log(host, brick)) for host, brick in self._bricks]
 
     def require(self) -> None:
@@ -143,7 +142,6 @@ class _GlusterFS(Deployment[GlusterFS]):
 
         https://docs.gluster.org/en/latest/Administrator-Guide/Managing-Volumes/#expanding-volumes
         """
-        self._waiting += (host,)
         self._members += (host,)
         self._uuids[str(uuid.uuid4())] = host.name
         bricks = [(host, self.store(host) / f"brick-{n + 1}") for n in range(self._layout.bricks_per_host_count)]
@@ -152,14 +150,14 @@ class _GlusterFS(Deployment[GlusterFS]):
         self._rooms(host)
         self._pool([host])
         self._gluster("volume", "set", VOLUME, "auth.allow", self._allowed())
-        if len(self._waiting) < self._layout.group_count:
+        group_count = self._layout.group_count
+        if (len(self.bearers) - self._layout.hosts_count) % group_count:
             return
         if self._layout.kind == "arbiter":
             self.data_hosts = self.data_hosts[:-1]
-        rows = zip(*([(one, brick) for brick in self.stores(one)] for one in self._waiting), strict=True)
+        rows = zip(*([(one, brick) for brick in self.stores(one)] for one in self.bearers[-group_count:]), strict=True)
         added = _places([brick for row in rows for brick in row])  # those of a group are on different hosts
         self.daemons.retry("further bricks", partial(self._gluster, "volume", "add-brick", VOLUME, *added, "force"))
-        self._waiting = ()
         self.daemons.retry("a rebalance", partial(self._gluster, "volume", "rebalance", VOLUME, "start"))
 
     def attach(self, client: Host, place: Path) -> Daemon:

@@ -48,7 +48,7 @@ class MooseFS(Deployed):
     unable: ClassVar[Mapping[EventKind, str]] = {
         "scrub": "its chunk servers test chunks all the time, and no command begins a round"
     }
-    unit_bytes: ClassVar[float] = 64 * 1024**2  # a chunk: https://moosefs.com/support
+    unit_bytes: ClassVar[float] = words.CHUNK_BYTES
     copied_by_client: ClassVar = False  # it writes to the first of a chain of chunk servers, each of which passes the data on
     largest_host_bytes: ClassVar[int] = 480 * 1024**2  # its master at 458 MiB and a client at 413 were measured
 
@@ -204,8 +204,9 @@ class _MooseFS(Deployment[MooseFS]):
 
         Where hosts have joined and the master may move chunks, also how uneven it is.
         """
-        said = self._ask("-SIC", "-SCS")
-        moving = words.uneven(said) if self._grown and self.options.rebalance else ""
+        spreads = self._grown and self.options.rebalance
+        said = self._ask("-SIC", *(["-SCS"] if spreads else []))
+        moving = words.uneven(said) if spreads else ""
         return "; ".join(filter(None, [words.chunk_work(said, ("missing", "undergoal", "endangered")), moving]))
 
     def stores(self, host: Host) -> tuple[Path, ...]:

@@ -104,7 +104,7 @@ def _chunkserver(line: str) -> dict[str, Json]:
     return {"address": row[0], "version": row[4], "used_bytes": used, "total_bytes": total}
 
 
-CHUNK_BYTES = 64 * 1024**2
+CHUNK_BYTES = 64 * 1024**2  # https://moosefs.com/support
 ACCEPTED_RATIO = 0.01  # ACCEPTABLE_PERCENTAGE_DIFFERENCE, the master's own: below, it takes its time (mfsmaster.cfg(5))
 
 
