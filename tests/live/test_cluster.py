@@ -29,12 +29,12 @@ from perjoule.simulators import _tool, hwmon, nvme, rapl
 from perjoule.simulators._behaviour import Behaviour
 from perjoule.testbeds.cluster import Cluster
 from perjoule.workloads.hep import LIBRARIES
-from sshd import ON_LOOPBACK, OVER_SSH, SUDOER, USER, Lab, on_loopback, toml, until
+from sshd import NEEDS_SSHD, ON_LOOPBACK, OVER_SSH, SUDOER, USER, Lab, on_loopback, toml, until
 from typed import as_written
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(not Path("/usr/sbin/sshd").exists(), reason="sshd is missing: apt install openssh-server"),
+    NEEDS_SSHD,
 ]
 
 PERJOULE = str(Path(sys.executable).with_name("perjoule"))

@@ -18,11 +18,11 @@ from perjoule.model.units import MIB
 from perjoule.results.verification import verify
 from perjoule.store import Results, open_results
 from places import EXAMPLES
-from sshd import Lab
+from sshd import NEEDS_SSHD, Lab
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(not Path("/usr/sbin/sshd").exists(), reason="sshd is missing: apt install openssh-server"),
+    NEEDS_SSHD,
 ]
 
 PERJOULE = Path(sys.executable).with_name("perjoule")

@@ -17,11 +17,11 @@ import pytest
 from on_hosts import hosts_of
 from perjoule.drivers.protocols import Process
 from places import ROOT
-from sshd import LOAD, Lab, Site, until
+from sshd import LOAD, NEEDS_SSHD, Lab, Site, until
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(not Path("/usr/sbin/sshd").exists(), reason="sshd is missing: apt install openssh-server"),
+    NEEDS_SSHD,
 ]
 
 STRUCK, SERVER = "client-2", "storage-1"

@@ -19,7 +19,7 @@ from perjoule.model import Record, healthy_since
 from perjoule.results.verification import verify
 from perjoule.store import Results, create, open_results
 from perjoule.summary import summary
-from sshd import Lab
+from sshd import NEEDS_SSHD, Lab
 
 pytestmark = pytest.mark.live
 
@@ -202,10 +202,7 @@ def over_ssh(filesystem: str, events: str, load: str = PACED) -> Generator[tuple
         yield results, record
 
 
-WITHOUT_SSH = pytest.mark.skipif(not Path("/usr/sbin/sshd").exists(), reason="sshd is missing: apt install openssh-server")
-
-
-@WITHOUT_SSH
+@NEEDS_SSHD
 @pytest.mark.parametrize("name", FILESYSTEMS)
 def test_over_ssh_the_same_campaign_kills_a_server_with_all_of_its_daemons_and_starts_them_again(name: str) -> None:
     with over_ssh(FILESYSTEMS[name], KILLED) as (results, record):
@@ -214,7 +211,7 @@ def test_over_ssh_the_same_campaign_kills_a_server_with_all_of_its_daemons_and_s
         assert verify(results).differences == ()
 
 
-@WITHOUT_SSH
+@NEEDS_SSHD
 def test_over_ssh_a_host_joins_as_on_virtual_hosts() -> None:
     with over_ssh(FILESYSTEMS["cephfs"], ADDED, STILL) as (results, record):
         (added,) = record.events

@@ -14,7 +14,7 @@ from perjoule.execution import runner
 from perjoule.results.verification import verify
 from perjoule.store import Results, create, open_results
 from perjoule.summary import summary
-from sshd import on_loopback, toml
+from sshd import NEEDS_SSHD, on_loopback, toml
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 
@@ -116,7 +116,7 @@ def options(tmp_path: Path) -> Iterator[dict[str, Any]]:
         yield found
 
 
-@pytest.mark.skipif(not Path("/usr/sbin/sshd").exists(), reason="sshd is missing: apt install openssh-server")
+@NEEDS_SSHD
 @pytest.mark.parametrize(
     "load", ['kind = "idle"\nduration = "2 s"\nrest = "0 s"', 'kind = "duty"\nload = "50 %"\nsize = "8 MiB"\nduration = "2 s"']
 )
