@@ -103,8 +103,8 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
     drawn += [f"seed={seed}"] if header.seed is None else []
     parts = {name: _specs(name, found, place, header) for name in NAMES}
     _check_access(parts["filesystem"], parts["workload"], place)
-    happening = events(found.get(EVENT, []), place)
-    check_possible(happening, parts, header.clients_count, place)
+    numbered = events(found.get(EVENT, []), place)
+    check_possible(numbered, parts, header.clients_count, place)
     check_named(parts["filesystem"], header.overwrite, place.name)
     trials_count = len(header.clients_count) * most_repetitions(header)
     for name in ("testbed", "filesystem", "workload"):
@@ -113,7 +113,7 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
         raise CampaignError(
             f"{trials_count} trials are too many", where=source, next=f"a campaign has at most {MOST_TRIALS}: shorten the lists"
         )
-    asked = groups(header, seed, *(parts[name] for name in NAMES), events=happening)
+    asked = groups(header, seed, *(parts[name] for name in NAMES), events=tuple(event for event, _ in numbered))
     return Campaign(
         name=header.name,
         description=described(header.description) if header.simulate else header.description,

@@ -20,6 +20,7 @@ from perjoule.model.units import Ratio, Seconds, seconds_text
 EVENT = "event"
 MOST_COUNT = 64
 ENDING = {"kill", "fail"}  # the daemons of a host, which can't end twice
+Numbered = tuple[TrialEvent, int]  # an event, and the number of its table
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -60,9 +61,9 @@ class EventTable:
 OPTIONS_OF_EVENT: Mapping[str, str] = {option_name(field): field for field in ("at_s", "kind", "host", "factor", "loss_ratio")}
 
 
-def events(tables: Sequence[Table], place: Source) -> tuple[TrialEvent, ...]:
+def events(tables: Sequence[Table], place: Source) -> list[Numbered]:
     """Read the tables, in the order of time. Raises CampaignError with the line of what is wrong."""
-    found: list[tuple[TrialEvent, int]] = []
+    found: list[Numbered] = []
     if len(tables) > MOST_COUNT:
         raise place.error((EVENT, MOST_COUNT), f"{len(tables)} events are too many", f"a trial has at most {MOST_COUNT}")
     for number, table in enumerate(tables):
@@ -87,10 +88,10 @@ def events(tables: Sequence[Table], place: Source) -> tuple[TrialEvent, ...]:
         raise place.error((EVENT, number), what, then)
     if scrubs := [number for event, number in found if event.kind == "scrub"][1:]:
         raise place.error((EVENT, scrubs[0]), "a trial has one scrub, which may last longer than the load", "remove the others")
-    return tuple(event for event, _ in found)
+    return found
 
 
-def _out_of_order(found: Sequence[tuple[TrialEvent, int]]) -> Iterator[tuple[str, str, int]]:
+def _out_of_order(found: Sequence[Numbered]) -> Iterator[tuple[str, str, int]]:
     """Return what can't happen to a host after what happened to it before, what to do, and the number of its table."""
     hurt: dict[str, set[str]] = {}
     absent = set(joining([event for event, _ in found]))
@@ -118,7 +119,7 @@ def _out_of_order(found: Sequence[tuple[TrialEvent, int]]) -> Iterator[tuple[str
 
 
 def check_possible(
-    asked: Sequence[TrialEvent], parts: Mapping[str, Sequence[Spec]], clients_counts: Sequence[int], place: Source
+    asked: Sequence[Numbered], parts: Mapping[str, Sequence[Spec]], clients_counts: Sequence[int], place: Source
 ) -> None:
     """Check that these events can happen to every testbed, file system and load. Raises CampaignError."""
     if not asked:
@@ -128,9 +129,10 @@ def check_possible(
             what = f"filesystem {filesystem.kind} does not say when it is healthy again, so no event can happen to its servers"
             raise place.error((EVENT,), what, "use filesystem moosefs, glusterfs or cephfs")
         unable = drivers.filesystem(filesystem).unable
-        if event := next((event for event in asked if event.kind in unable), None):
-            what = f'no {event.kind} can happen to filesystem "{filesystem.label}": {unable[event.kind]}'
-            raise place.error((EVENT,), what, f"use filesystem {' or '.join(_able(event.kind))}, or remove the event")
+        for event, number in asked:
+            if event.kind in unable:
+                what = f'no {event.kind} can happen to filesystem "{filesystem.label}": {unable[event.kind]}'
+                raise place.error((EVENT, number), what, f"use filesystem {' or '.join(_able(event.kind))}, or remove the event")
     for testbed, clients_count in itertools.product(parts["testbed"], clients_counts):
         _check_hosts(asked, testbed, clients_count, place)
         for filesystem in parts["filesystem"]:
@@ -140,9 +142,10 @@ def check_possible(
         if math.isinf(limit_s):
             what = f'events need a load that ends at a known time, and "{workload.label}" has no duration'
             raise place.error((EVENT,), what, "add duration to the workload, with a size that lasts longer")
-        if late := next((event for event in asked if event.at_s >= limit_s), None):
-            what = f'{late.text} would happen after the end of "{workload.label}", which lasts {seconds_text(limit_s)}'
-            raise place.error((EVENT,), what, "make it happen earlier, or the load longer")
+        for event, number in asked:
+            if event.at_s >= limit_s:
+                what = f'{event.text} would happen after the end of "{workload.label}", which lasts {seconds_text(limit_s)}'
+                raise place.error((EVENT, number, "at"), what, "make it happen earlier, or the load longer")
 
 
 def _able(kind: EventKind) -> list[str]:
@@ -151,33 +154,33 @@ def _able(kind: EventKind) -> list[str]:
     return [n for n, cls in classes.items() if issubclass(cls, FileSystem) and cls.heals and kind not in cls.unable and n != FAKE]
 
 
-def _check_hosts(asked: Sequence[TrialEvent], testbed: Spec, clients_count: int, place: Source) -> None:
+def _check_hosts(asked: Sequence[Numbered], testbed: Spec, clients_count: int, place: Source) -> None:
     there = drivers.testbed(testbed)
     if not there.events:
         what = f"no event can happen to the hosts of testbed {testbed.kind}"
         raise place.error((EVENT,), what, "use testbed virtual or cluster")
     hosts = there.planned(clients_count)
     servers = [host.name for host in hosts.servers]
-    for event in asked:
+    for event, number in asked:
+        named = (EVENT, number, "host")
         if event.host in [host.name for host in hosts.clients]:
             what = f"{event.host} is a client, and events happen to servers"
-            raise place.error((EVENT,), what, f"servers are {', '.join(servers)}")
+            raise place.error(named, what, f"servers are {', '.join(servers)}")
         if event.kind not in COMMANDS and event.host not in servers:
-            raise place.error((EVENT,), f'no server is called "{event.host}"', instead(event.host, servers))
+            raise place.error(named, f'no server is called "{event.host}"', instead(event.host, servers))
         if event.kind not in there.events:
             emulated = there.reality == "emulated"  # and so only its disks are not ours to slow down
             what = f"{event.text} can't happen on this testbed {testbed.kind}" + (", which caps no disks" if emulated else "")
             caps = 'set disk_cap = true and disk = "ext4" (or "xfs", "btrfs")'
-            raise CampaignError(what, where=place.name, next=caps if emulated else "use testbed virtual, or kill")
+            raise place.error((EVENT, number), what, caps if emulated else "use testbed virtual, or kill")
         only = {"fail": "only disks of storage hosts fail", "add": "only storage hosts join"}.get(event.kind)
         if only and event.host not in [host.name for host in hosts.by_role("storage")]:
-            raise place.error((EVENT,), f"{event.text} can't happen: {only}", "name a storage host")
+            raise place.error(named, f"{event.text} can't happen: {only}", "name a storage host")
 
 
-def _check_layout(asked: Sequence[TrialEvent], testbed: Spec, filesystem: Spec, clients_count: int, place: Source) -> None:
+def _check_layout(asked: Sequence[Numbered], testbed: Spec, filesystem: Spec, clients_count: int, place: Source) -> None:
     """Check that a file system still has the data of disks that fail, and has a use for the hosts that join."""
-    failed = sorted({event.host for event in asked if event.kind == "fail"})
-    driver, joins = drivers.filesystem(filesystem), joining(asked)
+    driver, joins = drivers.filesystem(filesystem), joining([event for event, _ in asked])
     hosts = drivers.testbed(testbed).planned(clients_count).without(joins)
     try:
         driver.require_fit(hosts)
@@ -187,7 +190,10 @@ def _check_layout(asked: Sequence[TrialEvent], testbed: Spec, filesystem: Spec, 
     try:
         driver.require_growth(hosts, len(joins))
     except CampaignError as error:
-        raise place.error((EVENT,), f'no host can join "{filesystem.label}": {error.what}', error.next) from None
+        joined = next(number for event, number in asked if event.kind == "add")
+        raise place.error((EVENT, joined), f'no host can join "{filesystem.label}": {error.what}', error.next) from None
+    failed = {event.host: number for event, number in asked if event.kind == "fail"}
     if kept and len(failed) > kept.tolerated_count:
-        what = f'"{filesystem.label}" would lose data: disks of {", ".join(failed)} fail, and it keeps {kept.text}'
-        raise place.error((EVENT,), what, "choose a layout with more redundancy, or let fewer disks fail")
+        what = f'"{filesystem.label}" would lose data: disks of {", ".join(sorted(failed))} fail, and it keeps {kept.text}'
+        too_many = list(failed.values())[kept.tolerated_count]
+        raise place.error((EVENT, too_many), what, "choose a layout with more redundancy, or let fewer disks fail")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from perjoule import drivers
-from perjoule.model import Campaign, Trial, joining
+from perjoule.model import Campaign, Trial
 from perjoule.model.errors import CampaignError
 
 Deployed = tuple[str, str]  # labels of a testbed and a file system
@@ -23,7 +23,7 @@ def impossible(campaign: Campaign) -> Mapping[Deployed, CampaignError]:
     for (testbed, filesystem), trial in trials.items():
         try:
             hosts = drivers.testbed(trial.testbed).planned(trial.clients_count)
-            drivers.filesystem(trial.filesystem).require_fit(hosts.without(joining(trial.events)))
+            drivers.filesystem(trial.filesystem).require_fit(hosts.without(trial.joining))
         except CampaignError as error:
             found[testbed, filesystem] = CampaignError(error.what, where=f"{filesystem} on {testbed}", next=error.next)
     return found

@@ -14,7 +14,7 @@ from pathlib import Path
 from perjoule import drivers
 from perjoule.drivers.protocols import Check, Hosts
 from perjoule.machine.disks import reserve_bytes
-from perjoule.model import Trial, joining
+from perjoule.model import Trial
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import MIB, bytes_text
 
@@ -73,7 +73,7 @@ def _loads_bytes(group: Sequence[Trial], hosts: Hosts) -> int:
     for trial in group:
         stored_bytes = drivers.workload(trial.workload).stored_bytes(trial.clients_count)
         largest[trial.workload.label] = max(largest.get(trial.workload.label, 0), stored_bytes)
-    explained = drivers.filesystem(group[0].filesystem).amplification(hosts.without(joining(group[0].events)))
+    explained = drivers.filesystem(group[0].filesystem).amplification(hosts.without(group[0].joining))
     ratio = explained.write.disk_written_ratio if explained else 1.0
     return round(sum(largest.values()) * ratio)
 
@@ -83,14 +83,14 @@ def made_when_aged_bytes(trial: Trial, hosts: Hosts) -> int:
     filesystem = drivers.filesystem(trial.filesystem)
     if not filesystem.aged or not filesystem.aged.full_ratio:
         return 0
-    return filesystem.made_bytes(hosts.without(joining(trial.events))) or 0
+    return filesystem.made_bytes(hosts.without(trial.joining)) or 0
 
 
 def _planned(group: Sequence[Trial]) -> Hosts | None:
     """Return the hosts of a deployment; None if its layout is impossible."""
     try:
         hosts = drivers.testbed(group[0].testbed).planned(max(trial.clients_count for trial in group))
-        drivers.filesystem(group[0].filesystem).require_fit(hosts.without(joining(group[0].events)))
+        drivers.filesystem(group[0].filesystem).require_fit(hosts.without(group[0].joining))
     except CampaignError:
         return None
     return hosts

@@ -26,7 +26,7 @@ from perjoule.execution.telling import telling
 from perjoule.execution.time_limit import Pace
 from perjoule.execution.trial import LOG_TAIL_BYTES, Ended, Up, keep_logs, load, record, starved
 from perjoule.machine.environment import environment
-from perjoule.model import Campaign, Json, Point, Trial, joining
+from perjoule.model import Campaign, Json, Point, Trial
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError, WorkloadError
 from perjoule.store import Results
 from perjoule.summary.computing import of_trial
@@ -182,7 +182,7 @@ class _Group:
                 host.overwrite = self.campaign.confirmed
             hosts = replace(held, using=using)
             try:
-                began = hosts.without(joining(first.events))
+                began = hosts.without(first.joining)
                 mounted = deployment.enter_context(drivers.filesystem(first.filesystem).mount(began))
             except (MachineError, WorkloadError) as error:
                 time_limit.require_lent(held.lease, self._again)

@@ -11,7 +11,7 @@ from perjoule.drivers.protocols import Hosts, Mounted, require_time
 from perjoule.execution import settling, write_back
 from perjoule.execution.ageing import Aged
 from perjoule.execution.happening import Course
-from perjoule.model import REBUILT, Campaign, Clock, Happened, Health, HostFact, Json, Outcome, Phase, Record, joining
+from perjoule.model import REBUILT, Campaign, Clock, Happened, Health, HostFact, Json, Outcome, Phase, Record
 from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import PerjouleError, TransientError, WorkloadError
 from perjoule.store import Attempt
@@ -79,7 +79,7 @@ def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None
                     loaded = workload.run(clients, mounted, attempt.raw)
             course.end_load()
             require_time(loaded.results)
-            if joining(trial.events):  # hosts that joined may have a disk for the data since then
+            if trial.joining:  # hosts that joined may have a disk for the data since then
                 syncs = write_back.syncs(hosts, mounted)
             written = write_back.write_back(syncs)
             phases += [written.phase] if written.phase else []
@@ -134,7 +134,7 @@ def record(attempt: Attempt, ended: Ended, environment: Mapping[str, Json], up: 
     trial, hosts = attempt.trial, up.hosts if up else Hosts(())
     filesystem = drivers.filesystem(trial.filesystem)
     beneath_count = max((host.copies_count for host in hosts.all), default=1)  # the same on all hosts with data
-    began = hosts.without(joining(trial.events))
+    began = hosts.without(trial.joining)
     redundancy = filesystem.redundancy(began) if up else None
     amplification = filesystem.amplification(began) if up else None
     made = Record(

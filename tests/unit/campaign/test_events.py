@@ -222,3 +222,27 @@ def test_what_can_not_happen_is_refused_with_a_sentence(asked, said):
     with pytest.raises(CampaignError, match=said) as caught:
         campaign.parse(asked)
     assert "campaign" in caught.value.where
+
+
+FIRST = SLOW.replace("5 s", "1 s")  # an event before the wrong one with which nothing is wrong
+
+
+@pytest.mark.parametrize(
+    ("wrong", "key", "options"),
+    [
+        (KILL.replace("storage-2", "storage-4"), "host", {}),
+        (KILL.replace("storage-2", "client-1"), "host", {}),
+        (KILL.replace("10 s", "40 s"), "at", {}),
+        (SCRUB, "[[event]]", {}),
+        (FAIL, "[[event]]", {}),
+        (FAIL + FAIL.replace("storage-2", "storage-1").replace("10 s", "9 s"), "[[event]]", {"filesystem": GOAL_2}),
+        (ADD.replace("storage-3", "metadata-1"), "host", {}),
+        (ADD, "[[event]]", {"filesystem": MIRRORED, "testbed": VIRTUAL.replace("servers = 3", "servers = 4")}),
+    ],
+)
+def test_a_refusal_names_the_line_of_its_own_table(wrong, key, options):
+    asked = text(FIRST + wrong, **options)
+    expected = next(n for n, line in enumerate(asked.splitlines(), 1) if n > asked[: asked.index(wrong)].count("\n") and key in line)
+    with pytest.raises(CampaignError) as caught:
+        campaign.parse(asked)
+    assert caught.value.where == f"campaign line {expected}"
