@@ -122,23 +122,33 @@ def test_a_failed_disk_is_rebuilt_and_moves_what_redundancy_explains(name: str, 
 
 
 ADDED = '[[event]]\nat = "3 s"\nkind = "add"\nhost = "storage-3"\n'
-GROWING = FILESYSTEMS | {"glusterfs": 'kind = "glusterfs"\nlayout = "distributed"'}
+MANY_BYTES = 4 * DATA_BYTES  # MooseFS moves nothing until the share that a disk holds is far from the others'
+TWO_ADDED = ADDED + ADDED.replace("storage-3", "storage-2")
+GROWING = {
+    "moosefs": (MOOSEFS, ADDED),
+    "moosefs that rebalances": (MOOSEFS + "\nrebalance = true", ADDED),
+    "glusterfs": ('kind = "glusterfs"\nlayout = "distributed"', ADDED),
+    "glusterfs by a group": ('kind = "glusterfs"\nlayout = "replicated"', TWO_ADDED),
+    "cephfs": (FILESYSTEMS["cephfs"], ADDED),
+}
 
 
 @pytest.mark.parametrize("name", GROWING)
 def test_a_host_joins_and_takes_its_share(name: str, tmp_path: Path) -> None:
-    results, record = hit(tmp_path, GROWING[name], ADDED, "100 s", load=STILL)
+    filesystem, events = GROWING[name]
+    load = STILL.replace(str(DATA_BYTES), str(MANY_BYTES)) if "rebalances" in name else STILL
+    results, record = hit(tmp_path, filesystem, events, "100 s", load=load)
     assert record.reason == ""
     print(name, [(round(one.answered_s - record.events[-1].ended_s, 1), one.words) for one in record.health], record.doubts)
     assert healthy_since(record.events, record.health) is not None, record.health
-    (gained_bytes,) = [one.gained_bytes for one in record.events]
     assert record.data_hosts[-1] == "storage-3"
     assert "storage-3" not in str(record.facts["filesystem"])  # as it began
-    if name == "moosefs":  # only new chunks go there
-        assert gained_bytes == 0
-    else:
-        assert gained_bytes is not None
-        assert 0 < gained_bytes < 2 * DATA_BYTES
+    for happened in record.events:
+        assert happened.gained_bytes is not None
+        if name == "moosefs":  # only new chunks go there
+            assert happened.gained_bytes == 0
+        else:
+            assert 0 < happened.gained_bytes < 2 * DATA_BYTES
     assert verify(results).differences == ()
     assert apart(recomputed(checked(results.folder))).values.tolist() == []
 
