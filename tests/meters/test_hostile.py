@@ -1,7 +1,9 @@
 """Hostile meters: a read ends in time and in little memory; it is a gap and a sentence, and the meter comes back."""
 
+import io
 import time
 import tracemalloc
+from http.client import HTTPMessage
 
 import numpy as np
 import pytest
@@ -89,7 +91,7 @@ def test_looking_for_meters_ends_whatever_answers(fault):
         assert not [table for table in recorder.found([f"127.0.0.1:{port}"]) if str(table.get("address", "")).endswith(str(port))]
 
 
-def test_a_login_is_not_sent_to_another_host():
+def test_a_login_is_sent_and_shown_to_no_other_service():
     from perjoule.meters._url import Place
     from perjoule.simulators._http import Answer, answering
 
@@ -101,18 +103,37 @@ def test_a_login_is_not_sent_to_another_host():
 
     with answering(Behaviour(), elsewhere, "127.0.0.1", 0) as there:
         port = there.rpartition(":")[2]
-
-        def answer(path, headers):
-            return Answer(
-                b"", 302, {"Location": f"http://localhost:{port}/" if path == "/away" else "/shelly"} if path != "/shelly" else {}
-            )
+        query = "/cm?user=admin&password=s3cret"
+        aims = {
+            "/host": (f"http://localhost:{port}{query}", "127.0.0.1 redirects to localhost, which is another host"),
+            "/port": (f"http://127.0.0.1:{port}{query}", rf"redirects from http port \d+ to http port {port}$"),
+            "/scheme": (f"gopher://x{query}", r"HTTP status 302 \(Found\)$"),
+        }
 
         def found(path, headers):
-            return Answer(b'{"a": 1}') if path == "/shelly" else answer(path, headers)
+            if path == "/shelly":
+                return Answer(b'{"a": 1}')
+            return Answer(b"", 302, {"Location": aims.get(path.partition("?")[0], ("/shelly", ""))[0]})
 
         with answering(Behaviour(), found, "127.0.0.1", 0) as here:
             place = Place(f"http://{here}", 5.0, headers={"Authorization": "Basic secret"})
             assert place.json("/near") == {"a": 1}
-            with pytest.raises(OSError, match=r"redirects to http://localhost.*another host"):
-                place.json("/away")
+            for path, (_, said) in aims.items():
+                with pytest.raises(OSError, match=said) as caught:
+                    place.json(path + "?user=admin&password=s3cret")
+                assert "s3cret" not in str(caught.value)
     assert not asked
+
+
+def test_a_login_is_not_sent_without_encryption_after_it_was_sent_with():
+    from urllib.request import Request
+
+    from perjoule.meters._url import _OfHost
+
+    secure = Request("https://bmc-1/", headers={"Authorization": "Basic secret"})
+    with pytest.raises(OSError, match="bmc-1 redirects from https port 443 to http port 80"):
+        _OfHost().redirect_request(secure, io.BytesIO(), 302, "Found", HTTPMessage(), "http://bmc-1/")
+    plain = Request("http://bmc-1/", headers={"Authorization": "Basic secret"})
+    followed = _OfHost().redirect_request(plain, io.BytesIO(), 302, "Found", HTTPMessage(), "https://bmc-1/")
+    assert followed is not None
+    assert followed.full_url == "https://bmc-1/"

@@ -66,7 +66,8 @@ class Place:
                 wanted = LoginWanted(f"it refused the login ({error.code})", where=place, next="set user and password_file")
                 wanted.challenge = error.headers.get("WWW-Authenticate", "")
                 raise wanted from None
-            raise OSError(f"{place}: HTTP status {error.code} ({error.reason})") from None
+            phrase = http.client.responses.get(error.code, "unknown")  # the server's own words may repeat the query
+            raise OSError(f"{place}: HTTP status {error.code} ({phrase})") from None
         except (urllib.error.URLError, ssl.SSLError) as error:
             reason = error.reason
             if isinstance(reason, ssl.SSLCertVerificationError):
@@ -143,9 +144,16 @@ class _OfHost(urllib.request.HTTPRedirectHandler):
     ) -> urllib.request.Request | None:
         fp.close()  # what else it says may be without end
         was, there = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
-        if there.hostname != was.hostname or there.scheme not in ("http", "https"):
-            raise OSError(f"{was.netloc} redirects to {newurl[:80]}, which is another host")
+        if there.hostname != was.hostname:  # the rest of the address may repeat the login
+            raise OSError(f"{was.hostname} redirects to {there.hostname}, which is another host")
+        if _service(there) != _service(was) and (was.scheme, there.scheme) != ("http", "https"):
+            raise OSError(f"{was.hostname} redirects from {' port '.join(_service(was))} to {' port '.join(_service(there))}")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _service(url: urllib.parse.SplitResult) -> tuple[str, str]:
+    """Return scheme and port."""
+    return url.scheme, str(url.port or {"http": 80, "https": 443}.get(url.scheme, ""))
 
 
 class _Opens(urllib.request.AbstractHTTPHandler):
