@@ -242,7 +242,9 @@ FIRST = SLOW.replace("5 s", "1 s")  # an event before the wrong one with which n
 )
 def test_a_refusal_names_the_line_of_its_own_table(wrong, key, options):
     asked = text(FIRST + wrong, **options)
-    expected = next(n for n, line in enumerate(asked.splitlines(), 1) if n > asked[: asked.index(wrong)].count("\n") and key in line)
+    expected = next(
+        n for n, line in enumerate(asked.splitlines(), 1) if n > asked[: asked.index(wrong)].count("\n") and key in line
+    )
     with pytest.raises(CampaignError) as caught:
         campaign.parse(asked)
     assert caught.value.where == f"campaign line {expected}"
