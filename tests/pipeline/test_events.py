@@ -1,5 +1,6 @@
 """Campaigns with events on simulated hosts, from the file to tables, report and a second calculation."""
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,7 +10,9 @@ from oracle.check import apart, checked, recomputed
 from perjoule import campaign, report, store
 from perjoule.execution import happening, runner
 from perjoule.execution.events import Event
+from perjoule.filesystems.simulated import _OnServers
 from perjoule.model import REBUILT, healthy_since
+from perjoule.model.errors import TransientError
 from perjoule.results.events import events_table
 from perjoule.results.rebuild import rebuild_table, rebuilt_bytes_table
 from perjoule.results.verification import verify
@@ -237,3 +240,16 @@ def test_the_example_runs_in_simulation(name: str, happens: Sequence[str], tmp_p
         assert [one.event.text for one in record.events] == happens
     assert len(events_table(summary(results).cells).rows) == 3
     assert len(rebuild_table(summary(results).cells).rows) == 3 * ("fail" in happens[0])
+
+
+def test_an_event_that_fails_after_the_load_has_ended_fails_its_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def scrub(mounted: _OnServers) -> None:
+        time.sleep(0.6)
+        raise TransientError("refused", where="the monitor")
+
+    monkeypatch.setattr(_OnServers, "scrub", scrub)
+    text = TEXT.format(**{**SHORT, "repetitions": 1})
+    failing = text[: text.index("[[event]]")] + '[[event]]\nat = "100 ms"\nkind = "scrub"\n' + text[text.index("[[meter]]") :]
+    results, _ = run(tmp_path / "results", failing)
+    (record,) = results.latest()
+    assert (record.status, record.reason) == ("failed", "scrub could not be done: the monitor: refused")

@@ -39,17 +39,24 @@ class Course:
 
     @contextmanager
     def running(self) -> Generator[None]:
-        """Do the events while the block runs, their times counted from now; without any, nothing is done or asked."""
+        """Do the events while the block runs, their times counted from now; without any, nothing is done or asked.
+
+        What an event has begun is over when this ends: it must not go on while the file system is taken down.
+        """
+        longest_s: float | None = None  # each step of an event's work has a limit of its own
         threads = [Thread(target=self._act, args=(time.monotonic(),), daemon=True), Thread(target=self._ask, daemon=True)]
         for thread in threads if self.planned else ():
             thread.start()
         try:
             yield
+        except BaseException as error:
+            longest_s = None if isinstance(error, Exception) else END_S  # who interrupts does not want to wait
+            raise
         finally:
             self._over.set()
             self._asked_enough.set()
             for thread in threads if self.planned else ():
-                thread.join(END_S)
+                thread.join(longest_s)
 
     @contextmanager
     def explained(self) -> Generator[None]:
@@ -64,6 +71,10 @@ class Course:
                 found.logs = error.logs
                 raise found from error
             raise self.failure or error from error
+        self.require_done()
+
+    def require_done(self) -> None:
+        """Raise WorkloadError if an event could not be done."""
         if self.failure:
             raise self.failure
 
@@ -106,10 +117,12 @@ class Course:
                 for event, then in works:
                     self._under_way = event.text
                     then()
-                self._under_way = ""
-            except PerjouleError as error:
-                self.failure = WorkloadError(f"{event.text} could not be done: {error}")
+            except Exception as error:  # whatever it is, the trial did not go as the campaign says
+                self.failure = WorkloadError(f"{event.text} could not be done: {_said(error)}")
+                self.failure.__cause__ = error
                 return
+            finally:
+                self._under_way = ""
 
     def _do(self, event: TrialEvent, planned_s: float, held_bytes: int | None) -> Work | None:
         """Do an event, and return what takes longer than the event itself, and belongs to healing."""
@@ -182,6 +195,8 @@ class Course:
         gone = self._gone
         if under_way := self._under_way:
             return f"{under_way} is under way"
+        if self.failure:
+            return self.failure.what
         try:
             absent = self._mounted.absent()
             if absent and not gone:
@@ -189,12 +204,15 @@ class Course:
             if gone and not absent:
                 return f"it has not noticed the loss of {', '.join(sorted(gone))}"
             return self._mounted.degraded() or self._mounted.unscrubbed()
-        except PerjouleError as error:
-            return f"no answer: {error}"
+        except Exception as error:  # an answer that can't be read is none, and the next one may be
+            return f"no answer: {_said(error)}"
 
     def unhealthy(self) -> str:
-        """Return what the file system lacks by its last answers; "" once it is healthy, or nothing has happened."""
-        if not self.happened or healthy_since(self.happened, self.health) is not None:
+        """Return what the file system lacks by its last answers; "" once it is healthy, or nothing has happened.
+
+        Nobody needs to wait for it, either, after an event that could not be done.
+        """
+        if self.failure or not self.happened or healthy_since(self.happened, self.health) is not None:
             return ""
         return next((one.words for one in reversed(self.health) if one.words), UNKNOWN)
 
@@ -204,3 +222,8 @@ class Course:
         late = [f"{one.event.text} was done {one.late_s * 1e3:.0f} ms late" for one in self.happened if one.late_s > LATE_S]
         missed = [f"{one.text} did not happen: the load ended before" for one in self.planned if one not in done]
         return [EVENTS.doubt(words) for words in (*late, *missed)]
+
+
+def _said(error: Exception) -> str:
+    """Return the sentence of an error; one that is not ours has only a name and a detail."""
+    return str(error) if isinstance(error, PerjouleError) else f"{type(error).__name__}: {error}"

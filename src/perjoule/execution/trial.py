@@ -102,6 +102,7 @@ def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None
                 rebuilt = write_back.write_back(syncs, REBUILT)
                 phases += [rebuilt.phase] if rebuilt.phase else []
                 ended += rebuilt.doubts
+        course.require_done()  # some take longer than the load
         for series in loaded.series:
             attempt.sink.extend(series)
         outcome = loaded
