@@ -79,14 +79,18 @@ class Idle(Workload):
         """Return 0."""
         return 0
 
+    def stored_bytes(self, clients_count: int) -> int:
+        """Return `data` of all clients."""
+        return clients_count * (self.data_bytes or 0)
+
     @property
     def duration_limit_s(self) -> float:
         """`duration`, after the rest."""
         return self.rest_s + self.duration_s
 
     def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
-        """Its duration, whatever the speed."""
-        return self.duration_s + self.rest_s
+        """Its duration, whatever the speed, after its data have been written."""
+        return self.stored_bytes(clients_count) / bytes_per_s + self.duration_s + self.rest_s
 
     def checks(self) -> tuple[Check, ...]:
         """Check nothing: it needs no program."""

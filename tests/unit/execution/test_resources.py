@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from perjoule import campaign
+from perjoule.campaign.plan import plan, speed_bytes_per_s
 from perjoule.drivers.protocols import Check
 from perjoule.execution import resources
 from perjoule.execution.runner import require
@@ -47,6 +48,21 @@ def test_data_of_the_largest_trial_count_with_what_redundancy_adds(tmp_path: Pat
     assert stored("moosefs", "goal = 2") == 8 * GIB + disks
     assert stored("glusterfs") == 4 * GIB * 5 // 4 + disks
     assert stored("cephfs", "copies = 3") == 12 * GIB + disks
+
+
+def test_data_of_an_idle_file_system_count_in_space_and_time(tmp_path: Path) -> None:
+    def idle(data: str) -> Campaign:
+        load = f'kind = "idle"\ndata = "{data}"\nduration = "30 s"\nrest = "2 s"'
+        text = TEXT.format(kind="moosefs", options="goal = 2", size="1 GiB")
+        return campaign.parse(text[: text.index("[[workload]]")] + "[[workload]]\n" + load)
+
+    small, large = idle("1 MiB"), idle("1 GiB")
+    (little, _), (much, _) = (resources.needs(one.trials, tmp_path) for one in (small, large))
+    clients_count = max(trial.clients_count for trial in large.trials)
+    assert much.needed_bytes - little.needed_bytes == 2 * clients_count * (GIB - MIB)
+    speed = speed_bytes_per_s(large.trials[0].testbed, 1)
+    soon, late = (next(step for step in plan(one).steps if step.trial.clients_count == 1).duration_s for one in (small, large))
+    assert late - soon == pytest.approx((GIB - MIB) / speed)
 
 
 def test_a_folder_that_somebody_else_mounted_is_where_its_data_go(tmp_path: Path) -> None:
