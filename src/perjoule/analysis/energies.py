@@ -52,9 +52,14 @@ class Energies:
     grades: Mapping[str, str] = field(default_factory=dict[str, str])  # as `Point.grades`
 
 
-def energies(record: Record, series: Sequence[Series], began_s: float, ended_s: float, work: Work) -> Energies:
-    """Return the energy of a window in every boundary that meters cover: of the servers, of the clients, and of all."""
-    found = boundaries(record, series, began_s, ended_s)
+def energies(
+    record: Record, series: Sequence[Series], began_s: float, ended_s: float, work: Work, *, grade: str | None = None
+) -> Energies:
+    """Return the energy of a window in every boundary that meters cover: of the servers, of the clients, and of all.
+
+    `grade` as in `boundaries`.
+    """
+    found = boundaries(record, series, began_s, ended_s, grade=grade)
     both = sides(record, series, found, began_s, ended_s)
     known = _budgets(record, series, found, began_s, ended_s, loaded=work.loaded) | {
         name: one.net for name, one in both.named.items() if one.net is not None and one.net.value_j > 0

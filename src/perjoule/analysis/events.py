@@ -27,8 +27,8 @@ class Events:
     doubts: tuple[Doubt, ...] = ()
 
 
-def events(record: Record, series: Sequence[Series], results: Sequence[ClientResult]) -> Events:
-    """Return what the events of a trial cost; nothing of a trial without."""
+def events(record: Record, series: Sequence[Series], results: Sequence[ClientResult], grade: str) -> Events:
+    """Return what the events of a trial cost; nothing of a trial without. Its watts are of this grade."""
     if not record.events:
         return Events()
     first_s, last_s = record.events[0].began_s, record.events[-1].ended_s
@@ -40,11 +40,11 @@ def events(record: Record, series: Sequence[Series], results: Sequence[ClientRes
         if logs:
             moved_bytes = sum(float(log.value @ inside_s(log, from_s, to_s)) for log in logs)
             metrics[f"event_{stage}_bytes_per_s"] = moved_bytes / ((to_s - from_s) * record.scale)
-        if (drawn_j := boundaries(record, series, from_s, to_s).net_j) is not None:
+        if (drawn_j := boundaries(record, series, from_s, to_s, grade=grade).net_j) is not None:
             metrics[f"event_{stage}_w"] = drawn_j / (to_s - from_s)
     if healthy_s is not None:
         metrics["event_healing_s"] = (healthy_s - last_s) * record.scale
-        if (healing_j := boundaries(record, series, last_s, healthy_s).net_j) is not None:
+        if (healing_j := boundaries(record, series, last_s, healthy_s, grade=grade).net_j) is not None:
             metrics["event_healing_j"] = healing_j * record.scale
     gains = [one.gained_bytes for one in record.events if one.gained_bytes is not None]
     if gains:

@@ -66,15 +66,18 @@ def _nodes(record: Record) -> Mapping[str, Node]:
     return {host.name: nodes[host.node] for host in record.hosts if host.node in nodes}
 
 
-def idle(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> Idle:
-    """Return the power of each role, what it did by itself, and the gaps between accesses to its disks."""
+def idle(record: Record, series: Sequence[Series], began_s: float, ended_s: float, grade: str, clients_grade: str) -> Idle:
+    """Return the power of each role, what it did by itself, and the gaps between accesses to its disks.
+
+    The grades are those of the energies in the row: no watts of others stand beside them.
+    """
     metrics: dict[str, float] = {}
     doubts: dict[Doubt, None] = dict.fromkeys(_dilated(record))
     nodes = _nodes(record)
     length_s = (ended_s - began_s) * record.scale
     least_s = record.outcome.measured.get("least_gap_s") if record.outcome else None
     for role, names in roles(record).items():
-        drawn_j = boundaries(record, series, began_s, ended_s, names).net_j
+        drawn_j = boundaries(record, series, began_s, ended_s, names, grade=clients_grade if role == "client" else grade).net_j
         if drawn_j is not None:
             metrics[f"idle_{role}_w"] = drawn_j * record.scale / length_s
         for quantity, metric in COUNTED.items():

@@ -26,8 +26,10 @@ from perjoule.analysis.overlap import common_rate, told_rates
 from perjoule.analysis.plausibility import doubts
 from perjoule.analysis.power import boundaries
 from perjoule.analysis.rebuild import rebuild
+from perjoule.analysis.sides import CLIENTS
 from perjoule.analysis.windows import Windows, durable_ratio, windows
 from perjoule.model import ClientResult, Direction, Point, Quantity, Record, Series
+from perjoule.model.doubts import METERS
 from perjoule.model.metrics import METRICS
 
 
@@ -65,7 +67,7 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
     if (common := common_rate(record, series, results)) is not None:
         metrics["common_throughput_bytes_per_s"] = common
     power = energies(record, series, began_s, ended_s, work)
-    burst = _burst(record, series, span, work)
+    burst = _burst(record, series, span, work, power.grade)
     metrics |= {**power.metrics, **burst.metrics}
     if disks_j := device_j(record, series, began_s, ended_s):
         metrics |= energy_metrics("device_", disks_j * record.scale, work)
@@ -77,20 +79,22 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
     metrics |= {**cost.metrics, **disk_use(record, series, began_s, ended_s), **explained.metrics}
     if (ratio := interference.cpu_ratio(record, series)) is not None:
         metrics["strangers_cpu_ratio"] = ratio
-    metrics |= _tail_metrics(record, series)
+    metrics |= _tail_metrics(record, series, power.grade)
     if record.outcome is not None:
         metrics |= record.outcome.measured
         metrics |= _event_metrics(record.outcome.measured.get("events_count", 0.0), metrics)
     metrics |= user_metrics(results, record.scale)
-    hit = events(record, series, results)
-    restored = rebuild(record, series, began_s)
+    hit = events(record, series, results, power.grade)
+    restored = rebuild(record, series, began_s, power.grade)
     metrics |= {**hit.metrics, **restored.metrics}
-    quiet = idle.idle(record, series, began_s, ended_s) if still else idle.Idle()
+    clients_grade = power.grades.get(CLIENTS, power.grade)
+    quiet = idle.idle(record, series, began_s, ended_s, power.grade, clients_grade) if still else idle.Idle()
     metrics |= quiet.metrics
     against = (
         *record.doubts,
         *span.doubts,
         *power.doubts,
+        *burst.doubts,
         *cost.doubts,
         *explained.doubts,
         *quiet.doubts,
@@ -131,26 +135,29 @@ def _rates(record: Record, work: Work) -> dict[str, float]:
     return metrics
 
 
-def _burst(record: Record, series: Sequence[Series], span: Windows, work: Work) -> Energies:
-    """Return a write's numbers up to the last client's fsync, and the share that was on disk by then."""
+def _burst(record: Record, series: Sequence[Series], span: Windows, work: Work, grade: str) -> Energies:
+    """Return a write's numbers up to the last client's fsync, its watts of this grade, and the share that was on disk by then."""
     if not span.durable:
         return Energies({})
     burst = replace(work, duration_s=(span.burst_s - span.began_s) * record.scale)
-    power = energies(record, series, span.began_s, span.burst_s, burst)
+    power = energies(record, series, span.began_s, span.burst_s, burst, grade=grade)
     found = {**_rates(record, burst), **power.metrics}
     metrics = {f"burst_{name}": value for name, value in found.items() if f"burst_{name}" in METRICS}
     if (share := durable_ratio(record, series, span)) is not None:
         metrics["durable_ratio"] = share
-    return Energies(metrics, shared={f"burst_{name}": own for name, own in power.shared.items() if f"burst_{name}" in metrics})
+    missed = () if power.grade == grade else tuple(METERS.doubt(f"until the clients' fsync: {one}") for one in power.doubts)
+    return Energies(
+        metrics, doubts=missed, shared={f"burst_{name}": own for name, own in power.shared.items() if f"burst_{name}" in metrics}
+    )
 
 
-def _tail_metrics(record: Record, series: Sequence[Series]) -> dict[str, float]:
-    """Return how long the servers took to become idle after the load, and their energy and bytes meanwhile."""
+def _tail_metrics(record: Record, series: Sequence[Series], grade: str) -> dict[str, float]:
+    """Return how long the servers took to become idle after the load, and their energy, by this grade, and bytes meanwhile."""
     tail = next((p for p in record.phases if p.name == "tail" and p.ended_s > p.began_s), None)
     if tail is None:
         return {}
     metrics = {"tail_s": (tail.ended_s - tail.began_s) * record.scale}
-    net_j = boundaries(record, series, tail.began_s, tail.ended_s).net_j
+    net_j = boundaries(record, series, tail.began_s, tail.ended_s, grade=grade).net_j
     if net_j is not None:
         metrics["tail_energy_j"] = net_j * record.scale
     servers = roles(record).get("servers", frozenset())

@@ -1,7 +1,7 @@
 """The joules of a boundary: the channels that make it up, by the best grade that covers it, and where meters disagree."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perjoule.analysis.baseline import idle_windows
 from perjoule.analysis.budget import Budget, combined
@@ -87,23 +87,37 @@ class Unexplained:
 
 
 def boundaries(
-    record: Record, series: Sequence[Series], began_s: float, ended_s: float, hosts: frozenset[str] | None = None
+    record: Record,
+    series: Sequence[Series],
+    began_s: float,
+    ended_s: float,
+    hosts: frozenset[str] | None = None,
+    *,
+    grade: str | None = None,
 ) -> Boundaries:
     """Add up the energy of hosts in a window, by the meters of the best grade that cover them all; by default of the servers.
 
-    Of several ways within that grade the first one counts, unless another one is twice as certain.
+    Of several ways within that grade the first one counts, unless another one is twice as certain. A better grade that covers the
+    hosts and was refused is a doubt. `grade` is that of another window, beside whose numbers this energy stands: no other counts.
     """
     refused: list[str] = []
+    better: list[tuple[str, str]] = []  # grade and words of meters that cover the hosts, and whose energy is refused
     best: Boundaries | None = None
     for parts in candidates(record, series, began_s, ended_s, hosts):
+        if grade not in (None, parts.grade):
+            continue
         if best is not None and parts.grade != best.grade:
             break
         found = added(record, series, parts, began_s, ended_s)
         if found.net is None and found.gross is None:
             refused.extend(found.doubts)
+            better += [(parts.grade, words) for words in found.doubts if parts.net or parts.gross]
         elif best is None or _better(found, best):
             best = found
-    return best or Boundaries(doubts=tuple(dict.fromkeys(refused)))
+    if best is None:
+        return Boundaries(doubts=tuple(dict.fromkeys(refused)))
+    replaced = [f"{words}; {best.grade} watts count instead" for of, words in better if of != best.grade]
+    return replace(best, doubts=tuple(dict.fromkeys((*best.doubts, *replaced))))
 
 
 def added(record: Record, series: Sequence[Series], parts: Parts, began_s: float, ended_s: float) -> Boundaries:

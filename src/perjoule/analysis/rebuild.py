@@ -44,13 +44,14 @@ def explained(kept: Redundancy) -> Mapping[str, float]:
     return {"network": parts_count, "disk_read": parts_count, "disk_written": float(kept.beneath_count)}
 
 
-def rebuild(record: Record, series: Sequence[Series], began_s: float) -> Rebuild:
+def rebuild(record: Record, series: Sequence[Series], began_s: float, grade: str) -> Rebuild:
     """Return what the rebuild cost; nothing if no disk failed, or what it lacked was not rebuilt by the end of the trial.
 
     Args:
         record: with the failures and the file system's answers after them.
         series: of the trial.
         began_s: when the window of the load or of its absence began.
+        grade: that of the row's watts; no other counts.
     """
     failed = [one for one in record.events if one.event.kind == "fail"]
     healthy_s = healthy_since(record.events, record.health)
@@ -78,7 +79,8 @@ def rebuild(record: Record, series: Sequence[Series], began_s: float) -> Rebuild
         if moved is not None and before is not None:
             metrics[f"rebuild_{way}_ratio"] = (moved - before * lengthening) / lost_bytes
     whole_j, moved_j, before_j = (
-        boundaries(record, series, *span).net_j for span in ((first_s, healthy_s), (first_s, last_s), (began_s, first_s))
+        boundaries(record, series, *span, grade=grade).net_j
+        for span in ((first_s, healthy_s), (first_s, last_s), (began_s, first_s))
     )
     if whole_j is not None:
         metrics["rebuild_energy_per_byte_j"] = whole_j * record.scale / lost_bytes

@@ -160,3 +160,31 @@ def test_the_timeline_marks_what_happened(made):
     assert line is not None
     marks = {name: t_s for name, t_s in line.marks.items() if "storage" in name or name == "healthy"}
     assert marks == {"kill storage-2": 2.0, "back storage-2": 4.0, "kill storage-2 (2)": 5.0, "healthy": 7.5}
+
+
+def test_the_watts_of_all_stages_are_of_the_row_s_grade(made):
+    """A BMC's averages are refused where power jumps: in the window, and not in the stage before the event, when it was steady."""
+    t_s = np.arange(0.5, 30.25, 0.5)
+    jumping_w = np.where(t_s <= 13, 10.0, np.where(t_s % 2 < 1, 10.0, 40.0))
+    bmc = [made.series(made.channel(host, semantics="average", grade="BMC", meter="ipmi"), t_s, jumping_w) for host in SERVERS]
+    modelled = [made.steady(host, 5.0, grade="modelled", meter="modelled") for host in SERVERS]
+    logs = [log(made, f"client-{n}", rates()) for n in (1, 2)]
+    (point,) = points(trial(made), [*logs, *bmc, *modelled])
+    assert point.grade == "modelled"
+    assert [point.metrics[f"event_{stage}_w"] for stage in ("before", "during", "healing", "after")] == pytest.approx([15] * 4)
+    assert point.metrics["event_healing_j"] == pytest.approx(15 * (HEALTHY_S - 14.03))
+    refused = "ipmi:storage-1/all/power: averages over an unknown time give no energy unless they are steady"
+    assert f"{refused}; modelled watts count instead" in point.doubts
+
+
+def test_watts_that_the_row_s_grade_lacks_in_a_stage_are_left_out(made):
+    """A plug that was not heard for half a second still covers the window, and not the stage of 2 s in which that was."""
+    wall = [made.steady(host, 10.0, meter="plug") for host in SERVERS]
+    kept = [one.t_s != 11.0 for one in wall]
+    wall = [made.series(one.channel, one.t_s[keep], 10.0, 0.5) for one, keep in zip(wall, kept, strict=True)]
+    modelled = [made.steady(host, 5.0, grade="modelled", meter="modelled") for host in SERVERS]
+    logs = [log(made, f"client-{n}", rates()) for n in (1, 2)]
+    (point,) = points(trial(made), [*logs, *wall, *modelled])
+    watts_of = {key: value for key, value in point.metrics.items() if key.startswith("event_") and key.endswith("_w")}
+    assert point.grade == "wall"
+    assert watts_of == pytest.approx({f"event_{stage}_w": 30 for stage in ("during", "healing", "after")})

@@ -1,10 +1,11 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from perjoule import catalogue
 from perjoule.analysis.points import points
-from perjoule.model import Specification
+from perjoule.model import Phase, Specification
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
 CLIENTS = ("client-1", "client-2")
@@ -190,3 +191,22 @@ def test_a_tail_is_in_emulated_time_and_its_bytes_are_as_they_are(made):
     assert point.metrics["tail_energy_j"] == pytest.approx(0.4 * point.metrics["mean_w"])
     assert point.metrics["tail_disk_read_bytes"] == pytest.approx(3 * 10 * 2)
     assert "tail_s" not in points(made.record(), watts(made))[0].metrics
+
+
+def test_a_burst_and_a_tail_have_no_watts_of_another_grade_than_their_row(made):
+    """A plug that was not heard for a second covers a window of 24 s, and neither the burst of 10 s nor the tail of 4 s."""
+    phases = (Phase("write-back", 20.0, 34.0), Phase("tail", 34.0, 38.0))
+    record = replace(made.record(moved=made.results((10, 20), (10, 20))), phases=phases)
+    heard_s = np.array([t_s for t_s in np.arange(0.5, 40.25, 0.5) if t_s not in (15.0, 15.5, 36.0, 36.5)])
+    wall = [made.series(made.channel(host, semantics="window mean"), heard_s, 10.0, 0.5) for host in SERVERS]
+    modelled = [made.steady(host, 5.0, ended_s=40.0, grade="modelled", meter="modelled") for host in SERVERS]
+    (point,) = points(record, [*wall, *modelled])
+    assert (point.grade, point.metrics["mean_w"]) == ("wall", pytest.approx(30.0))
+    assert "burst_throughput_bytes_per_s" in point.metrics
+    assert not {"burst_energy_j", "burst_mean_w", "burst_edp_js", "tail_energy_j"} & point.metrics.keys()
+    assert any(
+        doubt.startswith("until the clients' fsync: meter:storage-1/all/power: samples cover only 90%") for doubt in point.doubts
+    )
+    (known,) = points(record, modelled)
+    assert known.metrics["burst_mean_w"] == pytest.approx(15.0)
+    assert known.metrics["tail_energy_j"] == pytest.approx(15.0 * 4)
