@@ -163,7 +163,7 @@ def test_the_timeline_marks_what_happened(made):
 
 
 def test_the_watts_of_all_stages_are_of_the_row_s_grade(made):
-    """A BMC's averages are refused where power jumps: in the window, and not in the stage before the event, when it was steady."""
+    """A BMC's averages are refused where power jumps: in the window, and not in the stage before the event."""
     t_s = np.arange(0.5, 30.25, 0.5)
     jumping_w = np.where(t_s <= 13, 10.0, np.where(t_s % 2 < 1, 10.0, 40.0))
     bmc = [made.series(made.channel(host, semantics="average", grade="BMC", meter="ipmi"), t_s, jumping_w) for host in SERVERS]
