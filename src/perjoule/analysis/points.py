@@ -82,7 +82,7 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
     metrics |= _tail_metrics(record, series, power.grade)
     if record.outcome is not None:
         metrics |= record.outcome.measured
-        metrics |= _event_metrics(record.outcome.measured.get("events_count", 0.0), metrics)
+        metrics |= _physics_metrics(record.outcome.measured.get("events_count", 0.0), metrics)
     metrics |= user_metrics(results, record.scale)
     hit = events(record, series, results, power.grade)
     restored = rebuild(record, series, began_s, power.grade)
@@ -169,8 +169,8 @@ def _tail_metrics(record: Record, series: Sequence[Series], grade: str) -> dict[
     return metrics
 
 
-def _event_metrics(events_count: float, metrics: Mapping[str, float]) -> dict[str, float]:
-    """Return the cost of an event, if a load counts events."""
+def _physics_metrics(events_count: float, metrics: Mapping[str, float]) -> dict[str, float]:
+    """Return the cost of an event of the detector, if a load counts those."""
     if not events_count:
         return {}
     energies = {

@@ -49,7 +49,8 @@ def plan(campaign: Campaign) -> Plan:
         if workload.directions != ("write",):
             loading_s += min(loading_s, moved_bytes / speed)
         steps.append(Step(trial, moved_bytes, loading_s + 2 * campaign.settle_s + TRIAL_S))
-    return Plan(tuple(steps), sum(drivers.testbed(group[0].testbed).deployment_s for group in campaign.groups))
+    aligned_s = 2 * campaign.align_s  # before a deployment's trials and after them
+    return Plan(tuple(steps), sum(drivers.testbed(group[0].testbed).deployment_s + aligned_s for group in campaign.groups))
 
 
 def speed_bytes_per_s(testbed: Spec, clients_count: int) -> float:

@@ -187,7 +187,7 @@ def winners_table(findings: "Sequence[Finding]") -> Table:
         for finding in findings
     )
     which = (*(("among",) if classes else ()), "workload", *(("direction",) if directed else ()), "clients")
-    return Table((*which, "by", "best", "over average of others", "over the second", "p", "verdict"), rows)
+    return Table((*which, "by", "best mean", "over average of others", "over the second", "p", "verdict"), rows)
 
 
 def pair_texts(one: "Verdict") -> tuple[str, str]:

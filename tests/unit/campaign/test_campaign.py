@@ -607,3 +607,9 @@ def test_a_simulated_campaign_says_before_its_description_that_nothing_was_measu
     assert first.startswith("Nothing here was measured")
     assert own == "Boards of a lab."
     assert campaign.parse(TEXT, overrides=["simulate=true"]).description == ""
+
+
+def test_load_patterns_for_clocks_take_time_before_and_after_each_deployment() -> None:
+    plain, aligned = (campaign.parse(f"{top}\n{TEXT}") for top in ("", 'align = "30 s"'))
+    assert len(aligned.groups) > 1
+    assert campaign.plan(aligned).duration_s - campaign.plan(plain).duration_s == pytest.approx(60 * len(aligned.groups))
