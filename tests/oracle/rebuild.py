@@ -21,7 +21,7 @@ def rebuild(attempt: Attempt, results: list[dict[str, Any]]) -> dict[str, float]
     lost = sum(one["lost_bytes"] for one in losses)
     found: dict[str, float] = {"rebuild_lost_bytes": lost}
     fail_s, well_s, done = losses[0]["began_s"], healthy(attempt, hit[-1]["ended_s"]), attempt.phase("rebuilt")
-    if np.isnan(well_s) or done is None:
+    if np.isnan(well_s) or done is None or any(one["event"]["kind"] not in ("fail", "back") for one in hit):
         return found
     found["rebuild_s"] = (well_s - fail_s) * scale
     for role in ROLES:

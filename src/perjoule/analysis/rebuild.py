@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from perjoule.analysis.hosts import data_hosts, roles
 from perjoule.analysis.overhead import total
 from perjoule.analysis.power import boundaries
-from perjoule.model import REBUILT, Quantity, Record, Redundancy, Series, healthy_since
+from perjoule.model import REBUILT, EventKind, Quantity, Record, Redundancy, Series, healthy_since
 from perjoule.model.doubts import EVENTS, TRAFFIC, Doubt
 
+PARTS: frozenset[EventKind] = frozenset({"fail", "back"})  # of a rebuild: what others move can't be told from it
 LEAST_S = 1.0  # of the time before the failure, for a rate
 EXPLAINED_RATIO = 0.1  # by which bytes may differ from those that redundancy explains
 MOVED: Mapping[Quantity, str] = {
@@ -45,7 +46,9 @@ def explained(kept: Redundancy) -> Mapping[str, float]:
 
 
 def rebuild(record: Record, series: Sequence[Series], began_s: float, grade: str) -> Rebuild:
-    """Return what the rebuild cost; nothing if no disk failed, or what it lacked was not rebuilt by the end of the trial.
+    """Return what the rebuild cost; nothing if no disk failed.
+
+    Only what was lost, if it was not rebuilt by the end of the trial, or if something else happened in it.
 
     Args:
         record: with the failures and the file system's answers after them.
@@ -60,6 +63,11 @@ def rebuild(record: Record, series: Sequence[Series], began_s: float, grade: str
     lost_bytes = sum(one.lost_bytes or 0 for one in failed)
     metrics = {"rebuild_lost_bytes": float(lost_bytes)}
     written = next((phase for phase in record.phases if phase.name == REBUILT), None)
+    if others := sorted({one.event.kind for one in record.events} - PARTS):
+        what = f"{'another event' if len(others) == 1 else 'other events'} ({', '.join(others)})"
+        verb = "was" if len(others) == 1 else "were"
+        why = f"{what} {verb} in the trial, which may move bytes too"
+        return Rebuild(metrics, (EVENTS.doubt(f"the rebuild has no numbers of its own: {why}"),))
     if healthy_s is None or written is None:
         return Rebuild(metrics)
     first_s, last_s = failed[0].began_s, written.ended_s

@@ -115,3 +115,20 @@ def test_a_server_that_was_only_killed_has_no_rebuild(made):
     killed = replace(FAIL, event=replace(FAIL.event, kind="kill"), lost_bytes=None)
     (point,) = points(trial(made, events=(killed, BACK)), everything(made))
     assert not any("rebuild" in key for key in point.metrics)
+
+
+@pytest.mark.parametrize(("kind", "at_s"), [("add", 1.0), ("kill", 0.5), ("scrub", 4.0), ("lossy", 3.0)])
+def test_bytes_of_a_rebuild_are_not_told_from_those_of_another_event(made, kind, at_s):
+    """What other events move or hold up, before or after the failure, is neither quiet nor the rebuild."""
+    other = Happened(TrialEvent(at_s, kind, "storage-1"), BEGAN_S + at_s, BEGAN_S + at_s, BEGAN_S + at_s + 0.01)
+    events = tuple(sorted((FAIL, BACK, other), key=lambda one: one.began_s))
+    (point,) = points(trial(made, events=events), everything(made))
+    assert [key for key in point.metrics if "rebuild" in key] == ["rebuild_lost_bytes"]
+    said = [doubt for doubt in point.doubts if doubt.startswith("the rebuild")]
+    assert said == [f"the rebuild has no numbers of its own: another event ({kind}) was in the trial, which may move bytes too"]
+
+
+def test_two_disks_that_fail_and_come_back_are_one_rebuild(made):
+    second = replace(FAIL, event=replace(FAIL.event, at_s=2.5, host="storage-1"), began_s=12.5)
+    (point,) = points(trial(made, events=(FAIL, second, BACK)), everything(made))
+    assert point.metrics["rebuild_network_ratio"] == pytest.approx(1000 / (2 * LOST_BYTES))
