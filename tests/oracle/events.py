@@ -18,7 +18,7 @@ def events(attempt: Attempt, results: list[dict[str, Any]]) -> dict[str, float]:
     if not hit:
         return {}
     first_s, last_s, healthy_s = hit[0]["began_s"], hit[-1]["ended_s"], healthy(attempt, hit[-1]["ended_s"])
-    began_s, logs = min(r["began_s"] for r in results), [_log(attempt, r["host"]) for r in results]
+    began_s, logs = min(r["began_s"] for r in results), [_log(attempt, host) for host in sorted({r["host"] for r in results})]
     logged = all(len(log) for log in logs)
     ends = [log["t_s"].iloc[-1] - log["duration_s"].iloc[-1] for log in logs if len(log) > 1]
     ended_s = max(ends) if logged and len(ends) == len(logs) else max(r["ended_s"] for r in results)
@@ -26,6 +26,7 @@ def events(attempt: Attempt, results: list[dict[str, Any]]) -> dict[str, float]:
     stages["during"] = (first_s, last_s if len(hit) > 1 else first_s)
     stages["after"] = (healthy_s, ended_s)
     servers = boundaries(attempt)[""]
+    logged = logged and not _shared(attempt, results)
     found = {"event_late_s": max(one["ended_s"] - one["planned_s"] for one in hit)}
     for name, (low_s, high_s) in stages.items():
         low_s, high_s = max(low_s, began_s), min(high_s, ended_s)
@@ -54,6 +55,15 @@ def healthy(attempt: Attempt, last_s: float) -> float:
     good = [one["words"] == "" and one["asked_s"] >= last_s for one in attempt.record["health"]]
     count = next((n for n, fine in enumerate(reversed(good)) if not fine), len(good))
     return attempt.record["health"][-count]["answered_s"] if count >= 5 else np.nan
+
+
+def _shared(attempt: Attempt, results: list[dict[str, Any]]) -> bool:
+    """Whether the log of a client of this row also has the bytes of another row."""
+    rows: dict[str, int] = {}
+    for one in attempt.record["outcome"]["results"]:
+        rows[one["host"]] = rows.get(one["host"], 0) + 1
+    own = [one["host"] for one in results]
+    return any(rows[host] > own.count(host) for host in own)
 
 
 def _log(attempt: Attempt, host: str) -> pd.DataFrame:

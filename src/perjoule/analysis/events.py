@@ -34,6 +34,8 @@ def events(record: Record, series: Sequence[Series], results: Sequence[ClientRes
     first_s, last_s = record.events[0].began_s, record.events[-1].ended_s
     logs = _logs(series, results)
     began_s, ended_s = loading(results, logs)
+    both = bool(logs) and _both(record, results)
+    logs = [] if both else logs
     healthy_s = healthy_since(record.events, record.health)
     metrics = {"event_late_s": max(one.late_s for one in record.events)}
     for stage, (from_s, to_s) in stages(record, began_s, ended_s).items():
@@ -56,7 +58,9 @@ def events(record: Record, series: Sequence[Series], results: Sequence[ClientRes
         stalls = [stalls_s(log, max(began_s, first_s), ended_s) for log in logs]
         metrics["event_stalled_s"] = sum(map(sum, stalls)) / len(stalls) * record.scale
         metrics["event_longest_stall_s"] = max(max(own, default=0.0) for own in stalls) * record.scale
-    return Events(metrics, tuple(_doubts(record, logs, began_s, first_s)))
+    said = "rates and stalls are left out: clients read and wrote at once, and their logs have the bytes of both"
+    mixed = (EVENTS.doubt(said),) if both else ()
+    return Events(metrics, (*mixed, *_doubts(record, logs, began_s, first_s)))
 
 
 def loading(results: Sequence[ClientResult], logs: Sequence[Series]) -> tuple[float, float]:
@@ -98,6 +102,13 @@ def _logs(series: Sequence[Series], results: Sequence[ClientResult]) -> list[Ser
     hosts = {one.host for one in results}
     found = [s for s in series if s.channel.quantity == "goodput" and s.channel.host in hosts]
     return found if {s.channel.host for s in found} == hosts and len(found) == len(hosts) else []
+
+
+def _both(record: Record, results: Sequence[ClientResult]) -> bool:
+    """Whether a client also did what is not of these results: its log has the bytes of all that it did."""
+    hosts, directions = {one.host for one in results}, {one.direction for one in results}
+    every = record.outcome.results if record.outcome else ()
+    return any(one.host in hosts and one.direction not in directions for one in every)
 
 
 def _doubts(record: Record, logs: Sequence[Series], began_s: float, first_s: float) -> Iterator[Doubt]:

@@ -148,6 +148,41 @@ def test_without_logs_there_are_watts_and_no_rates(made):
     assert not {name for name in point.metrics if name.startswith("event_") and name.endswith(("bytes_per_s", "stalled_s"))}
 
 
+def both(made, user=""):
+    """Each client writes and reads at once: its log has the bytes of both."""
+    found = (*made.results((10.0, 20.0), (10.0, 20.0)), *made.results((10.0, 20.0), (10.0, 20.0), direction="read"))
+    return replace(trial(made), outcome=Outcome("fio-3.33", tuple(replace(one, user=user and one.direction) for one in found)))
+
+
+def test_bytes_of_reads_and_writes_at_once_are_in_no_row_of_one_of_them(made):
+    logs = [log(made, f"client-{n}", rates()) for n in (1, 2)]
+    found = points(both(made), [*logs, *watts(made)])
+    assert [point.direction for point in found] == ["write", "read"]
+    for point in found:
+        names = {name for name in point.metrics if name.startswith("event_")}
+        assert not {name for name in names if name.endswith(("bytes_per_s", "stalled_s", "stall_s"))}
+        assert point.metrics["event_after_w"] == pytest.approx(30)
+        assert (
+            "rates and stalls are left out: clients read and wrote at once, and their logs have the bytes of both" in point.doubts
+        )
+
+
+def test_stages_end_with_the_logs_where_clients_read_and_write_at_once(made):
+    """It is healthy at 18.7 s, the last call returns at 19.5 s, and the clients end at 20 s, with their closing fsync."""
+    late = tuple(replace(one, asked_s=one.asked_s + 1.2, answered_s=one.answered_s + 1.2) for one in ANSWERS)
+    record = replace(both(made), health=late)
+    (point, _) = points(record, [*(log(made, f"client-{n}", rates()) for n in (1, 2)), *watts(made)])
+    assert "event_after_w" not in point.metrics  # [18.7, 19.5] is shorter than a second, [18.7, 20] is not
+
+
+def test_users_that_read_and_write_have_one_row_with_the_bytes_of_all(made):
+    logs = [log(made, f"client-{n}", rates()) for n in (1, 2)]
+    (point,) = points(both(made, user="some"), [*logs, *watts(made)])
+    assert point.direction == "mixed"
+    assert point.metrics["event_before_bytes_per_s"] == pytest.approx(200)
+    assert point.metrics["event_stalled_s"] == pytest.approx(2.0)
+
+
 def test_a_trial_without_events_has_none_of_their_numbers(made):
     (point,) = points(trial(made, events=(), health=()), watts(made))
     assert not any(name.startswith("event_") for name in point.metrics)
