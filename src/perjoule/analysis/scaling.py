@@ -7,22 +7,23 @@ Ideal is throughput in proportion to storage hosts, and the same work per joule 
   value, linear in the parameters, weighted for relative errors; Amdahl's if c is not significantly different from 0. At least 4.
   N. J. Gunther, Guerrilla Capacity Planning (2007), ch. 4 to 6, https://doi.org/10.1007/978-3-540-31010-5
 
-Intervals are Student's t; those of s and c by the delta method. They hold if the law does: if values deviate from the power law
-by more than repetitions scatter (an F test at 5 %), a doubt says so.
+Intervals are Student's t, widened under a stop rule; those of s and c by the delta method. They hold if the law does: if values
+deviate from the power law by more than repetitions scatter (an F test at 5 %), a doubt says so.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log, sqrt
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from perjoule.analysis.contrast import Sample, contrast
+from perjoule.analysis.better import refusal, sample
+from perjoule.analysis.contrast import contrast
 from perjoule.analysis.statistics import CONFIDENCE_RATIO, fisher_p, student_quantile
 from perjoule.model import Cell, Direction, Interval
-from perjoule.model.metrics import PER_JOULE, RATES
+from perjoule.model.metrics import PER_JOULE, RATES, metric_of
 
 IDEAL_EXPONENTS: Mapping[str, int] = {  # what is reported, and the power of n with which it grows at best
     **dict.fromkeys(RATES, 1),
@@ -74,14 +75,29 @@ class Scaling:
 
 
 def scaling(cells: Sequence[Cell]) -> tuple[Scaling, ...]:
-    """Join the cells that differ only in the number of storage hosts; empty if there is only one number."""
-    grouped: dict[tuple[str, str, Direction, int, str], dict[int, Interval]] = {}
+    """Join the cells that differ only in the number of storage hosts; empty if there is only one number.
+
+    Joules of different grades are not joined: each grade has an ideal of its own.
+    """
+    grouped: dict[tuple[str, str, Direction, int, str], dict[str, dict[int, Cell]]] = {}
     for cell in cells:
         for metric in IDEAL_EXPONENTS:
             if cell.servers_count and metric in cell.metrics and min(cell.metrics[metric].values) > 0:
                 key = (family(cell), cell.workload, cell.direction, cell.clients_count, metric)
-                grouped.setdefault(key, {})[cell.servers_count] = cell.metrics[metric]
-    return tuple(_scaling(*key, dict(sorted(found.items()))) for key, found in grouped.items() if len(found) > 1)
+                grade = cell.grade_of(metric_of(metric).boundary) if metric_of(metric).energy else ""
+                grouped.setdefault(key, {}).setdefault(grade, {})[cell.servers_count] = cell
+    found: list[Scaling] = []
+    for key, of_grades in grouped.items():
+        if len({n for own in of_grades.values() for n in own}) > 1:
+            refused = refusal([cell for own in of_grades.values() for cell in own.values()], key[-1])
+            scaled = ((grade, _scaling(*key, dict(sorted(own.items())))) for grade, own in of_grades.items())
+            found += [_apart(one, grade, refused) if refused else one for grade, one in scaled]
+    return tuple(found)
+
+
+def _apart(one: Scaling, grade: str, refused: str) -> Scaling:
+    """Name the grade of one whose other numbers of hosts have another, and why they are not joined."""
+    return replace(one, filesystem=f"{one.filesystem}, {grade}", refused=(refused, *one.refused))
 
 
 def family(cell: Cell) -> str:
@@ -91,28 +107,30 @@ def family(cell: Cell) -> str:
 
 
 def _scaling(
-    filesystem: str, workload: str, direction: Direction, clients_count: int, metric: str, found: Mapping[int, Interval]
+    filesystem: str, workload: str, direction: Direction, clients_count: int, metric: str, found: Mapping[int, Cell]
 ) -> Scaling:
-    values = {n: found[n].values for n in found}
-    least = min(values)
+    values = {n: cell.metrics[metric].values for n, cell in found.items()}
+    least, widening = min(values), max(cell.widening for cell in found.values())
     ideal = {n: (n / least) ** IDEAL_EXPONENTS[metric] for n in values}
-    ratios = {n: contrast([(1, Sample(values[n])), (-1, Sample(values[least]))]).ratio for n in values if n != least}
+    samples = {n: sample(cell, metric) for n, cell in found.items()}
+    ratios = {n: contrast([(1, samples[n]), (-1, samples[least])]).ratio for n in values if n != least}
     laws: list[Law] = []
     refused: list[str] = []
     for name, least_count in LEAST_COUNTS.items():
         if name != "power law" and not IDEAL_EXPONENTS[metric]:
             continue  # of speed-ups
         if len(values) < least_count:
-            refused.append(f"no {name}: {len(values)} numbers of storage hosts, but it needs {least_count}")
+            numbers = f"{len(values)} number{'' if len(values) == 1 else 's'} of storage hosts"
+            refused.append(f"no {name}: {numbers}, but it needs {least_count}")
         else:
-            laws.append(power_law(values) if name == "power law" else scalability_law(values))
+            laws.append((power_law if name == "power law" else scalability_law)(values, widening))
     return Scaling(
         filesystem=filesystem,
         workload=workload,
         direction=direction,
         clients_count=clients_count,
         metric=metric,
-        values=found,
+        values={n: cell.metrics[metric] for n, cell in found.items()},
         of_ideal={n: _divided(ratio, ideal[n]) for n, ratio in ratios.items()},
         laws=tuple(laws),
         refused=tuple(refused),
@@ -120,23 +138,23 @@ def _scaling(
     )
 
 
-def power_law(values: Values) -> Law:
+def power_law(values: Values, widening: float = 1.0) -> Law:
     """Fit a n^k to all repetitions at 3 numbers of storage hosts or more; all values positive."""
     n, y = _flat(values)
     beta, covariance, freedom = _least_squares(np.column_stack([np.ones_like(n), np.log(n)]), np.log(y))
-    return Law("power law", float(np.exp(beta[0])), {"exponent": _interval(beta[1], covariance[1, 1], freedom)})
+    return Law("power law", float(np.exp(beta[0])), {"exponent": _interval(beta[1], widening**2 * covariance[1, 1], freedom)})
 
 
-def scalability_law(values: Values) -> Law:
+def scalability_law(values: Values, widening: float = 1.0) -> Law:
     """Fit the Universal Scalability Law, or Amdahl's if crosstalk is not significant, at 4 numbers of hosts or more."""
-    universal = _rational(values, ("serial", "crosstalk"))
+    universal = _rational(values, ("serial", "crosstalk"), widening)
     crosstalk, most = universal.parameters["crosstalk"], max(values)
     apart = crosstalk.low > 0 or crosstalk.high < 0
     relevant = abs(crosstalk.mean) * most * (most - 1) > RELEVANT_RATIO
-    return universal if apart and relevant else _rational(values, ("serial",))
+    return universal if apart and relevant else _rational(values, ("serial",), widening)
 
 
-def _rational(values: Values, names: Sequence[str]) -> Law:
+def _rational(values: Values, names: Sequence[str], widening: float) -> Law:
     n, y = _flat(values)
     terms = {"serial": n - 1, "crosstalk": n * (n - 1)}
     design = np.column_stack([np.ones_like(n), *(terms[name] for name in names)])
@@ -147,7 +165,7 @@ def _rational(values: Values, names: Sequence[str]) -> Law:
         ratio = beta[index] / beta[0]
         slope = np.zeros(len(beta))
         slope[index], slope[0] = 1 / beta[0], -ratio / beta[0]
-        parameters[name] = _interval(ratio, float(slope @ covariance @ slope), freedom)
+        parameters[name] = _interval(ratio, widening**2 * float(slope @ covariance @ slope), freedom)
     return Law("USL" if "crosstalk" in names else "Amdahl", float(1 / beta[0]), parameters)
 
 

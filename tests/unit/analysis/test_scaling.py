@@ -308,3 +308,64 @@ def test_work_per_joule_is_ideally_constant_and_has_a_power_law_but_no_law_of_sp
     assert ([law.kind for law in found.laws], found.refused) == (["power law"], ())
     (few,) = scaling(cells[:2])
     assert few.refused == ("no power law: 2 numbers of storage hosts, but it needs 3",)
+
+
+def of_ideal(two, one, wider=1.0, shared=0.0):
+    """The ratio of geometric means to that of one host with its interval after Welch, by how-numbers-are-made.md, "The best"."""
+    logs = [np.log(two), np.log(one)]
+    parts = [np.var(own, ddof=1) / len(own) for own in logs]
+    freedom = int(sum(parts) ** 2 / sum(part**2 / (len(own) - 1) for part, own in zip(parts, logs, strict=True)))
+    half = sqrt(stats.t.ppf(0.975, freedom) ** 2 * wider**2 * sum(parts) + stats.norm.ppf(0.975) ** 2 * shared**2)
+    middle = np.mean(logs[0]) - np.mean(logs[1])
+    return exp(middle - half), exp(middle), exp(middle + half)
+
+
+def test_a_stop_rule_widens_what_is_reached_of_the_ideal():
+    alone, grew = [100.0, 104.0, 97.0], [186.0, 180.0, 189.0]
+    cells = [replace(cell(n, values), widening=1.2) for n, values in ((1, alone), (2, grew))]
+    (found,) = scaling(cells)
+    assert ends(found.of_ideal[2]) == pytest.approx(tuple(end / 2 for end in of_ideal(grew, alone, wider=1.2)))
+
+
+def test_errors_that_all_repetitions_share_widen_what_is_reached_of_the_ideal_by_their_difference():
+    metric, alone, grew = "efficiency_bytes_per_j", [10.0, 10.4, 9.7], [9.3, 9.0, 9.4]
+    shared = {1: {metric: {"idle power": 0.05}}, 2: {metric: {"idle power": 0.02}}}
+    cells = [replace(cell(n, values, metric), grade="modelled", shared=shared[n]) for n, values in ((1, alone), (2, grew))]
+    (found,) = scaling(cells)
+    assert ends(found.of_ideal[2]) == pytest.approx(of_ideal(grew, alone, shared=0.03))
+
+
+def test_a_stop_rule_widens_the_intervals_of_laws():
+    values = grown(lambda n: 100 * n / (1 + 0.05 * (n - 1) + 0.02 * n * (n - 1)), (1, 2, 4, 8), 0.01)
+    laws = [
+        {law.kind: law for law in scaling([replace(cell(n, v), widening=w) for n, v in values.items()])[0].laws}
+        for w in (1, 1.15)
+    ]
+    plain, wide = laws
+    assert plain.keys() == wide.keys() == {"power law", "USL"}
+    n, y = flat(values)
+    line = stats.linregress(np.log(n), np.log(y))
+    half = 1.15 * stats.t.ppf(0.975, len(y) - 2) * line.stderr
+    assert ends(wide["power law"].parameters["exponent"]) == pytest.approx((line.slope - half, line.slope, line.slope + half))
+    for name, own in plain["USL"].parameters.items():
+        low, high = (own.mean + 1.15 * (end - own.mean) for end in (own.low, own.high))
+        assert ends(wide["USL"].parameters[name]) == pytest.approx((low, own.mean, high))
+
+
+def graded(counts_of_grades, metric="efficiency_bytes_per_j"):
+    return [replace(cell(n, [10.0 / n, 10.1 / n], metric), grade=grade) for grade, ns in counts_of_grades.items() for n in ns]
+
+
+def test_joules_of_different_grades_have_ideals_of_their_own():
+    refused = "power is of different grades (modelled, wall)"
+    wall, modelled = scaling(graded({"wall": (1,), "modelled": (2, 4)}))
+    assert [(one.filesystem, list(one.values), list(one.of_ideal)) for one in (wall, modelled)] == [
+        ("grows, wall", [1], []),
+        ("grows, modelled", [2, 4], [4]),
+    ]
+    assert wall.refused[0] == modelled.refused[0] == refused
+    assert modelled.of_ideal[4].mean == pytest.approx(0.5)
+    rates = scaling(graded({"wall": (1,), "modelled": (2, 4)}, "throughput_bytes_per_s"))
+    assert [(one.filesystem, list(one.values)) for one in rates] == [("grows", [1, 2, 4])]
+    assert [one.filesystem for one in scaling(graded({"wall": (1, 2)}))] == ["grows"]
+    assert scaling(graded({"wall": (2,)})) == ()
