@@ -10,10 +10,12 @@ energy of a trial is that of all users together; no part of it can be assigned t
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import isfinite
 
 from perjoule.analysis.latency import latency_s
-from perjoule.analysis.statistics import interval, ratio_interval
+from perjoule.analysis.statistics import ratio_interval
+from perjoule.analysis.stopping import stopped_interval
 from perjoule.model import ClientResult, Interval, Point, Trial, covered_s
 from perjoule.model.metrics import RATES
 
@@ -93,14 +95,17 @@ class Mix:
         return self.total.get("fairness_ratio")
 
 
-def mixes(points: Sequence[Point]) -> tuple[Mix, ...]:
-    """Join the trials of all users together with those of each alone, for every file system and number of clients."""
+def mixes(points: Sequence[Point], widening: float = 1.0) -> tuple[Mix, ...]:
+    """Join the trials of all users together with those of each alone, for every file system and number of clients.
+
+    `widening` is that of intervals that decided when to stop (`stopping.widening_of`).
+    """
     grouped: dict[str, dict[str, dict[int, Point]]] = {}  # mix -> who alone ("" for all) -> repetition
     for point in points:
         if any(name.startswith("user/") for name in point.metrics):
             alone = str(point.trial.workload.options.get("only", ""))
             grouped.setdefault(_mix_key(point.trial), {}).setdefault(alone, {})[point.trial.repetition] = point
-    return tuple(_mix(whole.pop(""), whole) for whole in grouped.values() if "" in whole)
+    return tuple(_mix(whole.pop(""), whole, widening) for whole in grouped.values() if "" in whole)
 
 
 def _mix_key(trial: Trial) -> str:
@@ -109,14 +114,15 @@ def _mix_key(trial: Trial) -> str:
     return json.dumps(asked, sort_keys=True)
 
 
-def _mix(whole: Mapping[int, Point], alone: Mapping[str, Mapping[int, Point]]) -> Mix:
+def _mix(whole: Mapping[int, Point], alone: Mapping[str, Mapping[int, Point]], widening: float) -> Mix:
+    interval = partial(stopped_interval, factor=widening)
     repetitions = sorted(whole)
     first = whole[repetitions[0]]
     rates = [key.split("/") for key in first.metrics if key.startswith("user/") and key.endswith(RATES)]
     names = list(dict.fromkeys(name for _, name, *_ in rates))
     totals = {key: [whole[n].metrics[key] for n in repetitions if key in whole[n].metrics] for key in first.metrics}
     progress: dict[int, list[float]] = {n: [] for n in repetitions}
-    users = tuple(_user(name, whole, alone.get(name, {}), progress) for name in names)
+    users = tuple(_user(name, whole, alone.get(name, {}), progress, widening) for name in names)
     complete = [jain(kept) for kept in progress.values() if len(kept) == len(names) > 1]
     return Mix(
         filesystem=first.trial.filesystem.label,
@@ -128,7 +134,11 @@ def _mix(whole: Mapping[int, Point], alone: Mapping[str, Mapping[int, Point]]) -
     )
 
 
-def _user(name: str, whole: Mapping[int, Point], alone: Mapping[int, Point], progress: Mapping[int, list[float]]) -> User:
+def _user(
+    name: str, whole: Mapping[int, Point], alone: Mapping[int, Point], progress: Mapping[int, list[float]], widening: float
+) -> User:
+    interval = partial(stopped_interval, factor=widening)
+
     def of(points: Mapping[int, Point], metric: str) -> dict[int, float]:
         key = f"user/{name}/{metric}"
         return {n: points[n].metrics[key] for n in sorted(points) if key in points[n].metrics}
@@ -146,5 +156,5 @@ def _user(name: str, whole: Mapping[int, Point], alone: Mapping[int, Point], pro
         share=interval(list(share.values())) if share else None,
         latency=interval(list(latency.values())) if latency else None,
         alone=interval(list(by_itself.values())) if by_itself else None,
-        slowdown=ratio_interval([by_itself[n] for n in both], [together[n] for n in both]) if both else None,
+        slowdown=ratio_interval([by_itself[n] for n in both], [together[n] for n in both], widening) if both else None,
     )

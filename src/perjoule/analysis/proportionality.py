@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perjoule.analysis.stopping import stopped_interval
+from perjoule.analysis.stopping import stopped_interval, widening_of
 from perjoule.model import Cell, Interval
 from perjoule.model.metrics import RATES
 
@@ -88,7 +88,7 @@ def _joined(filesystem: str, workload: str, clients_count: int, cells: Sequence[
     elif not common:
         refused = "no repetition has all loads"
     curves = [] if refused else [_curve(cells, repetition) for repetition in sorted(common)]
-    widening = max(cell.widening for cell in cells)
+    widening = widening_of(cells)
 
     def interval(values: Sequence[float]) -> Interval:
         return stopped_interval(values, widening)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from perjoule.analysis.better import refusal, sample
 from perjoule.analysis.contrast import contrast
 from perjoule.analysis.statistics import CONFIDENCE_RATIO, fisher_p, student_quantile
+from perjoule.analysis.stopping import widening_of
 from perjoule.model import Cell, Direction, Interval
 from perjoule.model.metrics import PER_JOULE, RATES, metric_of
 
@@ -110,7 +111,7 @@ def _scaling(
     filesystem: str, workload: str, direction: Direction, clients_count: int, metric: str, found: Mapping[int, Cell]
 ) -> Scaling:
     values = {n: cell.metrics[metric].values for n, cell in found.items()}
-    least, widening = min(values), max(cell.widening for cell in found.values())
+    least, widening = min(values), widening_of(tuple(found.values()))
     ideal = {n: (n / least) ** IDEAL_EXPONENTS[metric] for n in values}
     samples = {n: sample(cell, metric) for n, cell in found.items()}
     ratios = {n: contrast([(1, samples[n]), (-1, samples[least])]).ratio for n in values if n != least}

@@ -23,11 +23,11 @@ def interval(values: Sequence[float]) -> Interval:
     return Interval(mean, mean - half, mean + half, tuple(values))
 
 
-def ratio_interval(values: Sequence[float], references: Sequence[float]) -> Interval:
+def ratio_interval(values: Sequence[float], references: Sequence[float], widening: float = 1.0) -> Interval:
     """Return the geometric mean of values[i] / references[i] with its 95 % interval, for paired trials.
 
     What both of a pair share (the state of the machine, the gain of the meter) cancels. The logarithms of the ratios are taken as
-    normal, so a/b and b/a agree; for one pair the interval is (0, infinity).
+    normal, so a/b and b/a agree; for one pair the interval is (0, infinity). `widening` is that of the half width on logarithms.
 
     Raises:
         ValueError: the sequences differ in length, are empty, or hold a value that is not positive.
@@ -38,6 +38,7 @@ def ratio_interval(values: Sequence[float], references: Sequence[float]) -> Inte
         raise ValueError("ratios need positive values")
     ratios = tuple(value / reference for value, reference in zip(values, references, strict=True))
     mean, half = _mean_and_half_width([log(r) for r in ratios])
+    half *= widening
     return Interval(exp(mean), exp(mean - half), exp(mean + half) if half < inf else inf, ratios)
 
 

@@ -10,7 +10,7 @@ interval: 1.15 if no decision falls before the fifth repetition, 1.2 if it may f
 from collections.abc import Sequence
 
 from perjoule.analysis.statistics import half_width_ratio, interval
-from perjoule.model import LEAST_COUNT, Campaign, Interval
+from perjoule.model import LEAST_COUNT, Campaign, Cell, Interval
 
 WIDENING, WIDENING_COUNT = 1.15, 5  # if at least this many repetitions
 EARLY_WIDENING = 1.2
@@ -24,6 +24,11 @@ def widening(least_count: int) -> float:
 def campaign_widening(asked: Campaign | None) -> float:
     """Return the factor of a campaign: 1 without a stop rule."""
     return widening(asked.least_count) if asked and asked.until else 1.0
+
+
+def widening_of(cells: Sequence[Cell]) -> float:
+    """Return the factor of the campaign whose cells these are."""
+    return max((cell.widening for cell in cells), default=1.0)
 
 
 def stopped_interval(values: Sequence[float], factor: float) -> Interval:

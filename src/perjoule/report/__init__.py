@@ -12,6 +12,7 @@ from perjoule.analysis.proportionality import proportionality as against_load
 from perjoule.analysis.replacement import machines
 from perjoule.analysis.replacement import replacements as compared
 from perjoule.analysis.scaling import scaling
+from perjoule.analysis.stopping import widening_of
 from perjoule.analysis.winners import Finding
 from perjoule.figures import rendering, vega
 from perjoule.figures.columns import Column, fitted
@@ -58,7 +59,7 @@ def replacements(several: Sequence[Results]) -> tuple[Replacement, ...]:
 
 def users_tables(results: Results) -> tuple[Table, ...]:
     """Lay out the throughput of several users together and alone; empty if none ran at once."""
-    found = mixes(points_of(results, results.latest()))
+    found = mixes(points_of(results, results.latest()), widening_of(summary(results).cells))
     return (users_table(found),) if found else ()
 
 

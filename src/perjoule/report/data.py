@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from perjoule import report
 from perjoule.analysis.fairness import mixes
 from perjoule.analysis.scaling import scaling
+from perjoule.analysis.stopping import widening_of
 from perjoule.model import Cell, Record
 from perjoule.model.metrics import metric_of
 from perjoule.store import Results
@@ -29,7 +30,7 @@ def data(several: Sequence[Results]) -> dict[str, object]:
             | {"metric": one.metric, "best": one.best, "rivals": one.rivals, "verdict": one.verdict}
             for one in report.winners(results, found.cells)
         ],
-        "users": mixes(points_of(results, records)),
+        "users": mixes(points_of(results, records), widening_of(found.cells)),
         "scaling": scaling(found.cells),
         "replacements": [
             {**vars(one), "machines_count": one.machines_count, "verdict": one.verdict} for one in report.replacements(several)

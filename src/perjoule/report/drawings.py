@@ -10,6 +10,7 @@ from perjoule.analysis.energies import UNBUDGETED
 from perjoule.analysis.fairness import mixes
 from perjoule.analysis.proportionality import proportionality
 from perjoule.analysis.scaling import scaling as scaled
+from perjoule.analysis.stopping import widening_of
 from perjoule.figures.alignment import alignment
 from perjoule.figures.boundaries import boundaries
 from perjoule.figures.budget import budget
@@ -91,7 +92,7 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         yield "joules", joules(chosen, notes=[*_joules_notes(chosen, most), *plain])
     if draws_idle(chosen):
         yield "idle", idle(chosen, notes=["servers, clients and switch without a load; mean of the repetitions", *power_notes])
-    if pairs := bars(mixes(found.points)):
+    if pairs := bars(mixes(found.points, widening_of(cells))):
         kept = "while a user's jobs ran: mean, 95 % interval, and a small mark for each repetition; fair is Jain's index"
         yield "users", users(pairs, axis=metric_of("throughput_bytes_per_s").unit.symbol, notes=[kept, *plain])
     if grown := growths(scaled(cells)):

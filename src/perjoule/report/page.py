@@ -7,6 +7,7 @@ from perjoule import __version__, published
 from perjoule.analysis.fairness import mixes
 from perjoule.analysis.proportionality import proportionality
 from perjoule.analysis.scaling import scaling
+from perjoule.analysis.stopping import widening_of
 from perjoule.model import Cell, Interval, Record
 from perjoule.model.units import counted
 from perjoule.report import claims, mixed_users, muons, paper_comparison, paper_figures, scalability
@@ -82,7 +83,7 @@ def page(found: Content, root: str) -> str:
         rebuild_words=list(REBUILD_WORDS),
         idle=idle_table(found.cells),
         idle_words=list(IDLE_WORDS),
-        users=mixed_users.users_table(mixes(found.points)),
+        users=mixed_users.users_table(mixes(found.points, widening_of(found.cells))),
         scaling=scalability.scaling_table(grown),
         laws=scalability.laws_table(grown),
         failed=[record for record in found.records if record.status == "failed"],

@@ -1,7 +1,10 @@
 from dataclasses import replace
+from math import exp, sqrt
 from typing import Literal
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from perjoule.analysis.fairness import jain, mixes, user_metrics
 from perjoule.analysis.plausibility import doubts
@@ -110,3 +113,23 @@ def test_a_user_alone_once_has_a_slow_down_without_an_interval(made):
     (joined,) = mixes([mix(made, "", 1, {"a": 50.0, "b": 30.0}), mix(made, "a", 1, {"a": 100.0})])
     assert (present(joined.users[0].slowdown).mean, present(joined.users[0].slowdown).low) == (pytest.approx(2), 0)
     assert joined.progress_fairness is None
+
+
+def test_a_stop_rule_widens_all_intervals_of_users(made):
+    together, by_itself, others = [50.0, 55.0, 52.0], [100.0, 104.0, 99.0], [30.0, 33.0, 31.0]
+    found = [mix(made, "", n, {"a": together[n - 1], "b": others[n - 1]}) for n in (1, 2, 3)]
+    found += [mix(made, "a", n, {"a": by_itself[n - 1]}) for n in (1, 2, 3)]
+    found += [mix(made, "b", n, {"b": 40.0}) for n in (1, 2, 3)]
+    (joined,) = mixes(found, 1.2)
+
+    def half(values):
+        return 1.2 * stats.t.ppf(0.975, 2) * np.std(values, ddof=1) / sqrt(3)
+
+    a, total = joined.users[0], joined.total["throughput_bytes_per_s"]
+    assert total.high - total.mean == pytest.approx(half(np.add(together, others)))
+    assert a.rate.mean - a.rate.low == pytest.approx(half(together))
+    assert present(a.alone).high - present(a.alone).mean == pytest.approx(half(by_itself))
+    logs = np.log(by_itself) - np.log(together)
+    assert present(a.slowdown).high == pytest.approx(exp(logs.mean() + half(logs)))
+    kept = [jain([one / own, other / 40.0]) for one, own, other in zip(together, by_itself, others, strict=True)]
+    assert present(joined.progress_fairness).mean - present(joined.progress_fairness).low == pytest.approx(half(kept))
