@@ -5,7 +5,8 @@ Per workload, from unpaired repetitions: n = T_server / T_low machines, and thei
 by Welch, so throughput and power of one repetition, which vary together, count together. The question is that of Pavan et al.,
 Energy Consumption and Performance Analysis Between SSD and HDD, section 4.
 
-Whole machines beyond the needed fraction are taken to draw their power at full load: an upper bound.
+Whole machines beyond the needed fraction are taken to draw their power at full load: an upper bound. Power of different
+grades is not compared; the number of machines is known all the same.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from dataclasses import replace
 from itertools import combinations, product
 from statistics import fmean
 
-from perjoule.analysis.better import sample
+from perjoule.analysis.better import refusal, sample
 from perjoule.analysis.cells import filesystem_names
 from perjoule.analysis.contrast import contrast
 from perjoule.model import Cell, Interval, Record, Replacement
@@ -74,16 +75,19 @@ def _replacement(server: Cell, low_power: Cell, keys: tuple[str, str]) -> Replac
     def ratio(key: str, of: Cell, over: Cell) -> Interval:
         return contrast([(1, sample(of, key)), (-1, sample(over, key))]).ratio
 
+    refused = refusal([server, low_power], per_j)
     found = Replacement(
         server=server.filesystem,
         low_power=low_power.filesystem,
         workload=server.workload,
         direction=server.direction,
         machines_ratio=ratio(work, server, low_power),
-        power_ratio=ratio(per_j, server, low_power),
-        whole_power_ratio=(each := ratio("mean_w", low_power, server)),
+        power_ratio=None if refused else ratio(per_j, server, low_power),
+        whole_power_ratio=None,
+        refused=refused,
     )
-    return replace(found, whole_power_ratio=_times(each, found.machines_count))
+    each = None if refused else ratio("mean_w", low_power, server)
+    return replace(found, whole_power_ratio=_times(each, found.machines_count)) if each else found
 
 
 def _times(one: Interval, factor: float) -> Interval:

@@ -11,20 +11,21 @@ def replacement(found: Sequence[Replacement], *, notes: Sequence[str] = ()) -> S
     """Draw the power ratio of each replacement with its interval, a panel for each server, a row for each workload.
 
     Args:
-        found: in the order of the panels.
+        found: in the order of the panels; those whose power is not compared are left out.
         notes: lines of the subtitle.
     """
-    servers = list(dict.fromkeys(one.server for one in found))
-    names = list(dict.fromkeys(one.low_power for one in found))
-    ends = [one.power_ratio.mean for one in found]
-    ends += [end for one in found for end in (one.power_ratio.low, one.power_ratio.high) if isfinite(end) and end > 0]
+    known = [(one, one.power_ratio) for one in found if one.power_ratio]
+    servers = list(dict.fromkeys(one.server for one, _ in known))
+    names = list(dict.fromkeys(one.low_power for one, _ in known))
+    ends = [power.mean for _, power in known]
+    ends += [end for _, power in known for end in (power.low, power.high) if isfinite(end) and end > 0]
     domain = [min([*ends, 0.9]) / 1.1, max([*ends, 1.1]) * 1.1]
-    panels = [_panel(server, [one for one in found if one.server == server], names, domain) for server in servers]
+    panels = [_panel(server, [(one, power) for one, power in known if one.server == server], names, domain) for server in servers]
     return titled({"vconcat": panels, "spacing": 24}, "Low-power machines instead of a server", notes)
 
 
-def _panel(server: str, found: Sequence[Replacement], names: Sequence[str], domain: Sequence[float]) -> Spec:
-    rows = [_row(one) for one in found]
+def _panel(server: str, found: Sequence[tuple[Replacement, Interval]], names: Sequence[str], domain: Sequence[float]) -> Spec:
+    rows = [_row(one, power) for one, power in found]
     x: Spec = {
         "type": "quantitative",
         "title": "power at the same throughput, 1 = the server's",
@@ -60,8 +61,8 @@ def _panel(server: str, found: Sequence[Replacement], names: Sequence[str], doma
     return {"title": heading, "width": FULL_WIDTH - 200, "height": height, "data": {"values": rows}, "layer": layers}
 
 
-def _row(one: Replacement) -> Spec:
-    power, machines = one.power_ratio, one.machines_ratio
+def _row(one: Replacement, power: Interval) -> Spec:
+    machines, whole = one.machines_ratio, one.whole_power_ratio or power
     told = isfinite(power.high)
     return {
         "row": f"{one.workload}",
@@ -70,7 +71,7 @@ def _row(one: Replacement) -> Spec:
         "low": power.low if told else None,
         "high": power.high if told else None,
         "machines": _spanned(machines, told=told),
-        "whole machines": f"{one.machines_count}, {three_digits(one.whole_power_ratio.mean)} of the server's power",
+        "whole machines": f"{one.machines_count}, {three_digits(whole.mean)} of the server's power",
         "power": _spanned(power, told=told),
         "verdict": one.verdict,
     }

@@ -113,8 +113,9 @@ class Replacement:
     workload: str
     direction: Direction
     machines_ratio: Interval  # low-power machines for one server at the same throughput
-    power_ratio: Interval  # their power over the server's, for as many as that, a fraction included
-    whole_power_ratio: Interval  # the same for `machines_count`
+    power_ratio: Interval | None  # their power over the server's, for as many as that, a fraction included; None if refused
+    whole_power_ratio: Interval | None  # the same for `machines_count`
+    refused: str = ""  # why power is not compared
 
     @property
     def machines_count(self) -> int:
@@ -135,6 +136,8 @@ class Replacement:
     def verdict(self) -> str:
         """The verdict on whole machines."""
         found = self.whole_power_ratio
+        if found is None:
+            return f"not compared: {self.refused}"
         if not isfinite(found.high):
             return "one repetition is not enough to tell"
         return "less power" if found.high < 1 else "more power" if found.low > 1 else "not significantly different"

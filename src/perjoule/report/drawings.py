@@ -108,7 +108,7 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         most = max(r.trial.clients_count for r in found.records)
         shown = f"storage hosts together, one trial with {clients_text(most)} each; grey: the headline window, then the tail"
         yield "overhead", overhead(found.overheads, notes=[shown, *plain])
-    if found.replacements:
+    if any(one.power_ratio for one in found.replacements):
         as_many = "as many machines as reach the server's throughput, fractions included; mean and 95 % interval"
         yield "replacement", replacement(found.replacements, notes=[as_many, *power_notes])
     if found.dimuon:

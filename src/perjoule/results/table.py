@@ -227,7 +227,9 @@ def replacement_table(found: Sequence[Replacement]) -> Table:
     return Table((*words, "whole machines", "power / server's", "verdict"), rows)
 
 
-def _span(ratio: Interval) -> str:
+def _span(ratio: Interval | None) -> str:
+    if ratio is None:
+        return "–"
     ends = f" ({number(ratio.low)} to {number(ratio.high)})" if isfinite(ratio.high) else ""
     return f"{number(ratio.mean)}{ends}"
 
