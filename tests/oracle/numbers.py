@@ -182,21 +182,22 @@ def disks(attempt: Attempt, began_s: float, ended_s: float) -> dict[str, float]:
         hosts = attempt.part(role)
         busy_s = risen(attempt, "disk_busy", hosts, began_s, ended_s)
         found[f"disk_busy_{role}_ratio"] = busy_s / (ended_s - began_s) / max(len(hosts), 1)
-        uses = [use(attempt, h, began_s, ended_s) for h in attempt.record["hosts"] if h["name"] in hosts and h["node"]]
-        found[f"disk_use_{role}_ratio"] = float(np.mean(uses)) if uses else np.nan
+        found[f"disk_use_{role}_ratio"] = use(attempt, hosts, began_s, ended_s)
     return found
 
 
-def use(attempt: Attempt, host: dict[str, str], began_s: float, ended_s: float) -> float:
-    """What a host's disks moved, by what those of the catalogue can."""
-    catalogue = cluster(attempt.record["cluster"])
-    if not disks_bytes_per_s(catalogue, host["node"], "write"):
+def use(attempt: Attempt, hosts: list[str], began_s: float, ended_s: float) -> float:
+    """What the disks of hosts moved, by what those of the catalogue can; NaN where it has none for one of the hosts."""
+    nodes = [h["node"] for h in attempt.record["hosts"] if h["name"] in hosts]
+    if not nodes or not all(nodes):
         return np.nan
-    seconds = [
-        risen(attempt, quantity, [host["name"]], began_s, ended_s) / disks_bytes_per_s(catalogue, host["node"], way)
-        for quantity, way in (("disk_written", "write"), ("disk_read", "read"))
-    ]
-    return sum(seconds) / (ended_s - began_s) / attempt.record["scale"]
+    catalogue, seconds = cluster(attempt.record["cluster"]), 0.0
+    for quantity, way in (("disk_written", "write"), ("disk_read", "read")):
+        each = [disks_bytes_per_s(catalogue, name, way) for name in nodes]
+        if not all(each):
+            return np.nan
+        seconds += risen(attempt, quantity, hosts, began_s, ended_s) / sum(each)
+    return seconds / (ended_s - began_s) / attempt.record["scale"]
 
 
 def tail(attempt: Attempt) -> dict[str, float]:

@@ -81,13 +81,17 @@ def disk_use(record: Record, series: Sequence[Series], began_s: float, ended_s: 
 
 
 def disk_limits(record: Record, hosts: Iterable[str]) -> tuple[float, float] | None:
-    """Return the combined read and write rates of these hosts' disks by the catalogue, in B/s of wall time, if any."""
+    """Return the combined read and write rates of these hosts' disks by the catalogue, in B/s of wall time.
+
+    None if the catalogue has no disk of one of them: the bytes of all would be held against the disks of some.
+    """
     cluster = hardware(record)
     nodes = {node.name: node for node in cluster.nodes} if cluster else {}
     node_of = {host.name: host.node for host in record.hosts}
-    disks = [disk for host in hosts if (node := nodes.get(node_of.get(host, ""))) for disk in node.disks]
-    if not disks:
+    own = [node.disks if (node := nodes.get(node_of.get(host, ""))) else () for host in hosts]
+    if not own or not all(own):
         return None
+    disks = [disk for of_host in own for disk in of_host]
     read, written = sum(d.read_bytes_per_s.value for d in disks), sum(d.write_bytes_per_s.value for d in disks)
     return read * record.scale, written * record.scale
 

@@ -92,6 +92,18 @@ def test_busy_is_a_share_of_the_window_and_use_one_of_what_the_catalogues_disks_
     assert disk_limits(made.record(), ["storage-1"]) is None
 
 
+@pytest.mark.parametrize("node", ["", "no such node", "B"])
+def test_disks_that_the_catalogue_does_not_have_leave_no_limit_for_the_bytes_of_all(made, node) -> None:
+    """The bytes of both hosts over the rate of one's disks would be twice their use. The catalogue's B has no disks."""
+    nodes = {"storage-1": "A", "storage-2": node}
+    hosts = tuple(replace(h, node=nodes.get(h.name, h.node)) for h in made.record().hosts)
+    record = replace(made.record(cluster="odroid-hc4"), hosts=hosts)
+    series = [made.counter(h, quantity, 1e6) for h in nodes for quantity in ("disk_busy", "disk_read", "disk_written")]
+    assert disk_limits(record, ["storage-1"]) is not None
+    assert disk_limits(record, ["storage-1", "storage-2"]) is None
+    assert set(disk_use(record, series, 10.0, 20.0)) == {"disk_busy_storage_ratio"}
+
+
 def test_servers_are_all_hosts_but_clients(made) -> None:
     series = [made.counter(h.name, "network_received", 10.0) for h in made.record().hosts]
     metrics = overhead(made.record(), series, 10.0, 20.0, 1000).metrics
