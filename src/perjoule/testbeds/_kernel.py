@@ -1,6 +1,7 @@
 """Kernel counters of a whole machine, parsed from their texts: https://docs.kernel.org/filesystems/proc.html"""
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 _MOST_BYTES = 256 * 1024
@@ -20,14 +21,19 @@ def switches_count(text: str) -> int | None:
     return sum(int(words[1]) for words in found) if found else None
 
 
-def network_bytes(net_dev: str) -> tuple[int, int]:
-    """Read received and sent bytes of all interfaces except loopback from the text of /proc/net/dev."""
+def network_bytes(net_dev: str, hardware: Collection[str]) -> tuple[int, int]:
+    """Read the bytes received and sent by these interfaces from the text of /proc/net/dev.
+
+    Bonds, VLANs and bridges on top of them would count the same bytes again. Where none of them is there, as in a namespace, all
+    interfaces except loopback count.
+    """
     lines = [line.partition(":") for line in net_dev.splitlines() if ":" in line]
-    rows = [numbers.split() for name, _, numbers in lines if name.strip() != "lo"]
+    found = {name.strip(): numbers.split() for name, _, numbers in lines}
+    rows = [found[name] for name in found if name in hardware] or [found[name] for name in found if name != "lo"]
     return sum(int(row[0]) for row in rows), sum(int(row[8]) for row in rows)
 
 
-def disk_work(diskstats: str, disks: set[str]) -> tuple[int, int, float]:
+def disk_work(diskstats: str, disks: Collection[str]) -> tuple[int, int, float]:
     """Read the bytes read and written by these disks, and their time with requests in flight (in s), summed over them.
 
     The text of /proc/diskstats has sectors of 512 bytes, and ms.

@@ -103,6 +103,8 @@ def test_a_host_says_what_it_has() -> None:
     assert (found.user, found.cores_count, found.ticks_hz, found.free_bytes) == ("root", 2, 100, 80167010304)
     assert found.total_bytes == 270553174016
     assert found.disks == ("vda",)
+    assert found.interfaces == ()
+    assert probe(said("probe").replace("disk vda", "disk vda\ninterface eth0"), "storage-1").interfaces == ("eth0",)
     assert not found.missing
     assert found.chronyc == "506 Cannot talk to daemon"
     assert probe(said("probe") + "missing pkill\n", "storage-1").missing == ("pkill",)
@@ -129,6 +131,13 @@ def test_a_keepers_answer_holds_all_counters_and_its_clock() -> None:
     clock, _, rest = text.partition("\n")
     more = counters(f"{clock}\nctxt 8668353\n{rest}", 17.0, of)
     assert more == replace(found, switches_count=8668353)
+
+
+def test_a_bond_on_a_hosts_hardware_is_not_counted_again() -> None:
+    text, of = said("counters"), replace(probe(said("probe"), "storage-1"), interfaces=("eth0",))
+    bonded = text.replace("  eth0:", " bond0: 5000 9 0 0 0 0 0 0 6000 9 0 0 0 0 0 0\n  eth0:")
+    assert bonded != text
+    assert counters(bonded, 17.0, of) == counters(text, 17.0, of)
 
 
 def test_a_clock_is_doubted_where_it_is_known_badly_and_not_where_it_is_only_ahead() -> None:
@@ -192,6 +201,7 @@ def test_a_keeper_runs_commands_side_by_side_and_starts_no_process_here(kept: Ke
     cpu, switches, *_ = kept.ask_counters()()[2].split(" ", 1)[1].splitlines()
     assert cpu_ticks(cpu) > 0
     assert switches.startswith("ctxt ")
+    assert set(kept.probe.interfaces) == {path.parent.name for path in Path("/sys/class/net").glob("*/device")}
 
 
 def test_a_program_that_takes_too_long_is_ended_with_its_children(kept: Keeper) -> None:

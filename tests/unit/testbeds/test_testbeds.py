@@ -421,7 +421,15 @@ def test_busy_cpu_time_leaves_idle_and_guest_out() -> None:
 
 
 def test_network_bytes_leave_loopback_out() -> None:
-    assert _kernel.network_bytes(NET_DEV) == (123456789, 98765)
+    assert _kernel.network_bytes(NET_DEV, set()) == (123456789, 98765)
+
+
+def test_network_bytes_count_hardware_once_beneath_bonds_vlans_and_bridges() -> None:
+    """A frame that comes in by a port of a bond is counted by the port, by the bond, and by the VLAN on it."""
+    moved = {"lo": (7, 7), "eno1": (600, 200), "eno2": (400, 300), "bond0": (1000, 500), "bond0.20": (1000, 500)}
+    text = "".join(f"{name:>8}: {got} 9 0 0 0 0 0 0 {sent} 9 0 0 0 0 0 0\n" for name, (got, sent) in moved.items())
+    assert _kernel.network_bytes(text, {"eno1", "eno2", "wlan0"}) == (1000, 500)
+    assert _kernel.network_bytes(NET_DEV, {"eno1"}) == (123456789, 98765)  # the hardware is in another namespace
 
 
 def test_disk_bytes_and_busy_time_count_whole_disks_alone() -> None:

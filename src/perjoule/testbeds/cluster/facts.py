@@ -27,6 +27,7 @@ class Probe:
     readonly: str = ""  # the folder that can't be written to
     missing: tuple[str, ...] = ()
     disks: tuple[str, ...] = ()
+    interfaces: tuple[str, ...] = ()  # that are hardware
 
     def has(self, needed_bytes: int) -> bool:
         """Return whether this many bytes fit below the work folder, beside the reserve of its disk."""
@@ -57,6 +58,7 @@ def probe(said: str, where: str) -> Probe:
             readonly=one.get("readonly", ""),
             missing=tuple(value for word, value in pairs if word == "missing"),
             disks=tuple(value for word, value in pairs if word == "disk"),
+            interfaces=tuple(value for word, value in pairs if word == "interface"),
         )
     except (KeyError, ValueError):
         first = (said.strip().splitlines() or ["nothing"])[0]
@@ -71,7 +73,8 @@ def counters(said: str, t_s: float, of: Probe) -> Counters:
     net_dev, _, diskstats = rest.partition("\ndisks\n")
     cpu_s = cpu_ticks(first.partition(" ")[2]) / of.ticks_hz
     switches = switches_count(rest.partition("\n")[0])
-    return Counters(t_s, cpu_s, *network_bytes(net_dev), *disk_work(diskstats, set(of.disks)), switches)
+    network, disk = network_bytes(net_dev, of.interfaces), disk_work(diskstats, of.disks)
+    return Counters(t_s, cpu_s, *network, *disk, switches)
 
 
 def clock_s(said: str) -> float:

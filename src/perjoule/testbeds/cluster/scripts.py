@@ -93,6 +93,7 @@ echo "kernel $system $release $HOSTTYPE"
 [ -w "$there" ] || echo "readonly $there"
 for tool in flock findmnt losetup pkill ps tar setsid; do type -P "$tool" > /dev/null || echo "missing $tool"; done
 for disk in /sys/block/*/device; do [ ! -e "$disk" ] || { disk=${disk%/device}; echo "disk ${disk##*/}"; }; done
+for net in /sys/class/net/*/device; do [ ! -e "$net" ] || { net=${net%/device}; echo "interface ${net##*/}"; }; done
 tracking="" synchronized=""
 if type -P chronyc > /dev/null; then tracking=$(chronyc -c tracking 2> /dev/null); fi
 if [ -d /run/systemd/system ]; then synchronized=$(timedatectl show --property=NTPSynchronized 2> /dev/null); fi

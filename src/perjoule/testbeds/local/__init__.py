@@ -153,9 +153,8 @@ class LocalHost(Host):
 
     def counters(self) -> Counters:
         """Read the counters of the whole machine."""
-        received, sent = network_bytes(Path("/proc/net/dev").read_text())
-        disks = {path.name for path in Path("/sys/block").iterdir() if (path / "device").exists()}
-        disk = disk_work(Path("/proc/diskstats").read_text(), disks)
+        received, sent = network_bytes(Path("/proc/net/dev").read_text(), _hardware(Path("/sys/class/net")))
+        disk = disk_work(Path("/proc/diskstats").read_text(), _hardware(Path("/sys/block")))
         stat = Path("/proc/stat").read_text()
         cpu_s = cpu_ticks(stat) / os.sysconf("SC_CLK_TCK")
         return Counters(time.monotonic(), cpu_s, received, sent, *disk, switches_count(stat))
@@ -191,3 +190,8 @@ class LocalHost(Host):
             program.stop()
         for disk in self._disks.values():
             disk.remove()
+
+
+def _hardware(folder: Path) -> set[str]:
+    """Return the names below a folder of /sys that are hardware, and not made from others."""
+    return {path.parent.name for path in folder.glob("*/device")}
