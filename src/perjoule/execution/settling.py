@@ -4,10 +4,10 @@ Without this, background work of the file system (copies, scrub, rebalance, tras
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from perjoule.drivers.protocols import Counters, Hosts, Mounted
+from perjoule.drivers.protocols import Hosts, Mounted
 from perjoule.model import Phase
 from perjoule.model.doubts import IN_FLIGHT, Doubt
 from perjoule.model.errors import WorkloadError
@@ -15,7 +15,9 @@ from perjoule.model.units import bytes_text
 
 LOOK_S = 0.25  # over which a rate is taken
 QUIET_BYTES_PER_S = 256 * 1024  # of all servers together, above twice what they moved idle (heartbeats, other work)
+_AGAIN_COUNT = 2  # looks after one with a gap; a rate without that of a server only makes the wait at the end stricter
 WATCHED = ("network_received_bytes", "disk_read_bytes", "disk_written_bytes")
+_Key = tuple[str, str]  # a server and its counter
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,13 @@ class Tail:
 
 
 def rate_bytes_per_s(hosts: Hosts, duration_s: float) -> float:
-    """Wait, and return the rate of the servers' networks and disks meanwhile."""
-    began_s, before_bytes = time.monotonic(), _moved_bytes(hosts)
-    time.sleep(duration_s)
-    return (_moved_bytes(hosts) - before_bytes) / (time.monotonic() - began_s)
+    """Wait, and return the rate of the servers' networks and disks meanwhile; longer if a reading is missing."""
+    watch = _Watch(hosts)
+    rate, unknown = watch.look(duration_s)
+    for _ in range(_AGAIN_COUNT):
+        if unknown:
+            rate, unknown = watch.look(duration_s)
+    return rate
 
 
 def tail(
@@ -62,15 +67,18 @@ def tail(
         return Tail(Phase("tail", began_s, time.monotonic()))
     notes: dict[str, None] = {}
     doubts: list[Doubt] = []
-    before_bytes = _written_bytes(hosts)
+    before, watch = _counted(hosts), _Watch(hosts)
     while True:
-        rate = rate_bytes_per_s(hosts, min(LOOK_S, settle_s))
+        rate, unknown = watch.look(min(LOOK_S, settle_s))
         ended_s = time.monotonic()
         what = ""
         if rate > 2 * idle_bytes_per_s + QUIET_BYTES_PER_S:
             what = f"servers move {bytes_text(round(rate))}/s"
         elif ended_s - began_s < settle_s:
             continue
+        elif unknown:
+            what = f"what {unknown} moves is unknown"
+            mounted.alive()
         else:
             try:
                 what = (
@@ -85,19 +93,37 @@ def tail(
             break
     if what:
         doubts.append(IN_FLIGHT.doubt(f"still busy {quiet_s:g} s after the load, gave up waiting: {what}"))
-    if (written_bytes := _written_bytes(hosts) - before_bytes) > QUIET_BYTES_PER_S:
+    moved = _moved(before, _counted(hosts))
+    written_bytes = sum(count for (_, counter), count in moved.items() if counter == "disk_written_bytes")
+    if written_bytes > QUIET_BYTES_PER_S:
         notes = {f"{bytes_text(written_bytes)} written to the servers' disks": None, **notes}
     return Tail(Phase("tail", began_s, ended_s, "; ".join(notes)), tuple(doubts), what)
 
 
-def _readings(hosts: Hosts) -> list[Counters]:
-    asked = [host.ask_counters() for host in hosts.servers or hosts.all]
-    return [answered() for answered in asked]
+class _Watch:
+    """Looks at the bytes that servers move. What has never been known is not waited for: not every server has all counters."""
+
+    def __init__(self, hosts: Hosts) -> None:
+        self._hosts, self._known = hosts, set[_Key]()
+
+    def look(self, duration_s: float) -> tuple[float, str]:
+        """Wait, and return the rate meanwhile as far as it is known, and a server of which it is not; "": of none."""
+        began_s, before = time.monotonic(), _counted(self._hosts)
+        time.sleep(duration_s)
+        after = _counted(self._hosts)
+        moved = _moved(before, after)
+        self._known |= {key for counted in (before, after) for key, count in counted.items() if count is not None}
+        unknown = min((name for name, _ in (self._known & after.keys()) - moved.keys()), default="")
+        return sum(moved.values()) / (time.monotonic() - began_s), unknown
 
 
-def _moved_bytes(hosts: Hosts) -> int:
-    return sum(vars(reading)[counter] or 0 for reading in _readings(hosts) for counter in WATCHED)
+def _counted(hosts: Hosts) -> dict[_Key, int | None]:
+    asked = [(host.name, host.ask_counters()) for host in hosts.servers or hosts.all]
+    readings = [(name, answered()) for name, answered in asked]
+    return {(name, counter): vars(reading)[counter] for name, reading in readings for counter in WATCHED}
 
 
-def _written_bytes(hosts: Hosts) -> int:
-    return sum(reading.disk_written_bytes or 0 for reading in _readings(hosts))
+def _moved(before: Mapping[_Key, int | None], after: Mapping[_Key, int | None]) -> dict[_Key, int]:
+    """Return the differences that are known: of a missing reading, or of a counter that began anew, there is none."""
+    pairs = [(key, before.get(key), ended) for key, ended in after.items()]
+    return {key: ended - began for key, began, ended in pairs if began is not None and ended is not None and ended >= began}

@@ -1,6 +1,7 @@
 """The wait for quiet servers after a load, on hosts whose counters are scripted and whose clock is ours."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -26,6 +27,20 @@ class Server:
     def ask_counters(self, *, switches: bool = False) -> Callable[[], Counters]:
         written = self.rate * min(self.clock.now_s, self.until_s)
         return lambda: Counters(self.clock.now_s, 0.0, 0, 0, 0, round(written))
+
+
+class Gappy(Server):
+    """One that does not answer from time to time, as over SSH; before this it had moved much."""
+
+    def __init__(self, clock: "Clock", *gaps: tuple[float, float], rate: float = 0.0, until_s: float = 0.0) -> None:
+        super().__init__(clock, rate=rate, until_s=until_s)
+        self.gaps = gaps
+
+    def ask_counters(self, *, switches: bool = False) -> Callable[[], Counters]:
+        if any(began_s <= self.clock.now_s < ended_s for began_s, ended_s in self.gaps):
+            return lambda: Counters(self.clock.now_s)
+        said = super().ask_counters()()
+        return lambda: replace(said, network_received_bytes=5 * 10**12)
 
 
 class Clock:
@@ -128,3 +143,56 @@ def test_a_file_system_that_can_t_tell_is_a_doubt(clock: Clock) -> None:
         raise WorkloadError("no answer")
 
     assert after(Server(clock), busy=gone).doubts == ("can't tell whether the file system is quiet: no answer",)
+
+
+def together(*servers: Server) -> Hosts:
+    for number, server in enumerate(servers, 1):
+        server.name = f"storage-{number}"
+    return cast("Hosts", SimpleNamespace(servers=servers, all=servers))
+
+
+@pytest.mark.parametrize("gap", [(0.0, 0.1), (0.9, 1.1), (0.2, 1.1)], ids=["before", "after", "both"])
+def test_a_reading_that_is_missing_is_neither_bytes_nor_quiet(clock: Clock, gap: tuple[float, float]) -> None:
+    """Not 5 TB that have moved since the gap, and not as many back, which would hide what the server still writes."""
+    assert settling.rate_bytes_per_s(together(Gappy(clock, gap)), 1.0) == 0
+    clock.now_s = 0.0
+    found = after(Gappy(clock, gap, rate=50 * MIB, until_s=3.1))
+    assert 3.1 <= found.phase.ended_s <= 3.6
+    assert found.phase.note == ("155 MiB written to the servers' disks" if gap[0] else "")
+    assert found.doubts == ()
+
+
+def test_a_missing_reading_hides_no_other_server_and_is_looked_at_again(clock: Clock) -> None:
+    """Both servers are quiet, but until 2.5 s nobody knows it of one of them."""
+    hosts = together(Server(clock), Gappy(clock, (0.4, 2.5)))
+    mounted = cast("Mounted", SimpleNamespace(busy=nothing, alive=nothing, directories={}))
+    found = tail(hosts, mounted, settle_s=1.0, quiet_s=30.0, idle_bytes_per_s=0.0)
+    assert found.phase.ended_s == pytest.approx(2.75, abs=0.3)
+    assert found.doubts == ()
+
+
+def test_a_server_that_never_answers_again_is_a_doubt_with_its_name(clock: Clock) -> None:
+    found = after(Gappy(clock, (0.4, 1e9)), quiet_s=10.0)
+    assert found.doubts == ("still busy 10 s after the load, gave up waiting: what storage-1 moves is unknown",)
+
+
+def test_a_server_without_counters_is_not_waited_for(clock: Clock) -> None:
+    assert after(Gappy(clock, (0.0, 1e9))).phase.ended_s == 1.0
+
+
+def test_what_servers_move_idle_is_looked_at_again_after_a_gap(clock: Clock) -> None:
+    rate = settling.rate_bytes_per_s(together(Gappy(clock, (0.9, 1.1), rate=50 * MIB, until_s=1e9)), 1.0)
+    assert rate == pytest.approx(50 * MIB)
+
+
+def test_a_counter_that_began_anew_has_not_moved_backwards(clock: Clock) -> None:
+    """The server that restarts its counters does not hide what the other one writes."""
+
+    class Restarted(Server):
+        def ask_counters(self, *, switches: bool = False) -> Callable[[], Counters]:
+            return lambda: Counters(self.clock.now_s, 0.0, 0, 0, 0, 10**12 if self.clock.now_s < 0.9 else 0)
+
+    hosts = together(Server(clock, rate=50 * MIB, until_s=3.1), Restarted(clock))
+    mounted = cast("Mounted", SimpleNamespace(busy=nothing, alive=nothing, directories={}))
+    found = tail(hosts, mounted, settle_s=1.0, quiet_s=30.0, idle_bytes_per_s=0.0)
+    assert 3.1 <= found.phase.ended_s <= 3.6
