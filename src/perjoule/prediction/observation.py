@@ -43,7 +43,7 @@ def observations(record: Record, points: tuple[Point, ...], busiest: Mapping[Dir
 
     `busiest` are the bytes of the busiest data host over the mean, by direction.
 
-    Only trials count in which the data were on servers, and every client moved as much as the others.
+    Only trials count in which the data were on servers, every client moved as much as the others, and clients overlapped.
     """
     cluster = hardware(record)
     redundancy, amplification, outcome = record.redundancy, record.amplification, record.outcome
@@ -53,7 +53,10 @@ def observations(record: Record, points: tuple[Point, ...], busiest: Mapping[Dir
     for point in points:
         sizes = {r.moved_bytes for r in outcome.results if r.direction == point.direction}
         works = _works_mips_s_per_byte(record, cluster, point)
-        if point.direction not in WAYS or len(sizes) != 1 or works is None or hosts is None or point.direction not in busiest:
+        rate = point.metrics.get("throughput_bytes_per_s")
+        if point.direction not in WAYS or len(sizes) != 1 or point.direction not in busiest:
+            continue
+        if works is None or hosts is None or rate is None:
             continue
         flow = amplification.write if point.direction == "write" else amplification.read
         yield Observation(
@@ -62,7 +65,7 @@ def observations(record: Record, points: tuple[Point, ...], busiest: Mapping[Dir
             plant=plant(cluster, _counts(record)),
             client_mips_s_per_byte=works[0],
             server_mips_s_per_byte=works[1],
-            throughput_bytes_per_s=point.metrics["throughput_bytes_per_s"],
+            throughput_bytes_per_s=rate,
             mean_w=point.metrics.get("mean_w"),
             busiest_ratio=busiest[point.direction],
         )

@@ -2,13 +2,18 @@
 
 from dataclasses import replace
 from math import inf
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from perjoule import catalogue
+from perjoule.analysis.overlap import told_rates
 from perjoule.model import Direction, Flow, HostFact, Point, Redundancy, Traits
 from perjoule.model.redundancy import Amplification
 from perjoule.prediction import observations
+from perjoule.results import calibration, ledger
+from perjoule.store import Results
 
 MIB = 1024**2
 FLOW = Flow(client_sent_ratio=1.0, storage_received_ratio=1.0, disk_written_ratio=1.0)
@@ -119,3 +124,20 @@ def test_the_busiest_host_counts_and_a_trial_that_does_not_know_it_teaches_nothi
     assert found.busiest_ratio == 1.25
     del known["write"]
     assert list(observations(record, (_point(record),), known)) == []
+
+
+def test_a_trial_whose_clients_hardly_overlapped_teaches_nothing_and_stops_neither_calibration_nor_ledger(
+    record, made, monkeypatch
+):
+    """Such a point has no throughput of all clients together."""
+    one_after_the_other = made.results((10.0, 20.0), (19.9, 30.0), moved_bytes=500 * MIB)
+    apart = replace(record, outcome=replace(record.outcome, results=one_after_the_other))
+    whole = _point(apart)
+    point = replace(whole, metrics=told_rates(whole.metrics, apart.outcome.results))
+    assert "cpu_servers_s_per_byte" in point.metrics
+    assert list(observations(apart, (point,), EVEN)) == []
+    monkeypatch.setattr(calibration, "points_of", lambda _results, _records: (point,))
+    monkeypatch.setattr(calibration, "_busiest", lambda _results, _record: EVEN)
+    results = cast("Results", SimpleNamespace(latest=lambda: [apart]))
+    assert calibration.observed(results) == ((apart, ()),)
+    assert ledger.joined([], [results]) == ()
