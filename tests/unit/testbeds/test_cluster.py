@@ -4,8 +4,9 @@ import os
 import shlex
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from perjoule.model.errors import CampaignError, MachineError, TransientError, W
 from perjoule.testbeds import cluster
 from perjoule.testbeds._kernel import cpu_ticks
 from perjoule.testbeds._process import children
-from perjoule.testbeds.cluster import keeper, notes, pool
+from perjoule.testbeds.cluster import hearing, keeper, notes, pool
 from perjoule.testbeds.cluster.connection import Line
 from perjoule.testbeds.cluster.facts import clock_doubt, clock_s, counters, probe
 from perjoule.testbeds.cluster.host import SshHost
@@ -240,6 +241,78 @@ def test_a_command_whose_connection_ends_is_told_at_once(kept: Keeper) -> None:
         kept.run(["true"], timeout_s=9)
     while subprocess.run(["pgrep", "-xf", f"sleep {seconds}"], capture_output=True, check=False).stdout:
         pass  # the other end hears of it a moment later
+
+
+@pytest.mark.parametrize(
+    ("sent", "why"),
+    [
+        (r"printf 'answer 1 0 -40 -40\n'", "unexpected answer: answer 1 0 -40 -40"),
+        (r"printf 'answer 1 0 99999999999 0\n'", "unexpected answer: answer 1 0 99999999999 0"),
+        (r"printf 'Last login: Monday\n'", "unexpected answer: Last login: Monday"),
+        ("printf '%01000d' 0", "unexpected answer: 0000"),
+    ],
+    ids=["negative", "huge", "words", "endless"],
+)
+def test_a_host_that_sends_no_answers_is_lost_with_the_reason_and_no_other_is(
+    kept: Keeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: str, why: str
+) -> None:
+    (tmp_path / "probe").write_text(said("probe"))
+    script = f"cat {tmp_path / 'probe'}; echo probed; read -r line; echo ready; read -r line; {sent}; cat > /dev/null"
+    monkeypatch.setattr(Ssh, "command", lambda *_argv, **_ways: ["bash", "-c", script])
+    strange = Keeper(Ssh("h2", "there"), str(tmp_path))
+    strange.keep("00000001")
+    with pytest.raises(TransientError, match=rf"h2 \(there\): the connection was lost \({why}"):
+        strange.run(["true"], timeout_s=2.0)
+    with pytest.raises(TransientError, match=rf"h2 \(there\): the connection was lost \({why}"):
+        strange.run(["true"], timeout_s=2.0)
+    assert not strange.alive
+    strange.close()
+    assert kept.run(["echo", "heard"], timeout_s=9)[0].out == b"heard\n"
+
+
+def test_an_answer_that_nobody_waits_for_any_more_ends_no_thread(kept: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Taken(dict[int, Future[Answer]]):
+        """A question that another thread takes back between the look and the answer."""
+
+        def __iter__(self) -> Iterator[int]:
+            return iter((7,))
+
+    monkeypatch.setattr(kept, "_asked", Taken())
+    kept._child.kill()
+    while kept in hearing._talkers.values():
+        pass
+    time.sleep(0.1)  # what is heard last
+    assert hearing._threads[0].is_alive()
+
+
+class Faulty:
+    """One whose code fails wherever it can."""
+
+    def __init__(self) -> None:
+        self.words, self.sent = os.pipe()
+        self.why = list[str]()
+
+    def hear(self) -> bool:
+        raise ZeroDivisionError("no reason at all")
+
+    def beat(self) -> None:
+        raise KeyError(7)
+
+    def gone(self, why: str) -> None:
+        self.why.append(why)
+        os.close(self.words)
+        raise KeyError(7)
+
+
+def test_a_fault_with_one_host_leaves_the_others_heard(kept: Keeper) -> None:
+    faulty = Faulty()
+    hearing.listen(faulty.words, faulty)
+    os.write(faulty.sent, b"x")
+    while not faulty.why:
+        pass
+    assert faulty.why == ["no reason at all"]
+    assert kept.run(["echo", "heard"], timeout_s=9)[0].out == b"heard\n"
+    os.close(faulty.sent)
 
 
 def keep(work: Path, text: str = "", script: str = KEEP) -> list[str]:

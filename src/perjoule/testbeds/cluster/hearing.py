@@ -1,5 +1,6 @@
 """One thread that hears all keepers, and lets them hear that we live."""
 
+import contextlib
 import select
 import threading
 import time
@@ -12,15 +13,15 @@ class Talker(Protocol):
     """What sends answers over a pipe."""
 
     def hear(self) -> bool:
-        """Take in what it has sent; return whether there may be more. Raises OSError, ValueError: not a keeper's answer."""
+        """Take in what it has sent; return whether there may be more. An exception ends it, with its message as the reason."""
         ...
 
     def beat(self) -> None:
         """Let it hear that we live."""
         ...
 
-    def gone(self) -> None:
-        """Close its pipe: nothing more will come."""
+    def gone(self, why: str) -> None:
+        """Close its pipe: nothing more will come, for this reason if one is known."""
         ...
 
 
@@ -45,13 +46,22 @@ def _run() -> None:
     while True:
         for words, _ in _poll.poll(max(0.0, beat_s - time.monotonic())):
             try:
-                more = _talkers[words].hear()
-            except (OSError, ValueError):
-                more = False
-            if not more:
-                _poll.unregister(words)
-                _talkers.pop(words).gone()
+                if not _talkers[words].hear():
+                    _end(words)
+            except Exception as error:  # any: all other hosts are heard by this thread, too
+                _end(words, str(error) or type(error).__name__)
         if time.monotonic() >= beat_s:
             beat_s += BEAT_S
-            for talker in tuple(_talkers.values()):
-                talker.beat()
+            for words, talker in tuple(_talkers.items()):
+                try:
+                    talker.beat()
+                except Exception as error:
+                    _end(words, str(error) or type(error).__name__)
+
+
+def _end(words: int, why: str = "") -> None:
+    talker = _talkers.pop(words)
+    with contextlib.suppress(Exception):  # whatever is broken, its pipe is never asked again
+        _poll.unregister(words)
+    with contextlib.suppress(Exception):
+        talker.gone(why)

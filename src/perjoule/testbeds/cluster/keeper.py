@@ -7,6 +7,7 @@ do at the end. A command on a host costs this machine no process, no connection 
 
 import contextlib
 import os
+import re
 import select
 import shlex
 import threading
@@ -34,6 +35,8 @@ ANSWER_S = 10.0
 SILENT_S = 3 * hearing.BEAT_S + 1.0
 ENDED_S = 30.0
 _CLOCKS_COUNT = 5
+_MOST_HEAD_BYTES = 128  # more than any first line of an answer has
+_HEAD = re.compile(r"answer \d{1,18} \d{1,9} \d{1,9} \d{1,9}", re.ASCII)  # no sizes below 0, or of what fills the memory
 _MOST_READ_BYTES = 64 * 1024  # what a pipe holds; a larger buffer would be mapped and unmapped for each answer
 
 
@@ -57,6 +60,7 @@ class Keeper:
         self._asked: dict[int, Future[Answer]] = {}
         self._lock = threading.Lock()  # one word at a time
         self._kept = self._ended = False
+        self._why = ""  # of its end
         self._heard_s = self.began_s
         self._own = contextlib.ExitStack()
         self._socket = str(self._own.enter_context(removal.scratch("pjs-")) / "s")  # a socket's path must be short
@@ -165,7 +169,7 @@ class Keeper:
         Without this check ssh would make a new connection, to a host that no longer has our run.
         """
         if not self.alive:
-            raise self.login.lost()
+            raise self._lost()
         return self.login.command(argv, socket=self._socket)
 
     def number(self) -> int:
@@ -225,7 +229,7 @@ class Keeper:
             try:
                 answer = asked.result(max(0.0, began_s + ANSWER_S - time.monotonic()))
             except TimeoutError:
-                raise self.login.lost() from None
+                raise self._lost() from None
             return (began_s + answer.at_s) / 2, (answer.at_s - began_s) / 2, answer.out.decode(errors="replace")
 
         return answered
@@ -251,13 +255,13 @@ class Keeper:
     def _say(self, line: str, content: bytes = b"") -> None:
         with self._lock:
             if self._ended:
-                raise self.login.lost()
+                raise self._lost()
             try:
                 left = memoryview(os.fsencode(f"{line}\n") + content)
                 while left:
                     left = left[os.write(self._lifeline, left) :]
             except OSError:
-                raise self.login.lost() from None
+                raise self._lost() from None
             except BaseException:  # half of a word is out: nothing can follow it
                 self._child.kill()
                 raise
@@ -279,25 +283,33 @@ class Keeper:
         got = os.read(self._words, _MOST_READ_BYTES)
         self._heard_s = time.monotonic()
         self._heard += got
-        while (found := self._heard.find(b"\n")) >= 0:
-            _, number, code, *sizes = self._heard[:found].decode(errors="replace").split()
-            out_bytes, err_bytes = map(int, sizes)
+        while (found := self._heard.find(b"\n", 0, _MOST_HEAD_BYTES)) >= 0:
+            number, code, out_bytes, err_bytes = _head(self._heard[:found])
             begin, end = found + 1, found + 1 + out_bytes + err_bytes
             if len(self._heard) < end:
                 break
             out, err = bytes(self._heard[begin : begin + out_bytes]), bytes(self._heard[begin + out_bytes : end])
             del self._heard[:end]
-            if future := self._asked.pop(int(number), None):
-                future.set_result(Answer(int(code), out, err, time.monotonic()))
+            if future := self._asked.pop(number, None):
+                future.set_result(Answer(code, out, err, time.monotonic()))
+        if found < 0 and len(self._heard) >= _MOST_HEAD_BYTES:
+            _head(self._heard)
         return bool(got)
 
-    def gone(self) -> None:
+    def gone(self, why: str) -> None:
         """Nothing more will come: whoever waits for an answer has lost the connection."""
-        os.close(self._words)
-        if not self._ended:  # it may have died while ssh lives on
-            self._child.kill()
-        for number in tuple(self._asked):
-            self._asked.pop(number).set_exception(self.login.lost())
+        self._why = why
+        try:
+            os.close(self._words)
+            if not self._ended:  # it may have died while ssh lives on
+                self._child.kill()
+        finally:
+            for number in tuple(self._asked):
+                if future := self._asked.pop(number, None):  # else who asked has taken it back meanwhile
+                    future.set_exception(self._lost())
+
+    def _lost(self) -> TransientError:
+        return self.login.lost(self._why)
 
     def hang_up(self) -> None:
         """Have it end, without waiting for it."""
@@ -316,6 +328,15 @@ class Keeper:
         os.close(self._errors)
         self._own.close()
         return self._child.returncode == 0
+
+
+def _head(line: bytearray) -> tuple[int, int, int, int]:
+    """Parse the first line of an answer: its number, exit code and sizes. Raises ValueError: a keeper says no such thing."""
+    text = line.decode(errors="replace")
+    if not _HEAD.fullmatch(text):
+        raise ValueError(f"unexpected answer: {text[:60]}")
+    number, code, out_bytes, err_bytes = map(int, text.split()[1:])
+    return number, code, out_bytes, err_bytes
 
 
 def _words(argv: Sequence[str]) -> str:

@@ -27,6 +27,6 @@ class Login(ABC):
     def refusal(self, said: str) -> PerjouleError:
         """Turn the last output of that command, when it can't get there, into an error and its fix."""
 
-    def lost(self) -> TransientError:
+    def lost(self, why: str = "") -> TransientError:
         """Return the error for a connection that has ended."""
-        return TransientError("the connection was lost", where=self.where)
+        return TransientError(f"the connection was lost ({why})" if why else "the connection was lost", where=self.where)
