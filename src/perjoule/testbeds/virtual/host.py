@@ -50,6 +50,7 @@ class VirtualHost(Host):
         # By name, in pairs if mirrored; "" is the one under its directory.
         self._disks: dict[str, tuple[_disk.Loop, ...]] = {"": (disk,)} if disk else {}
         self._stats: dict[_disk.Loop, Kept] = {}
+        self._before: dict[_disk.Loop, tuple[int, int, float]] = {}  # what they had moved before they came
         self._switches = Switches(lambda: groups.pids_of(place.name))
         self._doubts: dict[str, Doubt | None] = {}
         self._disk_scale: float | None = None  # caps are the catalogue's bandwidth times this
@@ -103,7 +104,8 @@ class VirtualHost(Host):
             received, sent = network.eth0_bytes(read_once(f"/proc/{self.pid}/net/dev"))
         with contextlib.suppress(OSError):
             if self._disks:
-                moved = [_disk.moved(self._stat(disk)) for disks in self._disks.values() for disk in disks]
+                # Of a copy: an event may add a disk meanwhile.
+                moved = [self._moved(disk) for disks in tuple(self._disks.values()) for disk in disks]
                 disk_read, disk_written, disk_busy_s = map(sum, zip(*moved, strict=True))
             else:
                 disk_read, disk_written = self._groups.disk_bytes(self.name)
@@ -115,6 +117,20 @@ class VirtualHost(Host):
         if switches:
             found = replace(found, switches_count=self._switches.count(found.t_s))
         return lambda: found
+
+    def _moved(self, disk: _disk.Loop) -> tuple[int, int, float]:
+        """Return what it has moved since it is the host's; its device may have been another's before."""
+        read, written, busy_s = _disk.moved(self._stat(disk))
+        read_before, written_before, busy_before_s = self._before.get(disk, (0, 0, 0.0))
+        return read - read_before, written - written_before, busy_s - busy_before_s
+
+    def _attach(self, name: str, disks: tuple[_disk.Loop, ...]) -> None:
+        """Have disks count from now on, capped as the host's others."""
+        for disk in disks:
+            self._before[disk] = _disk.moved(self._stat(disk))
+        self._disks[name] = disks
+        self._cap(disks)
+        self.limit_dirty_pages(disks)
 
     def _stat(self, disk: _disk.Loop) -> str:
         if disk not in self._stats:
@@ -140,14 +156,12 @@ class VirtualHost(Host):
             place.mkdir(parents=True, exist_ok=True)
             if wanted.mirror == "none":
                 made = _disk.make(image, place, wanted, lock=self._lock, inside=inside, delay_ms=self._delay_ms)
-                self._disks[name] = (made,)
+                self._attach(name, (made,))
             elif self._delay_ms:
                 what = "mirrored disks can't be delayed"
                 raise CampaignError(what, where=self.name, next="remove mirror from beneath, or disk_latency from the testbed")
             else:
-                self._disks[name] = _disk.make_mirror(image, place, wanted, lock=self._lock, inside=inside)
-            self._cap(self._disks[name])
-            self.limit_dirty_pages(self._disks[name])
+                self._attach(name, _disk.make_mirror(image, place, wanted, lock=self._lock, inside=inside))
         except OSError as error:
             raise MachineError(f"can't make a disk ({error.strerror})", where=f"{self.name} {image}") from None
         return place
@@ -164,11 +178,9 @@ class VirtualHost(Host):
             removal.remove_file(image)
             path = _disk.bare(image, size_bytes, lock=self._lock, delay_ms=self._delay_ms)
             number = Path(f"/sys/block/{path.name}/dev").read_text().strip()
+            self._attach(name, (_disk.Loop(path.name, number, image),))
         except OSError as error:
             raise MachineError(f"can't make a device ({error.strerror})", where=f"{self.name} {image}") from None
-        self._disks[name] = (_disk.Loop(path.name, number, image),)
-        self._cap(self._disks[name])
-        self.limit_dirty_pages(self._disks[name])
         return path
 
     @property

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from perjoule import catalogue
+from perjoule.model import Disk
 from perjoule.model.errors import CampaignError
 from perjoule.testbeds import _disk
 from perjoule.testbeds.virtual import cgroup
@@ -84,6 +85,44 @@ def test_bytes_are_those_of_all_its_disks_or_else_of_its_group(host, monkeypatch
     host._disks.clear()
     none = host.counters()
     assert (none.disk_read_bytes, none.disk_written_bytes, none.disk_busy_s) == (10, 20, None)
+
+
+def _stat(read_sectors, written_sectors, busy_ms):
+    return f"1 0 {read_sectors} 5 1 0 {written_sectors} 9 0 {busy_ms} 0"
+
+
+@pytest.mark.parametrize("kind", ["disk", "device"])
+def test_a_disk_that_comes_in_the_middle_of_a_trial_counts_from_then_on(host, monkeypatch, tmp_path, kind):
+    """Its loop device may have counted for others before."""
+    said = {"loop0": _stat(2048, 4096, 500), "null": _stat(10**9, 10**9, 10**6)}
+    host.directory = tmp_path / "storage-1"
+    made = replace(loop(7), name="null")
+    monkeypatch.setattr(_disk, "make", lambda *_args, **_ways: made)
+    monkeypatch.setattr(_disk, "bare", lambda *_args, **_ways: Path("/dev/null"))
+    monkeypatch.setattr(VirtualHost, "_stat", lambda _self, disk: said[disk.name])
+    monkeypatch.setattr(Path, "read_text", lambda _self: "7:7")
+    before = host.counters()
+    if kind == "disk":
+        host.disk("beneath", Disk(kind="ext4"))
+    else:
+        host.device("beneath", size_bytes=1 << 30)
+    assert replace(host.counters(), t_s=0.0) == replace(before, t_s=0.0)
+    said["null"] = _stat(10**9 + 2, 10**9 + 4, 10**6 + 250)
+    after = host.counters()
+    assert after.disk_read_bytes - before.disk_read_bytes == 2 * 512
+    assert after.disk_written_bytes - before.disk_written_bytes == 4 * 512
+    assert after.disk_busy_s - before.disk_busy_s == pytest.approx(0.25)
+
+
+def test_a_disk_that_comes_while_counters_are_read_ends_no_reading(host, monkeypatch):
+    """The thread of events adds it while that of the meter reads the first disk."""
+
+    def stat(self, _disk):
+        self._disks[f"beneath-{len(self._disks)}"] = (loop(len(self._disks)),)
+        return _stat(2048, 4096, 500)
+
+    monkeypatch.setattr(VirtualHost, "_stat", stat)
+    assert host.counters().disk_read_bytes == 1 << 20
 
 
 def test_readings_of_others_take_no_context_switches_from_those_who_asked_for_them(host):
