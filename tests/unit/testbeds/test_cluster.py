@@ -5,7 +5,7 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +29,7 @@ from perjoule.testbeds.cluster.keeper import Answer, Keeper
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.openssh import Ssh
 from perjoule.testbeds.cluster.program import signalled
-from perjoule.testbeds.cluster.scripts import BASH, KEEP, LAUNCH
+from perjoule.testbeds.cluster.scripts import BASH, KEEP, LAUNCH, MOST_BYTES
 from perjoule.workloads._running import rooms
 from places import EXAMPLES, TRANSCRIPTS
 from typed import as_written
@@ -521,3 +521,50 @@ def test_a_command_that_failed_is_said_to_be_late_only_if_it_was(
     monkeypatch.setattr(keeper, "run", lambda *_, **__: (Answer(code, b"", err, 0.0), late))
     with pytest.raises(WorkloadError, match=f"^{sentence}$"):
         Line(keeper, Path("/srv/run")).raw(["bash", "-c", "tar"])
+
+
+def test_outputs_of_more_than_one_answer_holds_come_back_whole(kept: Keeper, tmp_path: Path) -> None:
+    host = SshHost("h1", "client", "here", None, tmp_path / "work/cluster/00000001-h1", kept, None)
+    here = tmp_path / "here"
+    here.mkdir()
+    with rooms([host], here) as there:
+        kept.run(["truncate", "--size=70M", str(there["h1"] / "big.log")], timeout_s=20)
+        kept.run(["sh", "-c", f"echo end >> {there['h1']}/big.log; echo more > {there['h1']}/small.log"], timeout_s=20)
+    assert (here / "small.log").read_text() == "more\n"
+    assert (here / "big.log").stat().st_size == 70 * 2**20 + 4
+    assert (here / "big.log").read_bytes().endswith(b"\0end\n")
+    assert list((tmp_path / "work/cluster/00000001-h1/programs").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "come", [lambda said: said[:700], lambda said: said[:1542], lambda _: b"5\nwords"], ids=["cut", "block", "words"]
+)
+def test_outputs_that_do_not_come_back_whole_stay_on_the_host(
+    kept: Keeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, come: Callable[[bytes], bytes]
+) -> None:
+    host = SshHost("h1", "client", "here", None, tmp_path / "work/cluster/00000001-h1", kept, None)
+    raw = Line.raw
+
+    def cut(line: Line, argv: Sequence[str], content: bytes = b"") -> bytes:
+        said = raw(line, argv, content)
+        return come(said) if "perjoule-fetch" in argv else b"" if "perjoule-piece" in argv else said
+
+    monkeypatch.setattr(Line, "raw", cut)
+    (tmp_path / "here").mkdir()
+    room = host.directory / "programs" / "1.room"
+    why = rf"h1: what a program wrote did not come back whole .*; it is in {room} on the host until the run ends"
+    with pytest.raises(WorkloadError, match=why) as caught, rooms([host], tmp_path / "here"):
+        kept.run(["dd", "if=/dev/urandom", "bs=9000", "count=1", f"of={room}/log"], timeout_s=20)
+    assert not isinstance(caught.value, TransientError)
+    assert (room / "log").stat().st_size == 9000
+
+
+def test_the_keeper_cuts_outputs_where_we_take_them_for_cut() -> None:
+    assert f" most={MOST_BYTES}\n" in KEEP
+
+
+def test_an_output_that_was_cut_is_no_content_of_a_file(kept: Keeper, tmp_path: Path) -> None:
+    host = SshHost("h1", "client", "here", None, tmp_path / "work/cluster/00000001-h1", kept, None)
+    kept.run(["truncate", "--size=65M", str(tmp_path / "big")], timeout_s=20)
+    with pytest.raises(WorkloadError, match=r"can't read .*big \(more than 64 MiB\)"):
+        host.read(tmp_path / "big")

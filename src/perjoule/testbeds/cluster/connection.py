@@ -1,14 +1,20 @@
 """The connection to a host: programs under our mark, and archives of folders."""
 
+import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perjoule.model.errors import WorkloadError
+from perjoule.model.units import bytes_text
 from perjoule.testbeds import _process
 from perjoule.testbeds.cluster.keeper import Keeper
-from perjoule.testbeds.cluster.scripts import BASH, LAUNCH
+from perjoule.testbeds.cluster.scripts import BASH, LAUNCH, MOST_BYTES
 
 _LONG_S = 600.0
+_PIECE_BYTES = MOST_BYTES // 2
+# $1 a folder, $2 most bytes. Makes an archive beside it, and says its size and how it begins.
+_ARCHIVE = 'tar -c -f "$1.tar" -C "$1" . && stat -c %s -- "$1.tar" && head -c "$2" -- "$1.tar"'
+_PIECE = 'tail -c "+$3" -- "$1.tar" | head -c "$2"'
 
 
 class Line:
@@ -31,6 +37,8 @@ class Line:
             how = "did not end in time" if late else f"ended with exit code {answer.code} and no message"
             words = answer.err.decode(errors="replace").strip().splitlines() or [f"{argv[0]} {how}"]
             raise WorkloadError(words[-1].removeprefix("perjoule: "), where=self.keeper.login.name)
+        if len(answer.out) >= MOST_BYTES:
+            raise WorkloadError(f"more than {bytes_text(MOST_BYTES)}", where=self.keeper.login.name)
         return answer.out
 
     def send(self, tar: bytes, folder: Path) -> None:
@@ -38,8 +46,20 @@ class Line:
         self.raw([*BASH, 'mkdir -m 755 "$1" && tar -x -C "$1"', "perjoule-send", str(folder)], tar)
 
     def fetch(self, folder: Path) -> bytes:
-        """Return an archive of a folder, and remove the folder."""
-        return self.raw([*BASH, 'tar -c -C "$1" . && rm -rf -- "$1"', "perjoule-fetch", str(folder)])
+        """Return an archive of a folder, in as many answers as it takes. Raises tarfile.ReadError: it did not come whole."""
+        piece = str(_PIECE_BYTES)
+        first, _, came = self.raw([*BASH, _ARCHIVE, "perjoule-fetch", str(folder), piece]).partition(b"\n")
+        whole, said = bytearray(came), first.decode(errors="replace")
+        while str(len(whole)) != said:
+            came = self.raw([*BASH, _PIECE, "perjoule-piece", str(folder), piece, str(len(whole) + 1)])
+            if not came:
+                raise tarfile.ReadError(f"{len(whole)} of {said} bytes")
+            whole += came
+        return bytes(whole)
+
+    def remove(self, folder: Path) -> None:
+        """Remove a folder that was fetched."""
+        self.raw([*BASH, 'rm -rf -- "$1" "$1.tar"', "perjoule-remove", str(folder)])
 
 
 def with_env(env: Mapping[str, str] | None) -> list[str]:

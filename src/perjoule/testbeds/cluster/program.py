@@ -7,7 +7,7 @@ import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from perjoule.model.errors import TransientError
+from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.testbeds import _process
 from perjoule.testbeds.cluster.connection import Line
 from perjoule.testbeds.cluster.openssh import SSH_FAILED
@@ -33,12 +33,17 @@ class Room:
         line.send(archive.getvalue(), there)
 
     def back(self) -> None:
-        """Bring what is new; the folder on the host goes. Raises WorkloadError, TransientError."""
-        with tarfile.open(fileobj=io.BytesIO(self._line.fetch(self._there))) as tar:
-            for member in tar:
-                name = member.name.removeprefix("./")
-                if member.isfile() and "/" not in name and name not in self._sent and (file := tar.extractfile(member)):
-                    (self._here / name).write_bytes(file.read())
+        """Bring what is new; then the folder on the host goes. Raises WorkloadError, TransientError."""
+        try:
+            with tarfile.open(fileobj=io.BytesIO(self._line.fetch(self._there)), mode="r:") as tar:
+                for member in tar:
+                    name = member.name.removeprefix("./")
+                    if member.isfile() and "/" not in name and name not in self._sent and (file := tar.extractfile(member)):
+                        (self._here / name).write_bytes(file.read())
+        except tarfile.TarError as error:
+            what, where = f"what a program wrote did not come back whole ({error})", self._line.keeper.login.name
+            raise WorkloadError(what, where=where, next=f"it is in {self._there} on the host until the run ends") from None
+        self._line.remove(self._there)
 
 
 class SshProgram(_process.Program):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from perjoule.testbeds._power.scripts import STATES
 
+MOST_BYTES = 64 * 1024**2  # of a command's output, which the keeper cuts there
 BASH = ("bash", "--norc", "-c")  # which would read ~/.bashrc once more, as a child of sshd
 # Without the file `perjoule-made-this` (perjoule.machine.removal.MARK) nothing below a folder is ever removed.
 
