@@ -80,11 +80,6 @@ class Unexplained:
     whole_w: float
     parts_w: float
 
-    @property
-    def difference_w(self) -> float:
-        """Watts that the parts do not explain."""
-        return self.whole_w - self.parts_w
-
 
 def boundaries(
     record: Record,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import ceil, inf, isfinite
+from math import ceil, isfinite
 
 from perjoule.model.campaign import Trial
 from perjoule.model.doubts import Doubt
@@ -121,16 +121,6 @@ class Replacement:
     def machines_count(self) -> int:
         """The number of whole machines that one must buy, for the mean."""
         return _whole(self.machines_ratio.mean)
-
-    @property
-    def machines_range(self) -> tuple[int, float]:
-        """Whole machines at either end of the interval; infinite with a single repetition."""
-        high = self.machines_ratio.high
-        return _whole(self.machines_ratio.low), _whole(high) if isfinite(high) else inf
-
-    def throughput_ratio(self, machines: float) -> float:
-        """The throughput of this many low-power machines together, over that of the server."""
-        return machines / self.machines_ratio.mean
 
     @property
     def verdict(self) -> str:

@@ -37,11 +37,6 @@ class Outcome:
     embodied_kg: Floats
     carbon_kg: Floats
 
-    @property
-    def objectives(self) -> Floats:
-        """The four aims, each the better the lower: shape (..., 4)."""
-        return np.stack(np.broadcast_arrays(self.energy_j, self.money_usd, self.carbon_kg, -self.throughput_bytes_per_s), axis=-1)
-
 
 @dataclass(frozen=True)
 class Columns:
