@@ -82,7 +82,7 @@ def test_a_drive_that_only_has_a_state_bounds_its_power_and_has_no_energy(listen
     assert set(heard.of()[1]) == {simulator.STATES_W[0], simulator.STATES_W[simulator.LOW_POWER]}
     times, values = heard.of()
     series = Series.of_rows(channel, np.column_stack((times, np.zeros(len(times)), values, times, times)))
-    assert energy.energy_j(series, times[0], times[-1]).value is None
+    assert energy.amount(series, times[0], times[-1]).value is None
     assert (energy.most_j(series, times[0], times[-1]) or 0) >= 0.05 * (times[-1] - times[0])
     assert any("nvme0 reports only its power state" in doubt for doubt in heard.doubts)
 

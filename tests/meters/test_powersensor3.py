@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 
-from perjoule.analysis.energy import energy_j
+from perjoule.analysis.energy import amount
 from perjoule.meters.powersensor3 import frames
 from perjoule.meters.powersensor3.frames import Frames
 from perjoule.model import Series
@@ -91,7 +91,7 @@ def test_the_joules_are_those_of_the_waveform(listen):
     assert (channel.semantics, channel.grade, channel.component) == ("window mean", "component", "drive-1")
     rows = np.array([(t_s, duration_s, value, t_s, t_s) for _, t_s, value, duration_s in heard.samples])
     end_s = rows[-2, 0]
-    found = energy_j(Series.of_rows(channel, rows), end_s - 3 * 0.4, end_s)
+    found = amount(Series.of_rows(channel, rows), end_s - 3 * 0.4, end_s)
     assert found.value == pytest.approx(35.0 * 3 * 0.4, rel=0.04)
     assert rows[5:, 1].sum() == pytest.approx(rows[-1, 0] - rows[4, 0], abs=0.05)  # no time is missing
     assert not heard.failures

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from perjoule.analysis.energy import energy_j
+from perjoule.analysis.energy import amount
 from perjoule.meters.quarch import Quarch, stripes
 from perjoule.model import Series
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
@@ -96,7 +96,7 @@ def test_the_joules_are_those_of_the_waveform_without_a_gap(listen):
     assert steps_s.max() < 0.0101
     assert (0.01 - steps_s).sum() < 0.02  # by which the first one seemed to be late
     count = int(0.35 / 0.01) * 2  # two whole periods
-    found = energy_j(Series.of_rows(channel, rows), rows[-1 - count, 0], rows[-1, 0])
+    found = amount(Series.of_rows(channel, rows), rows[-1 - count, 0], rows[-1, 0])
     assert found.value == pytest.approx(5.5 * 0.35 * 2, rel=0.02)
     assert not heard.failures
 

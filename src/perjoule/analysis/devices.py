@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from perjoule.analysis.energy import energy_j
+from perjoule.analysis.energy import amount
 from perjoule.analysis.hosts import data_hosts, server_names
 from perjoule.analysis.power import DILATED, GRADES
 from perjoule.model import UNMEASURED, Record, Series
@@ -29,8 +29,8 @@ def device_j(
             continue  # joules of the real machine's disks are not those of the emulated ones
         chosen = [s for s in own if (DEVICE_GRADES.index(s.channel.grade), s.channel.meter) == (grade, meter)]
         by_host = {s.channel.host: s for s in sorted(chosen, key=lambda s: s.channel.quantity == "energy")}  # a counter is better
-        amounts = [energy_j(s, began_s, ended_s).value for s in by_host.values()]
-        known = [amount for amount in amounts if amount is not None]
+        amounts = [amount(s, began_s, ended_s).value for s in by_host.values()]
+        known = [one for one in amounts if one is not None]
         if needed <= by_host.keys() and len(known) == len(amounts):
             return sum(known)
     return None

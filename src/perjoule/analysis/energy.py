@@ -79,11 +79,6 @@ def amount(series: Series, began_s: float, ended_s: float) -> Amount:
     return Amount(value if np.isfinite(value) else None, coverage, doubts)
 
 
-def energy_j(series: Series, began_s: float, ended_s: float) -> Amount:
-    """Return the energy of a power or energy series in a window, in joules; see `amount`."""
-    return amount(series, began_s, ended_s)
-
-
 def most_j(series: Series, began_s: float, ended_s: float) -> float | None:
     """Return an upper bound of the energy of a window from states with their highest power: between samples the higher counts.
 

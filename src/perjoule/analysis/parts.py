@@ -5,7 +5,7 @@ Parts may overlap ("core-0" lies in "package-0") and two meters may measure the 
 
 from collections.abc import Sequence
 
-from perjoule.analysis.energy import energy_j, most_j
+from perjoule.analysis.energy import amount, most_j
 from perjoule.analysis.quantities import one_quantity
 from perjoule.model import PartEnergy, Record, Series
 
@@ -41,4 +41,4 @@ def _of(one: Series, began_s: float, ended_s: float, scale: float) -> PartEnergy
 
 
 def _known_j(one: Series, began_s: float, ended_s: float) -> float | None:
-    return energy_j(one, began_s, ended_s).value
+    return amount(one, began_s, ended_s).value

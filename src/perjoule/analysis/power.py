@@ -7,7 +7,7 @@ from perjoule.analysis.baseline import idle_windows
 from perjoule.analysis.budget import Budget, combined
 from perjoule.analysis.coefficients import coefficient_terms
 from perjoule.analysis.coverage import SWITCH, Signed, cover, devices_of, differences, items, rivals
-from perjoule.analysis.energy import energy_j
+from perjoule.analysis.energy import amount
 from perjoule.analysis.hosts import cluster_names, data_hosts, server_names
 from perjoule.analysis.quantities import one_quantity, other_quantity
 from perjoule.analysis.terms import budget
@@ -126,7 +126,7 @@ def added(record: Record, series: Sequence[Series], parts: Parts, began_s: float
 
     net, gross, boards = sum_of(parts.net), sum_of(parts.gross), sum_of(parts.boards)
     channels = [series for _, series in (*parts.net, *parts.gross)]
-    doubts = [*parts.doubts, *(doubt for series in channels for doubt in energy_j(series, began_s, ended_s).doubts)]
+    doubts = [*parts.doubts, *(doubt for series in channels for doubt in amount(series, began_s, ended_s).doubts)]
     if net is None and gross is None:
         return Boundaries(doubts=tuple(doubts))
     count = min(int(((s.t_s > began_s) & (s.t_s <= ended_s)).sum()) for _, s in (parts.net or parts.gross))
@@ -225,7 +225,7 @@ def energy(parts: Signed, began_s: float, ended_s: float, quiet: tuple[tuple[flo
 
 def joules(parts: Signed, began_s: float, ended_s: float) -> float | None:
     """Add up channels over a window like `energy`, without a budget."""
-    amounts_j = [(sign, energy_j(s, began_s, ended_s).value) for sign, s in parts]
+    amounts_j = [(sign, amount(s, began_s, ended_s).value) for sign, s in parts]
     known_j = [sign * value_j for sign, value_j in amounts_j if value_j is not None]
     return sum(known_j) if known_j and len(known_j) == len(amounts_j) else None
 

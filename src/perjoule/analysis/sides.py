@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from perjoule.analysis.coverage import items
-from perjoule.analysis.energy import energy_j
+from perjoule.analysis.energy import amount
 from perjoule.analysis.hosts import cluster_names, loading, server_names
 from perjoule.analysis.power import DILATED, GRADES, Boundaries, Parts, added, boundaries, candidates
 from perjoule.model import Record, Series
@@ -121,7 +121,7 @@ def _faults(record: Record, series: Sequence[Series], wanted: frozenset[str], be
     """Return what is wrong with samples that would make up the energy of hosts."""
     for parts in candidates(record, series, began_s, ended_s, wanted):
         for _, one in parts.net:
-            yield from energy_j(one, began_s, ended_s).doubts
+            yield from amount(one, began_s, ended_s).doubts
 
 
 def _few(hosts: frozenset[str]) -> str:

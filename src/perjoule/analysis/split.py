@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from perjoule.analysis.devices import MEASURED_GRADES, device_j
-from perjoule.analysis.energy import energy_j
+from perjoule.analysis.energy import amount
 from perjoule.analysis.hosts import hardware, loading, server_names
 from perjoule.analysis.power import DILATED, Boundaries, Parts, component_parts, joules
 from perjoule.analysis.sides import Sides
@@ -82,8 +82,8 @@ def _above_idle_j(record: Record, parts: Parts, began_s: float, ended_s: float) 
     if not boards or not {s.channel.host for _, s in boards} <= idle_w.keys():
         return None
     above = [(sign, replace(s, value=s.value - idle_w[s.channel.host])) for sign, s in boards]
-    return sum(sign * (energy_j(one, began_s, ended_s).value or 0.0) for sign, one in above)
+    return sum(sign * (amount(one, began_s, ended_s).value or 0.0) for sign, one in above)
 
 
 def _component_j(parts: Parts, component: str, began_s: float, ended_s: float) -> float:
-    return sum(sign * (energy_j(s, began_s, ended_s).value or 0.0) for sign, s in parts.net if s.channel.component == component)
+    return sum(sign * (amount(s, began_s, ended_s).value or 0.0) for sign, s in parts.net if s.channel.component == component)

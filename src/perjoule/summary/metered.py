@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from perjoule.analysis.coverage import SWITCH, items
 from perjoule.analysis.energies import Energies, Work, energies
-from perjoule.analysis.energy import energy_j
+from perjoule.analysis.energy import amount
 from perjoule.analysis.hosts import cluster_names
 from perjoule.analysis.parts import parts
 from perjoule.analysis.points import loads
@@ -43,7 +43,7 @@ def metered(record: Record, series: Sequence[Series]) -> Metered | None:
     covered = items(powers, cluster_names(record), switch=True)
     bars: list[Bar] = []
     for item in covered:
-        channel, amount_j = item.series.channel, energy_j(item.series, began_s, ended_s).value
+        channel, amount_j = item.series.channel, amount(item.series, began_s, ended_s).value
         row = channel.meter + ("" if channel.component in ("all", "total", "group", SWITCH) else f", {channel.component}")
         hosts = tuple(dict.fromkeys(device.partition("/")[0] for device in sorted(item.devices)))
         bars.append(Bar(row, hosts, channel.grade, None if amount_j is None else amount_j / (ended_s - began_s)))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from oracle.energy import joules
 from perjoule import drivers
-from perjoule.analysis.energy import amount, energy_j
+from perjoule.analysis.energy import amount
 from perjoule.analysis.integral import Integral
 from perjoule.model import Channel, Series, Specification
 
@@ -23,14 +23,14 @@ def series(semantics, t_s, value, duration_s: ArrayLike = 0.0, **stated):
 
 
 def test_a_counter_is_interpolated_to_the_edges_of_the_window():
-    found = energy_j(series("counter", [0, 10, 20], [100, 200, 400]), 5, 15)
+    found = amount(series("counter", [0, 10, 20], [100, 200, 400]), 5, 15)
     assert found.value == pytest.approx(50 + 100)
     assert found.coverage_ratio == 1
     assert found.doubts == ()
 
 
 def test_a_counter_that_wraps_goes_on_counting():
-    found = energy_j(series("counter", [0, 1, 2, 3], [80, 95, 10, 25], range_value=100, most_w=50), 0, 3)
+    found = amount(series("counter", [0, 1, 2, 3], [80, 95, 10, 25], range_value=100, most_w=50), 0, 3)
     assert found.value == pytest.approx(45)
 
 
@@ -39,70 +39,70 @@ def test_a_failed_read_that_became_zero_is_no_wrap():
     t_s = np.arange(101.0)
     value = 1000.0 + t_s
     value[50] = 0.0
-    found = energy_j(series("counter", t_s, value, range_value=262_144, most_w=500), 0, 100)
+    found = amount(series("counter", t_s, value, range_value=262_144, most_w=500), 0, 100)
     assert found.value == pytest.approx(100)
     assert "neither a wrap" in found.doubts[0]
 
 
 def test_a_counter_without_known_range_that_falls_back_is_a_hole_and_not_energy():
     t_s = np.arange(101.0)
-    found = energy_j(series("counter", t_s, np.where(t_s < 50, 1000 + t_s, t_s - 50)), 0, 100)
+    found = amount(series("counter", t_s, np.where(t_s < 50, 1000 + t_s, t_s - 50)), 0, 100)
     assert found.value == pytest.approx(100)
     assert found.coverage_ratio == pytest.approx(0.99)
     assert len(found.doubts) == 2
 
 
 def test_a_counter_read_too_seldom_to_count_its_wraps_is_refused():
-    found = energy_j(series("counter", [0, 60, 120], [10, 20, 30], range_value=100, most_w=50), 0, 120)
+    found = amount(series("counter", [0, 60, 120], [10, 20, 30], range_value=100, most_w=50), 0, 120)
     assert found.value is None
     assert any("too rarely" in doubt for doubt in found.doubts)
 
 
 def test_a_failed_read_of_a_counter_costs_nothing_since_it_counts_on():
-    found = energy_j(series("counter", [0, 1, 2, 3], [0, 5, np.nan, 15]), 0, 3)
+    found = amount(series("counter", [0, 1, 2, 3], [0, 5, np.nan, 15]), 0, 3)
     assert found.value == pytest.approx(15)
 
 
 def test_window_means_count_by_their_overlap_with_their_own_durations():
-    found = energy_j(series("window mean", [1, 3, 4], [10, 20, 40], [1, 2, 1]), 0.5, 3.5)
+    found = amount(series("window mean", [1, 3, 4], [10, 20, 40], [1, 2, 1]), 0.5, 3.5)
     assert found.value == pytest.approx(10 * 0.5 + 20 * 2 + 40 * 0.5)
 
 
 def test_window_means_that_overlap_count_no_moment_twice():
-    found = energy_j(series("window mean", np.arange(1.0, 11.0), 10.0, 1.1), 0, 10)
+    found = amount(series("window mean", np.arange(1.0, 11.0), 10.0, 1.1), 0, 10)
     assert found.value == pytest.approx(100)
 
 
 def test_instantaneous_samples_are_joined_by_the_trapezoid_on_their_own_times():
-    found = energy_j(series("instantaneous", [0, 0.1, 0.25, 0.3], [0, 10, 10, 20]), 0, 0.3)
+    found = amount(series("instantaneous", [0, 0.1, 0.25, 0.3], [0, 10, 10, 20]), 0, 0.3)
     assert found.value == pytest.approx(0.5 + 1.5 + 0.75)
 
 
 def test_the_trapezoid_is_cut_within_a_step():
-    found = energy_j(series("instantaneous", [0, 0.5, 1.0, 1.5], [0, 5, 10, 15]), 0.25, 1.25)
+    found = amount(series("instantaneous", [0, 0.5, 1.0, 1.5], [0, 5, 10, 15]), 0.25, 1.25)
     assert found.value == pytest.approx(7.5)
 
 
 def test_a_window_between_two_samples_is_refused_for_nobody_saw_what_went_on_in_it():
     unseen = series("instantaneous", np.arange(0, 10, 0.5), 40.0)  # 0.2 s of 60 W between two of them
-    found = energy_j(unseen, 4.6, 4.8)
+    found = amount(unseen, 4.6, 4.8)
     assert found.value is None
     assert "0 samples, fewer than 2, in a window of 0.2 s" in "".join(found.doubts)
 
 
 def test_a_window_without_a_window_mean_of_power_is_refused_for_it_would_be_that_of_the_time_around():
     seldom = series("window mean", np.arange(1.0, 11.0), np.arange(40.0, 50.0), 1.0)
-    found = energy_j(seldom, 4.2, 4.8)
+    found = amount(seldom, 4.2, 4.8)
     assert found.value is None
     assert "0 samples, fewer than 1, in a window of 0.6 s" in "".join(found.doubts)
-    assert energy_j(seldom, 4.2, 5.2).value is not None
+    assert amount(seldom, 4.2, 5.2).value is not None
 
 
 @pytest.mark.parametrize("kind", ["shelly", "kasa", "tasmota", "hwmon"])
 def test_meters_of_moments_are_asked_often_enough_by_default(kind):
     fields = drivers.driver_class("meters", kind).__pydantic_fields__
     t_s = np.arange(0.0, 20.0, 1 / fields["rate_hz"].default)
-    assert energy_j(series("instantaneous", t_s, 40 + t_s), 5, 15).value == pytest.approx(500)
+    assert amount(series("instantaneous", t_s, 40 + t_s), 5, 15).value == pytest.approx(500)
 
 
 def test_moments_of_any_quantity_need_two_in_a_window():
@@ -114,14 +114,14 @@ def test_moments_of_any_quantity_need_two_in_a_window():
 
 def test_a_gap_is_refused_and_never_a_zero():
     t_s = np.concatenate([np.arange(0, 4, 0.1), np.arange(6, 10.05, 0.1)])
-    found = energy_j(series("instantaneous", t_s, 50.0), 0, 10)
+    found = amount(series("instantaneous", t_s, 50.0), 0, 10)
     assert found.value is None
     assert "cover only" in found.doubts[0]
 
 
 def test_a_small_gap_counts_with_the_mean_of_the_rest_and_is_told():
     t_s = np.concatenate([np.arange(0, 5, 0.1), np.arange(5.8, 20.05, 0.1)])
-    found = energy_j(series("instantaneous", t_s, 50.0), 0, 20)
+    found = amount(series("instantaneous", t_s, 50.0), 0, 20)
     assert found.value == pytest.approx(1000)
     assert found.doubts[0] == "meter:host/all/power: 4.5% of the window has no samples and is counted at the mean of the rest"
 
@@ -129,26 +129,26 @@ def test_a_small_gap_counts_with_the_mean_of_the_rest_and_is_told():
 def test_failed_reads_of_an_instantaneous_meter_are_gaps():
     value = np.full(101, 50.0)
     value[40:60] = np.nan
-    assert energy_j(series("instantaneous", np.arange(0, 10.05, 0.1), value), 0, 10).value is None
+    assert amount(series("instantaneous", np.arange(0, 10.05, 0.1), value), 0, 10).value is None
 
 
 def test_a_window_outside_the_samples_is_refused():
     steady = series("window mean", np.arange(1.0, 11.0), 10.0, 1.0)
-    assert energy_j(steady, 5, 20).value is None
-    assert energy_j(steady, 100, 200).value is None
-    assert energy_j(series("counter", [], []), 0, 1).value is None
-    assert energy_j(series("window mean", [], []), 0, 1).value is None
-    assert energy_j(series("instantaneous", [3.0], [5.0]), 0, 10).value is None
+    assert amount(steady, 5, 20).value is None
+    assert amount(steady, 100, 200).value is None
+    assert amount(series("counter", [], []), 0, 1).value is None
+    assert amount(series("window mean", [], []), 0, 1).value is None
+    assert amount(series("instantaneous", [3.0], [5.0]), 0, 10).value is None
 
 
 def test_a_window_without_length_is_refused():
-    assert energy_j(series("counter", [0, 1], [0, 1]), 1, 1).value is None
+    assert amount(series("counter", [0, 1], [0, 1]), 1, 1).value is None
 
 
 def test_averages_over_an_unknown_time_give_energy_only_when_steady():
     t_s = np.arange(0, 60.5, 0.5)
-    assert energy_j(series("average", t_s, 100 + np.sin(t_s)), 10, 50).value == pytest.approx(4000, rel=0.01)
-    unsteady = energy_j(series("average", t_s, 100 + 30 * np.sin(t_s)), 10, 50)
+    assert amount(series("average", t_s, 100 + np.sin(t_s)), 10, 50).value == pytest.approx(4000, rel=0.01)
+    unsteady = amount(series("average", t_s, 100 + 30 * np.sin(t_s)), 10, 50)
     assert unsteady.value is None
     assert any("unless they are steady" in doubt for doubt in unsteady.doubts)
 
@@ -163,7 +163,7 @@ def test_what_is_sampled_seldom_or_unsteadily_is_refused_as_defined(semantics, p
     samples = pd.DataFrame({"t_s": t_s, "duration_s": 0.0, "value": level_w, "semantics": semantics, "more": ""})
     amounts = []
     for began_s, ended_s in ((20.0, 40.0), (20.2, 39.8), (21.0, 21.3), (25.0, 35.0), (40.5, 59.0), (50.0, 70.0), (0.0, 10.0)):
-        found = energy_j(series(semantics, t_s, level_w), began_s, ended_s).value
+        found = amount(series(semantics, t_s, level_w), began_s, ended_s).value
         amounts.append(found)
         assert (np.nan if found is None else found) == pytest.approx(joules(samples, began_s, ended_s), nan_ok=True)
     assert any(found is None for found in amounts)
@@ -171,17 +171,17 @@ def test_what_is_sampled_seldom_or_unsteadily_is_refused_as_defined(semantics, p
 
 
 def test_a_state_is_never_energy():
-    assert energy_j(series("state", [0, 1, 2], [5, 5, 5]), 0, 2).value is None
+    assert amount(series("state", [0, 1, 2], [5, 5, 5]), 0, 2).value is None
 
 
 def test_slow_instantaneous_samples_are_refused_and_slow_counters_are_not():
-    slow = energy_j(series("instantaneous", np.arange(0, 100.0, 5), 50.0), 10, 90)
+    slow = amount(series("instantaneous", np.arange(0, 100.0, 5), 50.0), 10, 90)
     assert slow.value is None
     said = "undersampled, one sample in 5 s misses bursts shorter than 15 s"
     assert slow.doubts[0] == f"meter:host/all/power: {said}; its amount is refused"
-    average = energy_j(series("average", np.arange(0, 100.0, 5), 50.0), 10, 90)
+    average = amount(series("average", np.arange(0, 100.0, 5), 50.0), 10, 90)
     assert (average.value, average.doubts[0]) == (pytest.approx(4000), f"meter:host/all/power: {said}")
-    assert energy_j(series("counter", np.arange(0, 100.0, 5), np.arange(0, 100.0, 5)), 10, 90).doubts == ()
+    assert amount(series("counter", np.arange(0, 100.0, 5), np.arange(0, 100.0, 5)), 10, 90).doubts == ()
 
 
 def _made(semantics, steps_s, rates):
@@ -222,8 +222,8 @@ def test_a_counter_gives_the_same_energy_wherever_it_wraps(pairs, start_j):
     stated = replace(plain.channel, specification=Specification(range_value=range_j, most_w=501))
     wrapped = Series(stated, plain.t_s, plain.duration_s, (plain.value + start_j) % range_j)
     span = float(plain.t_s[0]), float(plain.t_s[-1])
-    found = energy_j(wrapped, *span)
-    assert found.value == pytest.approx(energy_j(plain, *span).value, rel=1e-6, abs=1e-5)
+    found = amount(wrapped, *span)
+    assert found.value == pytest.approx(amount(plain, *span).value, rel=1e-6, abs=1e-5)
 
 
 @given(STEPS, st.floats(0, 0.5), st.floats(0.5, 1))
@@ -246,18 +246,18 @@ def test_what_is_refused_at_once_is_covered_by_nothing():
 
 
 def test_two_readings_of_a_counter_that_fell_are_no_energy():
-    found = energy_j(series("counter", [0, 10], [100, 50]), 0, 10)
+    found = amount(series("counter", [0, 10], [100, 50]), 0, 10)
     assert found.value is None
     assert "neither a wrap nor a possible rate" in "".join(found.doubts)
 
 
 def test_a_window_between_two_slow_samples_is_told_by_their_distance():
-    found = energy_j(series("instantaneous", np.arange(0, 10.0), 40.0), 4.2, 4.8)
+    found = amount(series("instantaneous", np.arange(0, 10.0), 40.0), 4.2, 4.8)
     assert found.value is None
     assert "one sample in 1 s misses bursts shorter than 3 s" in "".join(found.doubts)
 
 
 def test_a_counter_that_is_always_faster_than_possible_is_no_energy():
-    found = energy_j(series("counter", [0, 10, 20, 30], [0, 200, 400, 600], most_w=10), 5, 25)
+    found = amount(series("counter", [0, 10, 20, 30], [0, 200, 400, 600], most_w=10), 5, 25)
     assert found.value is None
     assert "3 steps of the counter are neither a wrap nor a possible rate" in "".join(found.doubts)

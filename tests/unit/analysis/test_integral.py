@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from oracle.budget import Said
-from perjoule.analysis.energy import amounts, energy_j
+from perjoule.analysis.energy import amount, amounts
 from perjoule.analysis.integral import CHUNK_COUNT, Integral
 from perjoule.analysis.terms import budget
 from typed import present
@@ -51,18 +51,18 @@ def test_a_series_of_a_million_samples_is_summed_by_several_threads(made):
 def test_a_flaw_is_seen_wherever_it_lies_in_a_long_series(made, place):
     series, _ = long(made, "window mean", 2 * CHUNK_COUNT + 10)
     window = (float(series.t_s[max(place - 50, 0)]) - 0.01, float(series.t_s[min(place + 50, len(series.t_s) - 1)]))
-    assert energy_j(series, *window).doubts == ()
+    assert amount(series, *window).doubts == ()
     failed = series.value.copy()
     failed[place] = np.nan
-    assert energy_j(replace(series, value=failed), *window).coverage_ratio < 0.999
+    assert amount(replace(series, value=failed), *window).coverage_ratio < 0.999
     twice, again = series.t_s.copy(), series.value.copy()
     twice[place], again[place] = twice[place - 1], again[place - 1]
     assert "are left out: another has the same timestamp" in " ".join(
-        energy_j(replace(series, t_s=twice, value=again), *window).doubts
+        amount(replace(series, t_s=twice, value=again), *window).doubts
     )
     late = series.t_s.copy()
     late[[place - 1, place]] = late[[place, place - 1]]
-    assert "1 samples arrived out of order" in " ".join(energy_j(replace(series, t_s=late), *window).doubts)
+    assert "1 samples arrived out of order" in " ".join(amount(replace(series, t_s=late), *window).doubts)
 
 
 @pytest.mark.parametrize("place", [1, CHUNK_COUNT, CHUNK_COUNT + 1, 2 * CHUNK_COUNT + 9])
@@ -70,11 +70,11 @@ def test_a_reset_is_seen_wherever_it_lies_in_a_long_series(made, place):
     series, until_j = long(made, "counter", 2 * CHUNK_COUNT + 10)
     fallen = np.where(np.arange(len(until_j)) < place, until_j, until_j - until_j[place])
     began_s, ended_s = series.t_s[max(place - 50, 0)], series.t_s[min(place + 50, len(until_j) - 1)]
-    found = energy_j(replace(series, value=fallen), float(began_s), float(ended_s))
+    found = amount(replace(series, value=fallen), float(began_s), float(ended_s))
     assert "1 steps of the counter are neither a wrap" in " ".join(found.doubts)
     fast = until_j + 100.0 * (np.arange(len(until_j)) >= place)
     stated = replace(series.channel, specification=replace(series.channel.specification, most_w=500.0))
-    found = energy_j(replace(series, channel=stated, value=fast), float(began_s), float(ended_s))
+    found = amount(replace(series, channel=stated, value=fast), float(began_s), float(ended_s))
     assert "1 steps of the counter are neither a wrap" in " ".join(found.doubts)
 
 
@@ -156,8 +156,8 @@ def test_a_failed_read_is_a_gap_between_moments_and_none_between_readings(made, 
     t_s = np.arange(0, 20.0, 0.5)
     value = 50.0 + t_s
     value[failed] = np.nan
-    assert energy_j(made.stating("instantaneous", t_s, value), 1, 19).coverage_ratio == pytest.approx(17 / 18)
-    assert energy_j(made.stating("counter", t_s, 50 * t_s + value - value), 1, 19).coverage_ratio == pytest.approx(1)
+    assert amount(made.stating("instantaneous", t_s, value), 1, 19).coverage_ratio == pytest.approx(17 / 18)
+    assert amount(made.stating("counter", t_s, 50 * t_s + value - value), 1, 19).coverage_ratio == pytest.approx(1)
 
 
 def test_one_mean_that_holds_the_whole_window_may_have_had_anything_around_it(made):
@@ -186,8 +186,8 @@ def test_faults_are_counted_in_the_window_alone(made):
     value = np.where(np.isin(np.arange(len(t_s)), [50, 120, 121]), 900.0, 50 + np.sin(t_s))
     series = made.stating("instantaneous", t_s, value, most_w=100.0)
     for window, count in (((4.0, 6.0), 1), ((11.0, 14.0), 2), ((4.0, 14.0), 3)):
-        assert f"{count} samples exceed the 100 W" in " ".join(energy_j(series, *window).doubts)
-    assert energy_j(series, 14, 20).doubts == energy_j(series, 0.5, 4).doubts == ()
+        assert f"{count} samples exceed the 100 W" in " ".join(amount(series, *window).doubts)
+    assert amount(series, 14, 20).doubts == amount(series, 0.5, 4).doubts == ()
 
 
 def test_many_windows_are_each_as_one(made):
@@ -196,8 +196,8 @@ def test_many_windows_are_each_as_one(made):
     ended_s = np.array([25.0, 20.0, 49.0, 70.1])
     found = amounts(series, began_s, ended_s)
     assert np.isnan(found.value[1:3]).all() and (found.coverage_ratio[1:3] == 0).all()
-    assert found.value[0] == energy_j(series, 5.0, 25.0).value
-    assert energy_j(series, 20.0, 20.0).doubts == (f"{series.channel.name}: the window has zero length",)
+    assert found.value[0] == amount(series, 5.0, 25.0).value
+    assert amount(series, 20.0, 20.0).doubts == (f"{series.channel.name}: the window has zero length",)
 
 
 def test_a_moment_within_a_gap_has_what_there_was_before_it(made):

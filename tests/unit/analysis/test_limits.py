@@ -8,7 +8,7 @@ import pytest
 from perjoule import catalogue
 from perjoule.analysis import interference, overlap, plausibility
 from perjoule.analysis.behaviour import behaviour, powers, step
-from perjoule.analysis.energy import energy_j
+from perjoule.analysis.energy import amount
 from perjoule.analysis.outliers import outliers
 from perjoule.analysis.points import points
 from perjoule.analysis.quantities import one_quantity
@@ -25,7 +25,7 @@ def ends(t_s, hole_s, at_s=10.0):
 
 
 def said(series, began_s=5.0, ended_s=25.0):
-    return " ".join(energy_j(series, began_s, ended_s).doubts)
+    return " ".join(amount(series, began_s, ended_s).doubts)
 
 
 @pytest.mark.parametrize(("usual_s", "limit_s"), [(0.1, 2 / 3), (0.2, 2 / 3), (0.3, 0.9), (0.5, 1.5)])
@@ -34,7 +34,7 @@ def test_a_distance_of_three_usual_ones_and_two_thirds_of_a_second_is_a_gap(made
     for ratio, lacks in ((0.97, False), (1.03, True)):
         t_s = ends(np.arange(0, 40, usual_s), ratio * limit_s)
         found = made.stating(semantics, t_s, 50 + np.sin(t_s))
-        assert (energy_j(found, 5, 25).coverage_ratio < 0.99) == lacks
+        assert (amount(found, 5, 25).coverage_ratio < 0.99) == lacks
 
 
 @pytest.mark.parametrize(("hole_s", "told"), [(2.95, False), (3.05, True)])
@@ -42,7 +42,7 @@ def test_a_counter_that_was_not_read_for_three_usual_times_counts_evenly_and_say
     t_s = ends(np.arange(0, 40.0), hole_s)
     found = made.stating("counter", t_s, 50 * t_s + np.sin(t_s))
     assert ("was not read for" in said(found)) == told
-    assert energy_j(found, 5, 25).coverage_ratio == 1
+    assert amount(found, 5, 25).coverage_ratio == 1
 
 
 @pytest.mark.parametrize("semantics", ["window mean", "instantaneous"])
@@ -50,7 +50,7 @@ def test_a_counter_that_was_not_read_for_three_usual_times_counts_evenly_and_say
 def test_a_window_of_which_five_percent_are_missing_is_refused(made, semantics, missing_s, refused):
     hole_s = missing_s + 0.1 * (semantics == "window mean")
     t_s = ends(np.arange(0, 40.0, 0.1), hole_s)
-    found = energy_j(made.stating(semantics, t_s, 50 + np.sin(t_s), 0.1 if semantics == "window mean" else 0.0), 5, 25)
+    found = amount(made.stating(semantics, t_s, 50 + np.sin(t_s), 0.1 if semantics == "window mean" else 0.0), 5, 25)
     assert (found.value is None) == refused
     assert found.coverage_ratio == pytest.approx(1 - missing_s / 20)
     assert ("its amount is refused" in " ".join(found.doubts)) == refused
@@ -60,13 +60,13 @@ def test_a_window_of_which_five_percent_are_missing_is_refused(made, semantics, 
 def test_averages_are_steady_within_a_fifth_of_their_mean(made, range_w, refused):
     t_s = np.arange(0, 40, 0.5)
     value = np.where(np.arange(80) % 2, 50 - range_w / 2, 50 + range_w / 2)
-    assert (energy_j(made.stating("average", t_s, value), 5, 25).value is None) == refused
+    assert (amount(made.stating("average", t_s, value), 5, 25).value is None) == refused
 
 
 @pytest.mark.parametrize(("period_s", "slow"), [(0.65, False), (0.68, True)])
 def test_samples_two_thirds_of_a_second_apart_miss_bursts(made, period_s, slow):
     t_s = np.arange(0, 60, period_s)
-    moments, averages = (energy_j(made.stating(kind, t_s, 50 + np.sin(t_s)), 5, 45) for kind in ("instantaneous", "average"))
+    moments, averages = (amount(made.stating(kind, t_s, 50 + np.sin(t_s)), 5, 45) for kind in ("instantaneous", "average"))
     assert (moments.value is None) == slow
     assert averages.value is not None
     for found in (moments, averages):
@@ -80,7 +80,7 @@ def test_a_wrap_is_believed_up_to_three_times_the_highest_other_rate(made, fast,
     t_s = np.arange(0, 41.0)
     value = np.cumsum(np.where(t_s == 20, fast * 10, np.where(t_s == 7, 10.0, 8.0)))
     wrapping = np.where(t_s < 20, value, value - 1000.0) + 900
-    found = energy_j(made.stating("counter", t_s, wrapping, range_value=1000.0), 5, 35)
+    found = amount(made.stating("counter", t_s, wrapping, range_value=1000.0), 5, 35)
     assert ("neither a wrap nor a possible rate" in " ".join(found.doubts)) == (not believed)
     if believed:
         assert found.value == pytest.approx(np.interp(35, t_s, value) - np.interp(5, t_s, value))
@@ -106,7 +106,7 @@ def test_a_counter_steps_by_what_flowed_since_it_was_updated_and_one_of_its_step
 def test_a_counter_that_may_wrap_unseen_between_two_readings_is_not_believed(made, range_value, told):
     """At most 50 W, read once a second: a range of 49 J may have been passed twice."""
     t_s = np.arange(0, 41.0)
-    found = energy_j(made.stating("counter", t_s, 20 * t_s % range_value, range_value=range_value, most_w=50.0), 5, 35)
+    found = amount(made.stating("counter", t_s, 20 * t_s % range_value, range_value=range_value, most_w=50.0), 5, 35)
     assert (found.value is not None) == told
     assert ("too rarely to tell how often it wrapped" in " ".join(found.doubts)) == (not told)
 
@@ -122,7 +122,7 @@ def test_a_sample_dated_ten_milliseconds_after_its_arrival_proves_a_clock_ahead(
 def test_a_tenth_more_than_a_meter_can_show_is_no_sample(made, ratio, counted):
     t_s = np.arange(0, 30.05, 0.1)
     value = np.where(np.arange(len(t_s)) == 100, ratio * 60, 50 + np.sin(t_s))
-    found = energy_j(made.stating("window mean", t_s, value, 0.1, most_w=60.0), 5, 25)
+    found = amount(made.stating("window mean", t_s, value, 0.1, most_w=60.0), 5, 25)
     assert (found.coverage_ratio == pytest.approx(1)) == counted
     assert ("1 samples exceed the 60 W that it can show" in " ".join(found.doubts)) == (not counted)
 
@@ -131,7 +131,7 @@ def test_a_tenth_more_than_a_meter_can_show_is_no_sample(made, ratio, counted):
 def test_an_instruments_words_for_no_number_are_none(made, shown, failed):
     t_s = np.arange(0, 30.05, 0.1)
     value = np.where(np.arange(len(t_s)) == 100, shown, 50 + np.sin(t_s))
-    found = energy_j(made.stating("window mean", t_s, value, 0.1), 5, 25)
+    found = amount(made.stating("window mean", t_s, value, 0.1), 5, 25)
     assert (found.coverage_ratio < 0.999) == failed
 
 
@@ -139,7 +139,7 @@ def test_an_instruments_words_for_no_number_are_none(made, shown, failed):
 def test_a_counter_with_fewer_than_three_steps_is_refused_and_with_fewer_than_five_doubted(made, steps, word):
     t_s = np.arange(0, 60, 0.5)
     value = 100 * np.floor((t_s - 4.9) / (20 / steps))  # steps right before the window and every 20 / steps s
-    found = energy_j(made.stating("counter", t_s, value), 5, 25)
+    found = amount(made.stating("counter", t_s, value), 5, 25)
     assert (found.value is None) == (steps < 3)
     told = " ".join(found.doubts)
     assert (word in told) if word else "stepped" not in told

@@ -8,7 +8,7 @@ from math import ceil
 import numpy as np
 import pytest
 
-from perjoule.analysis.energy import energy_j
+from perjoule.analysis.energy import amount
 from perjoule.analysis.samples import in_order
 
 
@@ -74,7 +74,7 @@ def stood(t_s, value, window, semantics):
 
 
 def said(made, t_s, value, window, semantics="window mean"):
-    words = " ".join(energy_j(made.stating(semantics, t_s, value, np.diff(t_s, prepend=t_s[0] - 0.5)), *window).doubts)
+    words = " ".join(amount(made.stating(semantics, t_s, value, np.diff(t_s, prepend=t_s[0] - 0.5)), *window).doubts)
     known = {"samples are equal": "all", "was frozen for": "stood", "beginning before the load": "before"}
     return next((word for text, word in known.items() if text in words), "")
 
@@ -194,7 +194,7 @@ def test_samples_far_above_others_are_doubted_as_defined(made, factor, width_w):
             left -= length
         window = (10.0, 30.0)
         expected, count = far(value, (t_s >= 10) & (t_s <= 30))
-        words = " ".join(energy_j(made.stating("instantaneous", t_s, value), *window).doubts)
+        words = " ".join(amount(made.stating("instantaneous", t_s, value), *window).doubts)
         told = {"all": "far above all others", "around": "far above those around them"}
         assert [word for word, text in told.items() if text in words] == ([expected] if expected else [])
         assert re.findall(r"(\d+) samples? (?:is|are) far above", words) == ([str(count)] if expected else [])
@@ -206,7 +206,7 @@ def test_far_is_ten_times_the_middle_half_or_the_median_above_the_upper_quartile
     """Values evenly from 40 - w/2 to 40 + w/2: the middle half is w/2 wide, and ends at 40 + w/4."""
     t_s, value = np.arange(401) * 0.1, 40 + width_w * ((np.arange(401) * 157) % 401 / 400 - 0.5)
     value[200] = 40 + width_w / 4 + ratio * reach_w
-    words = " ".join(energy_j(made.stating("instantaneous", t_s, value), 10, 30).doubts)
+    words = " ".join(amount(made.stating("instantaneous", t_s, value), 10, 30).doubts)
     assert ("1 sample is far above all others" in words) == told
 
 
@@ -215,7 +215,7 @@ def test_no_power_at_all_in_a_load_is_doubted(made, shown_w, told):
     t_s = np.arange(401) * 0.1
     value = 40 + np.sin(7 * t_s)
     value[200:202] = shown_w, shown_w - 0.001 * (shown_w > 0)
-    words = " ".join(energy_j(made.stating("instantaneous", t_s, value), 10, 30).doubts)
+    words = " ".join(amount(made.stating("instantaneous", t_s, value), 10, 30).doubts)
     assert ("2 samples are at 0 W or below" in words) == told
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perjoule.analysis.cells import cells
-from perjoule.analysis.energy import energy_j
+from perjoule.analysis.energy import amount
 from perjoule.analysis.integral import integral
 from perjoule.analysis.points import points
 from perjoule.analysis.power import boundaries
@@ -70,15 +70,15 @@ def test_repetitions_have_one_source_wherever_the_counter_steps(made):
 
 @pytest.mark.parametrize(("phase_s", "times"), [(10.0, "never"), (50.0, "only once")])
 def test_a_counter_alone_that_hardly_steps_is_refused(made, phase_s, times):
-    found = energy_j(counted(made, 60.0, phase_s), 40, 60)
+    found = amount(counted(made, 60.0, phase_s), 40, 60)
     assert found.value is None
     assert f"the counter stepped {times} in the window; its energy is refused" in " ".join(found.doubts)
 
 
 def test_a_counter_alone_that_steps_a_few_times_is_doubted_and_one_that_steps_often_is_not(made):
-    assert "stepped only 4 times" in energy_j(counted(made, 10.0, 5.0), 50, 90).doubts[0]
-    assert energy_j(counted(made, 4.0, 1.0), 50, 90).doubts == ()
-    assert energy_j(counted(made, 0.01, 0.0), 50, 52).doubts == ()  # each reading is a new one, though there are few
+    assert "stepped only 4 times" in amount(counted(made, 10.0, 5.0), 50, 90).doubts[0]
+    assert amount(counted(made, 4.0, 1.0), 50, 90).doubts == ()
+    assert amount(counted(made, 0.01, 0.0), 50, 52).doubts == ()  # each reading is a new one, though there are few
 
 
 def test_both_reasons_are_told_where_neither_counter_nor_power_will_do(made):
@@ -175,4 +175,4 @@ def test_only_a_counter_of_energy_is_doubted_where_it_stands(made):
     for quantity, semantics in (("network_sent", "counter"), ("power", "instantaneous")):
         series = made.series(made.channel("storage-1", "all", quantity, semantics), t_s, np.floor(t_s / 15))
         assert standing(integral(series), 9.5, 20.5) is None
-        assert not any("stepped" in doubt for doubt in energy_j(series, 9.5, 20.5).doubts)
+        assert not any("stepped" in doubt for doubt in amount(series, 9.5, 20.5).doubts)
