@@ -228,6 +228,19 @@ def test_a_killed_program_ends_on_its_host_with_all_that_it_started_or_that_is_n
         program.kill()
 
 
+def test_who_asks_after_the_end_is_told_at_once_even_if_the_words_could_still_be_sent(
+    kept: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As while a child of the connection's process dies: it still holds the pipe."""
+    with monkeypatch.context() as patch:
+        patch.setattr(kept._child, "kill", lambda: None)
+        kept.gone("a fault")
+        with pytest.raises(TransientError, match=r"h1 \(here\): the connection was lost \(a fault\)"):
+            kept.run(["true"], timeout_s=0.1)
+    hearing._talkers.pop(kept._words)
+    kept._child.kill()
+
+
 def test_a_command_whose_connection_ends_is_told_at_once(kept: Keeper) -> None:
     seconds = str(10**6 + os.getpid())  # of no other process on this machine
     with ThreadPoolExecutor(1) as pool:

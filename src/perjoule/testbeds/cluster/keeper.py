@@ -60,7 +60,7 @@ class Keeper:
         self._asked: dict[int, Future[Answer]] = {}
         self._lock = threading.Lock()  # one word at a time
         self._kept = self._ended = False
-        self._why = ""  # of its end
+        self._why: str | None = None  # nothing more will come, for this reason
         self._heard_s = self.began_s
         self._own = contextlib.ExitStack()
         self._socket = str(self._own.enter_context(removal.scratch("pjs-")) / "s")  # a socket's path must be short
@@ -254,7 +254,7 @@ class Keeper:
 
     def _say(self, line: str, content: bytes = b"") -> None:
         with self._lock:
-            if self._ended:
+            if self._ended or self._why is not None:  # its pipe may be open a moment longer
                 raise self._lost()
             try:
                 left = memoryview(os.fsencode(f"{line}\n") + content)
@@ -309,7 +309,7 @@ class Keeper:
                     future.set_exception(self._lost())
 
     def _lost(self) -> TransientError:
-        return self.login.lost(self._why)
+        return self.login.lost(self._why or "")
 
     def hang_up(self) -> None:
         """Have it end, without waiting for it."""
