@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from perjoule import drivers, published
 from perjoule.campaign.attachments import files_of
+from perjoule.campaign.covered import check_covered
 from perjoule.campaign.defaults import COUNTERS, MODEL
 from perjoule.campaign.describe import about, describe, example, example_text, headline, options
 from perjoule.campaign.devices import check_named
@@ -105,6 +106,8 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
     _check_access(parts["filesystem"], parts["workload"], place)
     numbered = events(found.get(EVENT, []), place)
     check_possible(numbered, parts, header.clients_count, place)
+    meters_rows = [row for path, table in _tables("meter", found) for row in rows("meter", path, table, place)]
+    check_covered(meters_rows, parts["testbed"], header.clients_count, place)
     check_named(parts["filesystem"], header.overwrite, place.name)
     trials_count = len(header.clients_count) * most_repetitions(header)
     for name in ("testbed", "filesystem", "workload"):

@@ -25,11 +25,16 @@ class AtDrives(Metered):
 
     drives: Annotated[Mapping[str, str], Field(description=_DRIVES, min_length=1)]
 
+    @property
+    def named(self) -> Mapping[str, tuple[str, ...]]:
+        """What it feeds, and the hosts of the drives."""
+        return {**super().named, "drives": tuple(fed.partition("/")[0] for fed in self.drives.values() if fed)}
+
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
         """Stream the probes' readings. Raises CampaignError: no host has such a name."""
-        for fed in filter(None, self.drives.values()):
-            boundary(self.label, (fed.partition("/")[0],), hosts)
+        for host in self.named["drives"]:
+            boundary(self.label, (host,), hosts)
         with super().record(hosts, sink) as doubts:
             yield doubts
 

@@ -3,7 +3,7 @@
 import math
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass as plain_dataclass
 from typing import Annotated
@@ -71,6 +71,11 @@ class Metered(Meter):
     def label(self) -> str:
         """The meter's name in its channels."""
         return self.name or type(self).__module__.rpartition(".")[2]
+
+    @property
+    def named(self) -> Mapping[str, tuple[str, ...]]:
+        """What it feeds."""
+        return {"covers": self.covers}
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:

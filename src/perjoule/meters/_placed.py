@@ -1,7 +1,7 @@
 """Meters that are read on this machine, or on the hosts themselves, each for itself."""
 
 from abc import abstractmethod
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import fields
@@ -34,6 +34,11 @@ class Placed(Metered):
         if self.on and self.covers != default:
             raise ValueError("on already names the hosts whose sensors are read (remove covers)")
         return self
+
+    @property
+    def named(self) -> Mapping[str, tuple[str, ...]]:
+        """The hosts whose sensors are read, or what this machine's sensors feed."""
+        return {"on": self.on} if self.on else super().named
 
     @abstractmethod
     def begin(self, host: Host, where: Boundary, folder: Path) -> tuple[Sampled, Iterable[str]]:

@@ -46,6 +46,11 @@ class Slurm(Metered):
     job: str = ""
     """The number of the job; that of testbed slurm by default."""
 
+    @property
+    def named(self) -> Mapping[str, tuple[str, ...]]:
+        """No hosts: nodes of a job, which needn't be hosts of the testbed."""
+        return {}
+
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
         """Stream its counters. Raises CampaignError: the hosts belong to no job."""

@@ -330,6 +330,92 @@ def test_any_value_for_any_key_gives_a_campaign_or_a_sentence(key: str, value: s
 # Lines
 
 
+LAB = """
+[testbed]
+kind = "cluster"
+hosts = [
+    {name = "alpha", address = "10.0.0.1", role = "storage", node = "odroid-hc4/A"},
+    {name = "client-1", address = "10.0.0.2", role = "client"},
+]
+
+[[filesystem]]
+kind = "moosefs"
+
+[[workload]]
+kind = "fio"
+size = "64 MiB"
+
+[[meter]]
+kind = "ipmi"
+address = "10.0.0.3"
+covers = ["alpha"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "sentence"),
+    [
+        (
+            "hc4/A",
+            "hc5/A",
+            'lab line 4: hosts (number 1).node: the catalogue has no cluster "odroid-hc5"; did you mean "odroid-hc4"?',
+        ),
+        ("hc4/A", "hc4/a", 'lab line 4: hosts (number 1).node: odroid-hc4 has no node "a"; did you mean "odroid-hc4/A"?'),
+        ("hc4/A", "hc4/Z", 'odroid-hc4 has no node "Z"; known: odroid-hc4/A, odroid-hc4/C, '),
+        ("0.0.2", "0.0.300", 'lab line 4: hosts (number 2).address: "10.0.0.300" is not an IPv4 address; write four numbers'),
+        ("0.0.2", "0.0.02", '"10.0.0.02" is not an IPv4 address; '),
+    ],
+)
+def test_hosts_that_there_can_not_be_are_refused(right: str, wrong: str, sentence: str) -> None:
+    with pytest.raises(CampaignError) as refused:
+        campaign.parse(LAB.replace(right, wrong), source="lab")
+    assert sentence in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("written", "sentence"),
+    [
+        (
+            'covers = ["storage-9"]',
+            'lab line 19: covers: no host is called "storage-9"; known: servers, clients, switch, alpha, client-1',
+        ),
+        ('covers = ["server"]', 'lab line 19: covers: no host is called "server"; did you mean "servers"?'),
+        ('on = ["servers", "alhpa"]', 'lab line 18: on: no host is called "alhpa"; did you mean "alpha"?'),
+    ],
+)
+def test_a_meter_of_no_host_is_refused(written: str, sentence: str) -> None:
+    lab = LAB.replace('covers = ["alpha"]', written)
+    with pytest.raises(CampaignError) as refused:
+        campaign.parse(lab.replace('address = "10.0.0.3"\n', "") if "on = " in written else lab, source="lab")
+    assert sentence in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "option"),
+    [
+        ("powersensor3", 'drives = { "0" = "storage-9/nvme0" }\naddress = "/dev/ttyACM0"'),
+        ("plugwise", 'circles = { "000D6F0001A2B3C4" = "storage-9" }\naddress = "/dev/ttyUSB0"'),
+    ],
+)
+def test_a_probe_of_no_host_is_refused(kind: str, option: str) -> None:
+    meter = f'[[meter]]\nkind = "{kind}"\n{option}\n'
+    with pytest.raises(CampaignError, match='no host is called "storage-9"'):
+        campaign.parse(TEXT + meter)
+    campaign.parse(TEXT + meter.replace("storage-9", "storage-4"))
+
+
+def test_the_names_of_nodes_that_a_batch_system_will_choose_are_not_known() -> None:
+    slurm = LAB[LAB.index("[[filesystem]]") :].replace("moosefs", 'directory"\npath = "/mnt')
+    campaign.parse('[testbed]\nkind = "slurm"\nnodes = 2\n' + slurm)
+
+
+def test_a_meter_may_name_a_host_that_only_some_deployments_have() -> None:
+    meter = '[[meter]]\nkind = "ipmi"\naddress = "10.0.0.3"\ncovers = ["client-4", "servers"]\n'
+    campaign.parse(TEXT + meter)
+    with pytest.raises(CampaignError, match='no host is called "client-4"'):
+        campaign.parse((TEXT + meter).replace("clients = [1, 2, 4]", "clients = [1, 2]"))
+
+
 def test_the_line_of_a_key_is_found_past_everything_that_looks_like_one() -> None:
     text = '''a = """
 goal = 1

@@ -421,13 +421,15 @@ def test_addresses_of_documents_are_never_asked() -> None:
     [
         ((HOST, CLIENT), 2, "2 client hosts requested, 1"),
         ((HOST, HOST, CLIENT), 1, 'two hosts are called "storage-1"'),
-        (({**HOST, "node": "odroid-hc4/Z"}, CLIENT), 1, 'odroid-hc4 has no node "Z"; known: odroid-hc4/A'),
-        (({**HOST, "node": "sun/A"}, CLIENT), 1, 'the catalogue has no cluster "sun"'),
     ],
 )
 def test_impossible_hosts_are_refused_before_any_is_asked(hosts: tuple[dict[str, str], ...], count: int, what: str) -> None:
     with pytest.raises(CampaignError, match=what), bed(*hosts).hold(count):
         pass
+
+
+def test_a_planned_host_has_its_own_name() -> None:
+    assert [host.name for host in bed({**HOST, "name": "alpha"}, CLIENT).planned(1).all] == ["alpha", "client-1"]
 
 
 def test_the_first_storage_hosts_serve_if_their_number_is_set() -> None:

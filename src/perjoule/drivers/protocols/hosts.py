@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -97,8 +98,8 @@ class Hosts:
 class PlannedHost(Host):
     """A host that is not held: a layout can be planned on it, and nothing can run."""
 
-    def __init__(self, role: str, number: int) -> None:
-        self.name, self.role, self.address, self.node = f"{role}-{number}", role, "", None
+    def __init__(self, name: str, role: str) -> None:
+        self.name, self.role, self.address, self.node = name, role, "", None
         self.directory = Path("/planned", self.name)
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
@@ -107,9 +108,9 @@ class PlannedHost(Host):
     run = spawn = put = read = tell = counters = disk = drop_caches = _refuse
 
 
-def planned(roles: Iterable[str]) -> Hosts:
-    """Return hosts of these roles to plan a layout on, before any is held."""
+def planned(roles: Iterable[str], names: Iterable[str] = ()) -> Hosts:
+    """Return hosts of these roles to plan a layout on, before any is held; without `names` they are called "storage-1" etc."""
     found: list[Host] = []
-    for role in roles:
-        found.append(PlannedHost(role, 1 + sum(host.role == role for host in found)))
+    for role, name in zip_longest(roles, names, fillvalue=""):
+        found.append(PlannedHost(name or f"{role}-{1 + sum(host.role == role for host in found)}", role))
     return Hosts(tuple(found))

@@ -36,6 +36,11 @@ class Meter(ABC):
         """
         return ()
 
+    @property
+    def named(self) -> Mapping[str, tuple[str, ...]]:
+        """Its options that name hosts or groups of them, as in {"covers": ("storage-1", "switch")}."""
+        return {}
+
     @abstractmethod
     def record(self, hosts: Hosts, sink: Sink) -> AbstractContextManager[list[str]]:
         """Stream samples to the sink during the block; yields the doubts, complete when it has ended."""

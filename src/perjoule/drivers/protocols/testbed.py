@@ -20,6 +20,7 @@ class Testbed(ABC):
     __test__: ClassVar[bool] = False  # the name is the field's; pytest is not to collect it
     elsewhere: ClassVar[bool] = False  # its hosts are other machines: what is installed on this one says nothing of them
     reality: ClassVar[Reality] = "real"  # what its hosts are; on emulated and simulated ones this machine's cores do the work
+    names_hosts: ClassVar[bool] = True  # `planned` gives its hosts the names that they will have when they are held
     deployment_s: ClassVar[float] = 0.0  # of hosts and a file system, up and down again, roughly
     cluster: str = ""  # of the catalogue, whose hardware its hosts stand for; "": they are what they are
     scale_ratio: float = 1.0  # their speed over that hardware's

@@ -65,10 +65,15 @@ class Plugwise(Metered):
     timeout_s: Seconds = 1.0
     """Time limit of a Circle's answer."""
 
+    @property
+    def named(self) -> Mapping[str, tuple[str, ...]]:
+        """What it feeds, as a whole and by Circle."""
+        return {**super().named, "circles": tuple(filter(None, self.circles.values()))}
+
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
         """Stream the Circles' readings. Raises CampaignError: there is no host of such a name."""
-        for fed in filter(None, self.circles.values()):
+        for fed in self.named["circles"]:
             boundary(self.label, (fed,), hosts)
         with super().record(hosts, sink) as doubts:
             yield doubts

@@ -28,11 +28,11 @@ from perjoule.testbeds.cluster.facts import clock_doubt
 from perjoule.testbeds.cluster.host import MeteredHost, SshHost
 from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.login import Login
-from perjoule.testbeds.cluster.machines import Machine, Word, hardware_of, is_nobodys, node_of, one_table_each
+from perjoule.testbeds.cluster.machines import Machine, NodeName, Word, hardware_of, is_nobodys, node_of, one_table_each
 from perjoule.testbeds.cluster.names import unfold
 from perjoule.testbeds.cluster.openssh import Ssh
 
-__all__ = ["Cluster", "Login", "Machine", "clean", "unfold"]
+__all__ = ["Cluster", "Login", "Machine", "NodeName", "clean", "unfold"]
 
 EXAMPLE = """
 [testbed]
@@ -96,7 +96,8 @@ class Cluster(Testbed):
 
     def planned(self, clients_count: int) -> Hosts:
         """The first clients, the first storage hosts if `servers` limits them, and all others."""
-        return planned(machine.role for machine in self._chosen(clients_count))
+        chosen = self._chosen(clients_count)
+        return planned((machine.role for machine in chosen), (machine.name for machine in chosen))
 
     def shown(self, named: Overwrite, clients_count: int, place: str) -> list[tuple[Permit, list[str]]]:
         """Say what the device is on each host, and what would be lost with it; each permit is for that device alone."""

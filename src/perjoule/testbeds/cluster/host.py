@@ -267,8 +267,8 @@ class MeteredHost(PlannedHost):
     """A server that perjoule doesn't log in to: it has a name for meters, and no counters."""
 
     def __init__(self, name: str, role: str, address: str, node: Node | None) -> None:
-        super().__init__(role, 0)
-        self.name, self.address, self.node = name, address, node
+        super().__init__(name, role)
+        self.address, self.node = address, node
 
     def counters(self) -> Counters:
         """Return a gap."""

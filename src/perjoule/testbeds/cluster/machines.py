@@ -2,10 +2,11 @@
 
 import contextlib
 import ipaddress
+import re
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationInfo, WithJsonSchema
+from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
 from pydantic.dataclasses import dataclass
 
 from perjoule import catalogue
@@ -20,7 +21,30 @@ _NOBODYS = tuple(map(ipaddress.ip_network, ("192.0.2.0/24", "198.51.100.0/24", "
 
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 Destination = Annotated[str, Field(pattern=r"^[A-Za-z0-9:][A-Za-z0-9_.:%-]*$")]
+_FOUR_NUMBERS = re.compile(r"\d+(\.\d+){3}")
 _Patterned = WithJsonSchema({"type": "string", "pattern": r"^[A-Za-z0-9:\[][A-Za-z0-9_.:%,\[\]-]*$"})  # what `unfold` takes
+
+
+def _is_address(address: str) -> str:
+    if _FOUR_NUMBERS.fullmatch(address):  # else it is a name, or an address of IPv6
+        try:
+            ipaddress.IPv4Address(address)
+        except ValueError:
+            raise ValueError(
+                f'"{address}" is not an IPv4 address (write four numbers from 0 to 255, without leading zeros)'
+            ) from None
+    return address
+
+
+def _is_node(written: str) -> str:
+    try:
+        _node(written)
+    except CampaignError as error:
+        raise ValueError(f"{error.what} ({error.next})") from None
+    return written
+
+
+NodeName = Annotated[str, AfterValidator(_is_node)]
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -29,11 +53,11 @@ class Machine:
 
     name: Annotated[Word, WithJsonSchema({"type": "string", "pattern": r"^[@A-Za-z0-9\[][A-Za-z0-9_.,\[\]-]*$"})]
     """Its name in results, a pattern such as "n[001-064]", or "@" and a group of the inventory ("@all": all of its hosts)."""
-    address: Annotated[Destination, _Patterned] = ""
+    address: Annotated[Destination, AfterValidator(_is_address), _Patterned] = ""
     """Its IP address in the network that file systems should use; by default ansible_host in the inventory."""
     role: Literal["storage", "metadata", "management", "client"]
     """Its role: storage, metadata, management or client."""
-    node: str = ""
+    node: NodeName = ""
     """Its hardware in the catalogue, such as "odroid-hc4/A"."""
     ssh: Annotated[Destination | Literal[""], _Patterned] = ""
     """Its name for OpenSSH, if not its address."""
@@ -61,18 +85,22 @@ def is_nobodys(address: str) -> bool:
 
 
 def node_of(machine: Machine) -> tuple[Hardware, Node] | None:
-    """Return a host's node. Raises CampaignError: it is not in the catalogue."""
-    if not machine.node:
+    """Return a host's node, if one is named."""
+    return _node(machine.node)
+
+
+def _node(written: str) -> tuple[Hardware, Node] | None:
+    """Find "odroid-hc4/A". Raises CampaignError: it is not in the catalogue."""
+    if not written:
         return None
-    name, _, wanted = machine.node.partition("/")
-    if name not in catalogue.names():
-        advice = f"known: {', '.join(catalogue.names())}"
-        raise CampaignError(f'the catalogue has no cluster "{name}"', where=f"node of {machine.name}", next=advice)
+    name, _, wanted = written.partition("/")
     hardware = catalogue.cluster(name)
     if found := next((node for node in hardware.nodes if node.name == wanted), None):
         return hardware, found
-    advice = f"known: {', '.join(f'{name}/{node.name}' for node in hardware.nodes)}"
-    raise CampaignError(f'{name} has no node "{wanted}"', where=f"node of {machine.name}", next=advice)
+    known = [f"{name}/{node.name}" for node in hardware.nodes]
+    near = next((one for one in known if one.lower() == written.lower()), "")
+    advice = f'did you mean "{near}"?' if near else f"known: {', '.join(known)}"
+    raise CampaignError(f'{name} has no node "{wanted}"', next=advice)
 
 
 def hardware_of(nodes: Sequence[tuple[Hardware, Node] | None]) -> Hardware | None:

@@ -57,7 +57,7 @@ class Local(Testbed):
                 where="testbed local",
                 next='write clients = [1], or kind = "virtual"',
             )
-        return planned(["client"])
+        return planned(["client"], ["local"])
 
     def shown(self, named: Overwrite, clients_count: int, place: str) -> list[tuple[Permit, list[str]]]:
         """Say what a device is and what would be lost with it; the permit is for that device alone."""

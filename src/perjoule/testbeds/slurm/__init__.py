@@ -20,7 +20,7 @@ from perjoule.drivers.protocols import Check, Hosts, Lease, Testbed
 from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import Seconds, seconds_text
-from perjoule.testbeds.cluster import unfold
+from perjoule.testbeds.cluster import NodeName, unfold
 from perjoule.testbeds.slurm import commands, ranks
 from perjoule.testbeds.slurm.allocated import Allocated, allocated
 from perjoule.testbeds.slurm.allocation import Allocation, clean, user
@@ -50,7 +50,7 @@ class Share:
     """How many nodes to take, of those that no table above has; by default all of them."""
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9\[][A-Za-z0-9_.,\[\]-]*$")] | None = None
     """Their names, as in "n[001-004]"; perjoule requests them, too."""
-    node: str = ""
+    node: NodeName = ""
     """Their hardware in the catalogue, such as "odroid-hc4/A"."""
 
 
@@ -59,6 +59,7 @@ class Slurm(Testbed):
     """Nodes of a Slurm cluster, uncapped, in an allocation of ours or around us; each needs bash, procps and util-linux."""
 
     elsewhere: ClassVar[bool] = True
+    names_hosts: ClassVar[bool] = False
 
     nodes_count: Annotated[int, Field(ge=1)] | None = None
     """How many nodes to ask for; inside an allocation, how many of its nodes to use: all by default."""

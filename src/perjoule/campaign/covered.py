@@ -1,0 +1,43 @@
+"""Hosts that meters name, compared with those that the testbeds will have."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+
+from perjoule import drivers
+from perjoule.campaign.messages import instead
+from perjoule.campaign.source import Source
+from perjoule.campaign.tables import Row
+from perjoule.drivers.boundary import SWITCH
+from perjoule.drivers.protocols import Hosts, Meter
+from perjoule.model import Spec
+from perjoule.model.errors import CampaignError
+
+GROUPS = ("servers", "clients", SWITCH)
+
+
+def check_covered(meters: Iterable[Row], testbeds: Sequence[Spec], clients_counts: Sequence[int], place: Source) -> None:
+    """Check that each host that a meter names is one of some deployment. Raises CampaignError with the line of the option."""
+    beds = [drivers.testbed(testbed) for testbed in testbeds]
+    if not all(bed.names_hosts for bed in beds):
+        return
+    known = {
+        host.name
+        for bed, count in itertools.product(beds, clients_counts)
+        for hosts in _planned(bed, count)
+        for host in hosts.all
+    }
+    if not known:  # what keeps the testbed from planning any is refused by itself
+        return
+    for meter in meters:
+        assert isinstance(meter.driver, Meter)
+        for option, words in meter.driver.named.items():
+            if strange := [word for word in words if word not in known and word not in GROUPS]:
+                advice = instead(strange[0], (*GROUPS, *sorted(known)))
+                raise place.error((*meter.path, option), f'{option}: no host is called "{strange[0]}"', advice)
+
+
+def _planned(bed: drivers.protocols.Testbed, clients_count: int) -> Iterator[Hosts]:
+    try:
+        yield bed.planned(clients_count)
+    except CampaignError:
+        return
