@@ -288,6 +288,13 @@ def test_a_broken_campaign_is_one_sentence_with_its_line(line: str, typed: Typed
         (["run", "x.toml", "--inot", "y"], "no such option '--inot'; did you mean '--into'?"),
         (["check", "a.toml", "b.toml"], "got unexpected extra argument (b.toml); see `perjoule check --help`"),
         (["check", "x.toml", "--shrink", "0"], "invalid value for '--shrink': 0 is not in the range x>=1; see `perjoule check"),
+        (
+            ["check", "x.toml", "--shrink", "0.5"],
+            "'--shrink': '0.5' is not a whole number of 1 or more; see `perjoule check --help`",
+        ),
+        (["up", "--clients", "few"], "'--clients': 'few' is not a whole number from 1 to 64; see"),
+        (["reproduce", "green-storage", "--scale", "full"], "'--scale': 'full' is not a number from 0 to 1; see"),
+        (["plan", ROOT / "examples/local.toml"], "this is a campaign, not a need; see what it takes with `perjoule check"),
         (["up", "--clients", "1000000"], "invalid value for '--clients': 1000000 is not in the range 1<=x<=64; see `perjoule up"),
         (["check", ROOT / "examples" / "lokal.toml"], 'no such file; did you mean "local.toml"?'),
         (["check", ROOT / "examples"], "this is a folder, not a campaign file; name a .toml file in it"),
@@ -318,6 +325,13 @@ def test_a_command_line_without_words_shows_the_help(typed: Typed) -> None:
 
 
 FOLDER_COMMANDS = ("show", "report", "verify", "resume")
+
+
+def test_a_campaign_where_results_belong_is_answered_with_the_command_that_runs_it(typed: Typed) -> None:
+    path = ROOT / "examples" / "local.toml"
+    code, _, errors = typed("show", path)
+    assert code == 3
+    assert f"this is a campaign, not a results folder; run it with `perjoule run {path}`" in alone(errors)
 
 
 @pytest.mark.parametrize("command", FOLDER_COMMANDS)

@@ -85,6 +85,8 @@ def test_a_profiles_points_are_fitted_again_and_no_trial_counts_twice(tmp_path: 
 @pytest.mark.parametrize(
     ("words", "what"),
     [
+        (["predict", "moosfs", "--on", "odroid-hc4"], 'there is no profile "moosfs"; did you mean "moosefs"?'),
+        (["ledger", "a.json"], "results to compare the pledges with are missing; add --with DIR"),
         (["predict", "nosuch", "--on", "odroid-hc4"], 'there is no profile "nosuch"; known: cephfs'),
         (["predict", "moosefs", "--on", "nosuch"], 'no cluster "nosuch"'),
         (["predict", "moosefs", "--on", "odroid-hc4", "--set", "gaol=2"], 'moosefs has no option "gaol"; known: '),
@@ -100,7 +102,7 @@ def test_a_profiles_points_are_fitted_again_and_no_trial_counts_twice(tmp_path: 
         (["calibrate"], "name file systems to measure, or results with --from"),
         (["calibrate", "nosuch"], "can't be calibrated"),
         (["calibrate", "device"], "can't be calibrated"),
-        (["ledger", "--with", "."], "pledges and results belong together"),
+        (["ledger", "--with", "."], "pledges to compare the results with are missing; name files that"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

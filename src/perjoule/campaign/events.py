@@ -108,7 +108,8 @@ def _out_of_order(found: Sequence[Numbered]) -> Iterator[tuple[str, str, int]]:
             yield f"{event.text}: it joins only later", "let it happen after add", number
         elif event.kind == "back":
             if not before:
-                yield f"nothing has happened to {event.host} from which it could be back", again, number
+                hurts = f"add a kill, cut, slow, lossy or fail of {event.host} before it"
+                yield f"nothing has happened to {event.host} from which it could be back", hurts, number
             before.clear()
         elif event.kind in before:
             yield f"{event.text}: that has already happened to it", again, number

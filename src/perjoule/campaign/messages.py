@@ -85,15 +85,24 @@ def fault(error: ErrorDetails, option: str, field: str) -> tuple[str, str]:
         choices = [c.strip(" '\"") for c in context["expected"].replace(" or ", ", ").split(",")]
         return f"{said} is not a valid value", instead(str(error["input"]), choices)
     for bound, words in _BOUNDS.items():
+        if bound == "le" and bound in context and field.endswith("_ratio") and (meant := _meant_percent(error["input"])):
+            return f"{said} is out of range", f'write {option.rpartition(".")[2]} = "{meant} %"'
         if bound in context:
             return f"{said} is out of range", f"it must be {words} {_quantity(context[bound], field)}"
     if kind.endswith(("too_short", "too_long")):
         bound = f"at least {context['min_length']}" if "min_length" in context else f"at most {context['max_length']}"
         return f"{said} has the wrong length", f"it needs {bound}"
+    if kind in ("tuple_type", "list_type") and isinstance(error["input"], str):
+        return f"{said} is not a list", f"write {option.rpartition('.')[2]} = [{written(error['input'])}]"
     noun = next((noun for name, noun in _KINDS.items() if kind.startswith(f"{name}_")), None)
     if noun is not None:
         return f"{said} is not {noun}", ""
     return f"{said}: {error['msg'][:1].lower()}{error['msg'][1:]}", ""
+
+
+def _meant_percent(value: object) -> str:
+    """Return the percentage that was meant by a number above 1 where a ratio belongs; "" if none is likely."""
+    return f"{value:g}" if isinstance(value, int | float) and 1 < value <= 100 else ""
 
 
 def clauses(said: str) -> tuple[str, str]:

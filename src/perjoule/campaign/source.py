@@ -12,6 +12,7 @@ from perjoule.campaign.messages import instead, neighbour
 from perjoule.model.errors import CampaignError
 
 Table = dict[str, Any]  # as tomllib gives it
+_KEY = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
 LONGEST_BYTES = 1024**2  # a campaign is a page; this keeps a wrong path (/dev/zero, an image) from filling the memory
 
 
@@ -87,11 +88,26 @@ def read_toml(text: str, name: str) -> tuple[Table, Source]:
         place = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
         where = f"{name} line {place[1]} column {place[2]}" if place else name
         said = str(error)[: place.start()] if place else str(error)
+        if place and (twice := _twice(said, text.splitlines()[int(place[1]) - 1])):
+            raise CampaignError(twice[0], where=f"{name} line {place[1]}", next=twice[1]) from None
         raise CampaignError(
             f"this is not valid TOML: {said[:1].lower()}{said[1:]}",
             where=where,
             next="check quotes and brackets there (https://toml.io)",
         ) from None
+
+
+def _twice(said: str, line: str) -> tuple[str, str] | None:
+    """Return what is on a line a second time, and what to do, if that is why tomllib refuses it."""
+    key = line.partition("=")[0].strip()
+    if said == "Cannot overwrite a value" and _KEY.fullmatch(key):
+        return f"{key} is set twice", "remove one"
+    if inline := re.fullmatch(r"Duplicate inline table key '(.+)'", said):
+        return f"{inline[1]} is set twice", "remove one"
+    if table := re.fullmatch(r"Cannot declare \('(\w+)',\) twice", said):
+        several = "a campaign has one" if table[1] == "testbed" else f"write each as [[{table[1]}]], in double brackets"
+        return f"[{table[1]}] is there twice", several
+    return None
 
 
 def override(document: Table, overrides: Sequence[str], source: Source, options: Mapping[str, Sequence[Sequence[str]]]) -> Source:

@@ -25,6 +25,7 @@ NO_MEMORY = "not enough memory"
 UNMAPPED = "failed to map segment"  # the dynamic linker's words for a library that finds no memory
 LEAST_BYTES = {resource.RLIMIT_AS: 256 * 1024**2, resource.RLIMIT_DATA: 96 * 1024**2}  # of addresses, and of those for data
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_NOT_A_NUMBER = re.compile("is not a valid (integer|float)( range)?")  # as click says it
 AGAIN_S = 0.01  # after an interrupt that Python dropped
 
 
@@ -78,12 +79,23 @@ def _of_command_line(error: click.ClickException) -> "CampaignError":
     from perjoule.model.errors import CampaignError
 
     what, _, rest = re.sub(r"[.] [(]?Did you mean (one of: )?", "\n", error.format_message().rstrip(".")).partition("\n")
+    if isinstance(error, click.BadParameter) and error.param:
+        what = _NOT_A_NUMBER.sub(f"is not {_number(error.param.type)}", what)
     several = re.findall(r"'(.*?)'", rest)
     wanted = error.option_name if isinstance(error, click.NoSuchOption) else ""
     near = next(iter(get_close_matches(wanted, several, n=1, cutoff=0.0) or several), "")
     context = error.ctx if isinstance(error, click.UsageError) else None
     advice = f"did you mean '{near}'?" if near else f"see `{context.command_path if context else 'perjoule'} --help`"
     return CampaignError(f"{what[:1].lower()}{what[1:]}", next=advice)
+
+
+def _number(type: click.ParamType) -> str:
+    """Describe the numbers that an option takes: "a whole number of 1 or more"."""
+    noun = "a whole number" if isinstance(type, click.types.IntParamType) else "a number"
+    least, most = (type.min, type.max) if isinstance(type, click.IntRange | click.FloatRange) else (None, None)
+    if least is None:
+        return noun
+    return f"{noun} of {least} or more" if most is None else f"{noun} from {least} to {most}"
 
 
 @contextmanager

@@ -30,8 +30,14 @@ def ledger(pledges: tuple[Path, ...], folders: tuple[Path, ...], as_json: bool) 
     Without PLEDGES: errors of the profiles that come with perjoule, about points that were left out, next to simpler models. With
     pledges written by `perjoule predict --pledge`: each prediction next to the trials that began after it.
     """
-    if bool(pledges) != bool(folders):
-        raise CampaignError("pledges and results belong together", next="perjoule ledger PLEDGE.json --with DIR")
+    if pledges and not folders:
+        raise CampaignError(
+            "results to compare the pledges with are missing", next="add --with DIR, a folder that `perjoule run` wrote"
+        )
+    if folders and not pledges:
+        raise CampaignError(
+            "pledges to compare the results with are missing", next="name files that `perjoule predict --pledge` wrote"
+        )
     if pledges:
         _joined(pledges, folders, as_json=as_json)
     else:

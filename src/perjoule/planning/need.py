@@ -181,6 +181,8 @@ def read(path: File) -> Question:
 def parse(text: str, name: str = "need") -> Question:
     """Read a need from TOML. Raises CampaignError."""
     document, source = read_toml(text, name)
+    if "testbed" in document or "workload" in document:
+        raise CampaignError("this is a campaign, not a need", where=name, next=f"see what it takes with `perjoule check {name}`")
     own = {key: document.pop(key) for key in TABLES if key in document and not _stated(key, document[key])}
     document.setdefault("name", File(name).stem)
     try:
@@ -211,7 +213,7 @@ def _wrong(error: ValidationError, source: Source) -> CampaignError:
     if found["type"] in unknown:
         known = [option_name(one) for one in (INNER.get(table) or Need).__annotations__]
         others = () if table else TABLES
-        return source.error(path, f'{table or "a need"} has no key "{last}"', instead(last, (*known, *others)))
+        return source.error(path, f'{table or "a need"} has no key "{last}"', instead(last, dict.fromkeys((*known, *others))))
     kind = INNER.get(table) or Need
     field = next((one for one in kind.__annotations__ if option_name(one) == str(path[1 if table else 0])), option)
     return source.error(path, *fault(found, option, field))

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from math import exp, inf, log
@@ -188,7 +189,9 @@ def names() -> tuple[str, ...]:
 def shipped(name: str) -> Profile:
     """Read a profile that comes with perjoule. Raises CampaignError: no profile has that name."""
     if name not in names():
-        raise CampaignError(f'there is no profile "{name}"', next=f"known: {', '.join(names())}; or name a file")
+        near = get_close_matches(name.lower(), names(), n=1)
+        advice = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(names())}; or name a file"
+        raise CampaignError(f'there is no profile "{name}"', next=advice)
     return read(files("perjoule.prediction").joinpath("profiles", f"{name}{SUFFIX}").read_text("utf-8"), name)
 
 

@@ -18,6 +18,7 @@ def refused(text: str) -> str:
     [
         ('capacity = "2.3 TB"', "", 'need.toml: a need has "capacity"; add capacity'),
         ('capacity = "2.3 TB"', "capacity = 5", "need.toml line 3: .*has no unit"),
+        ('read = "50 MB/s"', 'zzz = "50 MB/s"', 'a need has no key "zzz"; known: name, .*, electricity, pue, .*, filesystem$'),
         ('read = "50 MB/s"', 'red = "50 MB/s"', 'need.toml line 4: a need has no key "red"; did you mean "read"?'),
         (
             'read = "50 MB/s"',
