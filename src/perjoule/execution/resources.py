@@ -167,7 +167,9 @@ def _space_beside(trials: Sequence[Trial]) -> Iterator[Check]:
         if not aged or not hosts or not (made_bytes := made_when_aged_bytes(group[0], hosts)):
             continue
         left_bytes, needed_bytes = round((1 - aged.full_ratio) * made_bytes), _loads_bytes(group, hosts)
-        detail = f"{bytes_text(needed_bytes)} needed for loads, and {aged.full_ratio:.0%} full leaves {bytes_text(left_bytes)}"
+        detail = (
+            f"{bytes_text(needed_bytes)} needed for loads, and {100 * aged.full_ratio:g} % full leaves {bytes_text(left_bytes)}"
+        )
         fix = "choose smaller sizes (--shrink), larger disks, or a smaller share (full)"
         yield Check(f"space left in {group[0].filesystem.label}", needed_bytes <= left_bytes, detail, fix)
 

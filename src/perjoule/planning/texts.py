@@ -65,8 +65,8 @@ def about(row: Row) -> Iterator[str]:
     yield f"{banded(values['carbon_kg'], 1, 'kgCO2e')}, of it embodied {banded(values['embodied_kg'], 1, 'kgCO2e')}"
     losses = values["losses_per_year"]
     yield f"loses data {losses.value:.1g} ({losses.low:.1g} to {losses.high:.1g}) times a year at most, by failures of disks"
-    sure = f"meets the need in {row.meets_ratio:.0%} of the draws; regret {row.regret_ratio:.0%}"
-    yield f"least to spare: {row.tightest} ({row.spare_ratio:.0%}); {sure}"
+    sure = f"meets the need in {100 * row.meets_ratio:.0f} % of the draws; regret {100 * row.regret_ratio:.0f} %"
+    yield f"least to spare: {row.tightest} ({100 * row.spare_ratio:.0f} %); {sure}"
 
 
 def change_text(change: Change) -> str:

@@ -17,6 +17,7 @@ from perjoule.machine.untrusted import from_json, json_from
 from perjoule.model import Json, Record, Redundancy
 from perjoule.model.errors import CampaignError
 from perjoule.model.metrics import metric_of
+from perjoule.model.units import percent_text
 from perjoule.prediction import Observation, Prediction, Profile, Target, bound_shares, names, shipped
 from perjoule.prediction.predicting import fleet_of
 from perjoule.prediction.scores import Score, scores
@@ -204,7 +205,7 @@ def joined_remarks(found: Sequence[Joined]) -> Iterator[str]:
     if measured:
         held_count = sum(one.held is True for one in measured)
         off = median(abs(expm1(one.error)) for one in measured if one.error is not None)
-        yield f"{held_count} of {len(measured)} bands hold what was measured; median error {off:.1%}"
+        yield f"{held_count} of {len(measured)} bands hold what was measured; median error {percent_text(off)} %"
     elif not any(one.earlier_count for one in found):
         yield "nothing was measured that is like a pledged prediction: hardware, redundancy, clients and bytes must be the same"
     if early := sum(one.earlier_count for one in found):

@@ -71,7 +71,7 @@ def remarks(target: Target, found: Sequence[Prediction], worth_count: int) -> It
     total: Counter[str] = Counter()
     for one in found:
         total.update({name: share / len(found) for name, share in one.worth.items()})
-    parts = ", ".join(f"{name} {share:.0%}" for name, share in total.most_common(worth_count))
+    parts = ", ".join(f"{name} {100 * share:.0f} %" for name, share in total.most_common(worth_count))
     yield f"of the variance of {_WORK.label}: {parts}"
 
 

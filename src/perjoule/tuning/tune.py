@@ -26,7 +26,7 @@ from perjoule.tuning.surface import Block
 
 Measure = Callable[[Campaign, Path], Results]  # what is missing of a campaign, into a results folder
 USED_UP = "its trials were used up"
-NO_MORE = f"no setting was expected to gain another {LEAST_GAIN_RATIO:.1%}"
+NO_MORE = f"no setting was expected to gain another {100 * LEAST_GAIN_RATIO:g} %"
 HOPELESS_COUNT = 2  # settings that failed, of which none with a value succeeded, until that value is given up
 
 

@@ -68,7 +68,7 @@ def _describe(series: Series) -> None:
     out.print(f"{named(series.channel)} of {covered(series.channel)}: {series.channel.semantics}, grade {series.channel.grade}")
     asked, step = _told(seen.asked_period_s, seconds_text), f"{seen.resolution:.3g} {unit}" if seen.resolution else "none seen"
     lines = {
-        "samples": f"{seen.samples_count}, one in {asked}; {seen.failed_ratio:.1%} failed",
+        "samples": f"{seen.samples_count}, one in {asked}; {100 * seen.failed_ratio:.1f} % failed",
         "new value": f"every {_told(seen.update_period_s, seconds_text)}" + _stated(stated.period_s, "s"),
         "mean": _told(seen.mean, _watts),
         "noise": f"{_told(seen.noise, _watts)} of a single value",
@@ -95,7 +95,7 @@ def _compare(found: Agreement | None, against: str) -> None:
     if found is None:
         out.print(f"against {against}: can't be compared: there is no time for which both have energy")
         return
-    spread = f"{found.scatter_ratio:.2%} from one to the next of {found.windows_count} windows"
+    spread = f"{100 * found.scatter_ratio:.2f} % from one to the next of {found.windows_count} windows"
     out.print(f"against {against}: {found.ratio:.4f} times its energy; the ratio varies by {spread}")
 
 

@@ -59,7 +59,7 @@ class Ageing:
             self._fill()
         after = self._steady()
         if abs(_share(after) - self._wanted.full_ratio) > FAR_RATIO:
-            raise WorkloadError(f"after ageing it is {_share(after):.1%} full, not {self._wanted.full_ratio:.1%}")
+            raise WorkloadError(f"after ageing it is {100 * _share(after):.1f} % full, not {100 * self._wanted.full_ratio:g} %")
         return {
             "full_before_ratio": _share(before),
             "full_ratio": _share(after),
@@ -114,7 +114,8 @@ class Ageing:
 
     def _require_full(self, now: Mapping[str, int], what: str) -> None:
         if _share(now) < self._wanted.full_ratio - FAR_RATIO:
-            words = f"no space is left at {_share(now):.1%} of its capacity: it can't be {what} {self._wanted.full_ratio:.1%}"
+            wanted = f"{100 * self._wanted.full_ratio:g} %"
+            words = f"no space is left at {100 * _share(now):.1f} % of its capacity: it can't be {what} {wanted}"
             raise WorkloadError(words, next=f'set full = "{int(100 * _share(now))} %" or less')
 
     def _all(self, do: str, moved_bytes: int, **asked: Json) -> list[Any]:

@@ -89,7 +89,7 @@ class MooseFS(Deployed):
         disk_bytes = made_bytes // len(hosts.by_role("storage"))
         if (left_bytes := round((1 - self.aged.full_ratio) * disk_bytes)) < LEAST_FREE_BYTES:
             what = f"MooseFS makes no chunks on a disk with less than {bytes_text(LEAST_FREE_BYTES)} free"
-            what += f", and {self.aged.full_ratio:.0%} full leaves {bytes_text(left_bytes)} of {bytes_text(disk_bytes)}"
+            what += f", and {100 * self.aged.full_ratio:g} % full leaves {bytes_text(left_bytes)} of {bytes_text(disk_bytes)}"
             least = bytes_text(LEAST_FREE_BYTES / (1 - self.aged.full_ratio))
             raise CampaignError(what, where="moosefs", next=f"use disks of more than {least}, or a smaller share")
 

@@ -117,7 +117,7 @@ def uneven(said: str) -> str:
     shares = sorted(used / total for used, total in rows)
     if not rows or shares[-1] - shares[0] <= ACCEPTED_RATIO + CHUNK_BYTES / min(total for _, total in rows):
         return ""
-    return f"chunk servers are {shares[0]:.1%} to {shares[-1]:.1%} full"
+    return f"chunk servers are {100 * shares[0]:.1f} % to {100 * shares[-1]:.1f} % full"
 
 
 CHUNK_CLASSES = {"missing": "no copy", "undergoal": "too few copies", "endangered": "too few copies", "overgoal": "too many"}
