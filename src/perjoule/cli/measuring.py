@@ -42,7 +42,8 @@ from perjoule.tuning import folder as tuning
 def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool, live: Listening | None) -> None:
     """Run the demo: three parallel file systems on a virtual cluster like that of green-storage, from bring-up to MiB/J.
 
-    Takes about ten minutes on two cores. Ctrl-C takes everything down; `perjoule resume DIR` continues.
+    Takes 10 to 25 minutes on two cores: it repeats until intervals are narrow. Ctrl-C takes everything down;
+    `perjoule resume DIR` continues.
     """
     start(campaign.demo(parameters.options(overrides, simulate=simulate)), into, live=live)
 
