@@ -124,6 +124,6 @@ def _counted(hosts: Hosts) -> dict[_Key, int | None]:
 
 
 def _moved(before: Mapping[_Key, int | None], after: Mapping[_Key, int | None]) -> dict[_Key, int]:
-    """Return the differences that are known: of a missing reading, or of a counter that began anew, there is none."""
+    """Return the differences that are known: a missing reading and a counter that was reset have none."""
     pairs = [(key, before.get(key), ended) for key, ended in after.items()]
     return {key: ended - began for key, began, ended in pairs if began is not None and ended is not None and ended >= began}
