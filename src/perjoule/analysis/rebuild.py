@@ -13,7 +13,7 @@ from perjoule.analysis.power import boundaries
 from perjoule.model import REBUILT, EventKind, Quantity, Record, Redundancy, Series, healthy_since
 from perjoule.model.doubts import EVENTS, TRAFFIC, Doubt
 
-PARTS: frozenset[EventKind] = frozenset({"fail", "back"})  # of a rebuild: what others move can't be told from it
+PARTS: frozenset[EventKind] = frozenset({"fail", "back"})  # of a rebuild: what others move is not distinguishable from it
 LEAST_S = 1.0  # of the time before the failure, for a rate
 EXPLAINED_RATIO = 0.1  # by which bytes may differ from those that redundancy explains
 MOVED: Mapping[Quantity, str] = {

@@ -6,7 +6,7 @@ by Welch, so throughput and power of one repetition, which vary together, count 
 Energy Consumption and Performance Analysis Between SSD and HDD, section 4.
 
 Whole machines beyond the needed fraction are taken to draw their power at full load: an upper bound. Power of different
-grades is not compared; the number of machines is known all the same.
+grades is not compared; the number of machines is known nevertheless.
 """
 
 from collections.abc import Sequence
