@@ -12,6 +12,8 @@ from perjoule.analysis.points import points
 from perjoule.analysis.power import boundaries
 from perjoule.analysis.standing import Standing, standing
 from perjoule.analysis.terms import budget
+from perjoule.drivers.boundary import Boundary
+from perjoule.meters.shelly import Shelly
 from perjoule.model import Series, Specification
 from typed import present
 
@@ -176,3 +178,24 @@ def test_only_a_counter_of_energy_is_doubted_where_it_stands(made):
         series = made.series(made.channel("storage-1", "all", quantity, semantics), t_s, np.floor(t_s / 15))
         assert standing(integral(series), 9.5, 20.5) is None
         assert not any("stepped" in doubt for doubt in amount(series, 9.5, 20.5).doubts)
+
+
+@pytest.mark.parametrize(
+    ("began_s", "ended_s"), [(0, 0), (-300, -100), (100, 300)], ids=["inside", "begins earlier", "ends later"]
+)
+def test_a_load_is_within_the_interval_of_a_plugs_counter_wherever_it_was_brought_up_to_date(made, began_s, ended_s):
+    """10 W idle and 60 W under load, by a counter that lags by up to a minute: not by its formulas, but against the truth."""
+    where = Boundary("shelly", "storage-1", "all")
+    channel = Shelly(address="plug").energy(where, resolution_j=3.6, period_s=60.0)
+    dice, t_s, held = np.random.default_rng(1), np.arange(0.0, 1800.0), list[bool]()
+    for _ in range(100):
+        phase_s, (first_s, last_s) = dice.uniform(0, 60), (dice.uniform(500, 600), dice.uniform(1000, 1400))
+        load_s = (first_s + began_s, last_s + ended_s)
+
+        def true_j(at_s, load_s=load_s):
+            return 10 * at_s + 50 * np.clip(at_s - load_s[0], 0, load_s[1] - load_s[0])
+
+        seen_s = np.maximum(np.floor((t_s - phase_s) / 60) * 60 + phase_s, 0)
+        found = present(budget(made.series(channel, t_s, np.floor(true_j(seen_s) / 3.6) * 3.6), first_s, last_s))
+        held.append(abs(found.value_j - (true_j(last_s) - true_j(first_s))) <= found.expanded_j)
+    assert np.mean(held) >= 0.95
