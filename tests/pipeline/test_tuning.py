@@ -179,7 +179,7 @@ def test_it_measures_every_workload_and_number_of_clients_for_each_setting(tmp_p
             WorkloadError,
             "the campaign's own setting failed, so there is nothing to compare",
         ),
-        (("--trials", "9"), CampaignError, "9 trials are too few"),
+        (("--set", "clients=[1, 2]", "--trials", "19"), CampaignError, "19 trials are too few"),
         (("--set", "filesystem.throughput=['50 MiB/s', '60 MiB/s']"), CampaignError, "stands for 2 file systems"),
         (("--set", "testbed.servers=[2, 3]"), CampaignError, "the campaign has 2 testbeds, but a setting is tuned on one"),
         (("--filesystem", "cephfs"), CampaignError, "0 of its file systems are called cephfs"),

@@ -7,8 +7,9 @@ from typing import get_args
 from perjoule.campaign.lines import Path
 from perjoule.campaign.messages import written
 from perjoule.campaign.source import Source, is_table, text_of
-from perjoule.model import Spec, TextFile
+from perjoule.model import Spec
 from perjoule.model.errors import CampaignError
+from perjoule.model.options import AttachedText
 
 OWN_NAMES = (
     "trials",
@@ -24,7 +25,7 @@ OWN_NAMES = (
 
 def takes_file(annotation: object) -> bool:
     """Return whether an option is written as the path of a text file."""
-    return TextFile in (annotation, *get_args(annotation))
+    return any(AttachedText in (one, *get_args(one)) for one in (annotation, *get_args(annotation)))
 
 
 def attached(path: Path, option: str, value: object, source: Source) -> Mapping[str, str]:

@@ -63,8 +63,8 @@ def about(name: str, kind: str) -> str:
 
 
 def headline(name: str, kind: str) -> str:
-    """Return what a driver is, in one line."""
-    return about(name, kind).partition("\n")[0]
+    """Return what a driver is, in one line: without what goes on in the next, which are more addresses."""
+    return about(name, kind).partition("\n")[0].rstrip(",:")
 
 
 def example_text(name: str, kind: str) -> str:

@@ -34,7 +34,7 @@ from perjoule.model.units import bytes_text, counted, seconds_text
 def check(file: Path, overrides: tuple[str, ...], shrink: int | None, listing: bool, connect: bool, as_json: bool) -> None:
     """Dry run: print how many trials there are, what they move, the space needed and the estimated time.
 
-    Touches nothing, and connects to nothing unless you say --connect; that changes nothing on any host either.
+    Changes nothing, on this machine or any other. Connects to hosts and meters only with --connect.
     """
     asked = campaign.read(file, parameters.options(overrides, shrink))
     for error in campaign.impossible(asked).values():

@@ -31,9 +31,9 @@ _path = click.Path(path_type=Path)
         "perjoule import results/lab run/ --filesystem lustre --role oss-1=storage",
         "perjoule import results/lab client-1=a.json client-2=b.json",
         "perjoule import results/io500 submission-688/",
-        "perjoule import results/lab ior.json --power power.csv --covers servers",
-        "         --set value=watts --set unit=W --set grade=wall --set window='1 s'",
-        "         --set semantics='window mean'",
+        "perjoule import results/lab ior.json --power power.csv --covers servers \\",
+        "  --set value=watts --set unit=W --set grade=wall --set window='1 s' \\",
+        "  --set semantics='window mean'",
     ),
 )
 @click.argument("into", type=OutputFolder(), metavar="INTO")

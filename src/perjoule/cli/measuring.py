@@ -54,6 +54,7 @@ def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool, live: Li
         "perjoule run examples/demo.toml --set repetitions=1",
         "perjoule run my.toml --into results/my --live",
         "perjoule run my.toml --live --port 9619     with /metrics for Prometheus",
+        "sudo perjoule run ssd.toml --overwrite ata-KINGSTON_SV300S37A120G_50026B7",
     ),
 )
 @parameters.file

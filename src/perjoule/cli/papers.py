@@ -116,11 +116,25 @@ def _show_paper(paper: Paper) -> None:
     ),
 )
 @click.argument("name", metavar="PAPER", shell_complete=parameters.completing(published.names))
-@click.option("--scale", metavar="RATIO", type=click.FloatRange(min=0, max=1, min_open=True), help="Speed of the virtual hosts.")
 @click.option(
-    "--testbed", default=TESTBED, metavar=f"{TESTBED}|FILE.toml", help="Where to run: a file with your [testbed] and [[meter]]."
+    "--scale",
+    metavar="RATIO",
+    type=click.FloatRange(min=0, max=1, min_open=True),
+    help="Speed of the virtual hosts; by default one that suits two cores.",
 )
-@parameters.shrink
+@click.option(
+    "--testbed",
+    default=TESTBED,
+    show_default=True,
+    metavar=f"{TESTBED}|FILE.toml",
+    help="Where to run: a file with your [testbed] and [[meter]].",
+)
+@click.option(
+    "--shrink",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Divide the paper's sizes by N; by default, such that virtual hosts need half an hour, and by 1 with --testbed FILE.",
+)
 @click.option(
     "--repetitions", metavar="N", type=click.IntRange(min=1), help="Repetitions of each data point; the paper's by default."
 )

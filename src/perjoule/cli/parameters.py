@@ -56,7 +56,11 @@ overrides = click.option(
     help="Change an option: filesystem.goal=2; repetitions=N also removes until.",
 )
 overwrite = click.option(
-    "--overwrite", "devices", multiple=True, metavar="ID", help="Confirm that this device of the campaign may be overwritten."
+    "--overwrite",
+    "devices",
+    multiple=True,
+    metavar="ID",
+    help="Confirm that this device may be overwritten: its ID in overwrite of the campaign.",
 )
 shrink = click.option("--shrink", metavar="N", type=click.IntRange(min=1), help="Divide all sizes by N.")
 simulate = click.option("--simulate", is_flag=True, help="Simulate hosts, file systems, loads and meters: needs no hardware.")

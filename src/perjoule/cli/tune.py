@@ -21,6 +21,8 @@ if TYPE_CHECKING:  # what measures is imported where it is used: that takes long
     from perjoule.tuning.study import Study
     from perjoule.tuning.tune import Progress
 
+LEAST_TRIALS_COUNT = 10  # of one workload with one number of clients: the shortest race and comparison, see tuning.race.budget
+
 
 @click.command(
     "tune",
@@ -46,10 +48,10 @@ if TYPE_CHECKING:  # what measures is imported where it is used: that takes long
     "--trials",
     "trials_count",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=LEAST_TRIALS_COUNT),
     default=40,
     show_default=True,
-    help="Measure at most this many.",
+    help=f"Measure at most this many; {LEAST_TRIALS_COUNT} or more for each workload and number of clients.",
 )
 @click.option("--only", multiple=True, metavar="OPTION", help="Tune only this option; repeat it for several.")
 @click.option("--filesystem", default="", metavar="LABEL", help="The file system to tune, if the campaign has several.")

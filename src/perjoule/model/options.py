@@ -87,8 +87,10 @@ class AttachedText:
     text: str
 
 
-# The type of an option that is written as such a path.
+# Types of options that are written as such a path.
 TextFile = Annotated[AttachedText, WithJsonSchema({"type": "string", "examples": ["my.fio"]})]
+InventoryFile = Annotated[AttachedText, WithJsonSchema({"type": "string", "examples": ["hosts.ini"]})]
+ProfileFile = Annotated[AttachedText, WithJsonSchema({"type": "string", "examples": ["day.csv"]})]
 
 
 @dataclass(frozen=True)

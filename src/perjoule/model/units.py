@@ -100,6 +100,7 @@ Bytes = Annotated[int, *_option("4 MiB", BYTES, lambda text: round(quantity(text
 Seconds = Annotated[float, *_option("60 s", SECONDS, seconds), Field(gt=0)]
 SecondsOrZero = Annotated[float, *_option("24 h", SECONDS, seconds), Field(ge=0)]
 Hertz = Annotated[float, *_option("5 Hz", HERTZ, lambda text: quantity(text, HERTZ)), Field(gt=0)]
+ClockHertz = Annotated[float, *_option("1.2 GHz", HERTZ, lambda text: quantity(text, HERTZ)), Field(gt=0)]  # of a CPU
 Watts = Annotated[float, *_option("40.9 W", WATTS, lambda text: quantity(text, WATTS))]
 Volts = Annotated[float, *_option("2.5 V", VOLTS, lambda text: quantity(text, VOLTS))]
 Joules = Annotated[float, *_option("1 kJ", JOULES, lambda text: quantity(text, JOULES))]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.tuning import Truth, anything, judged, raced
+from perjoule.cli.tune import LEAST_TRIALS_COUNT
 from perjoule.model.errors import CampaignError
 from perjoule.tuning.race import LEAST_GAIN_RATIO, Budget, _improvements, budget, first_round, next_round, standing, winner
 from perjoule.tuning.space import Option, Space, places
@@ -37,7 +38,7 @@ def test_trials_are_shared(trials_count: int, work_count: int, search_count: int
 
 def test_too_few_trials_are_refused_with_how_many_it_takes() -> None:
     with pytest.raises(CampaignError, match="9 trials are too few") as error:
-        budget(9, 1)
+        budget(LEAST_TRIALS_COUNT - 1, 1)
     assert error.value.next == "this campaign needs at least 10"
     with pytest.raises(CampaignError, match="too few") as error:
         budget(29, 3)

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.model import OPTIONS
-from perjoule.model.units import Hertz, Seconds, SecondsOrZero
+from perjoule.model.units import ClockHertz, Seconds, SecondsOrZero
 
 _HOW = ("on", "devices", "root")  # where and how, not what
 _OF_DEVICES = ("sata_link", "disk_apm", "disk_spin_down_s", "nvme_state", "nvme_tolerance_s")
@@ -26,9 +26,9 @@ class Power:
     """Governor of all CPUs, one that their kernel offers: "performance", "powersave", "schedutil"."""
     cpu_preference: Word | None = None
     """Energy-performance preference of all CPUs, one that their kernel offers: "balance_power"."""
-    cpu_min_hz: Hertz | None = None
+    cpu_min_hz: ClockHertz | None = None
     """Lower limit of the frequency of all CPUs."""
-    cpu_max_hz: Hertz | None = None
+    cpu_max_hz: ClockHertz | None = None
     """Upper limit of the frequency of all CPUs."""
     cpu_deepest_idle: Word | None = None
     """The deepest idle state that CPUs may enter, by its name: "C1". Deeper ones are disabled, all others enabled."""

@@ -18,8 +18,9 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, ClockOffset, Host, Hosts, Testbed, planned
 from perjoule.machine.each import each
-from perjoule.model import COMMANDS, OPTIONS, EventKind, Json, Overwrite, Permit, TextFile
+from perjoule.model import COMMANDS, OPTIONS, EventKind, Json, Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
+from perjoule.model.options import InventoryFile
 from perjoule.model.units import Seconds
 from perjoule.testbeds import _device
 from perjoule.testbeds._power import Power
@@ -51,7 +52,7 @@ class Cluster(Testbed):
 
     elsewhere: ClassVar[bool] = True
 
-    inventory: TextFile | None = None
+    inventory: InventoryFile | None = None
     """An Ansible inventory (INI) beside the campaign, as in "hosts.ini": addresses, ports, users and groups of hosts."""
     hosts: Annotated[tuple[Machine, ...], BeforeValidator(one_table_each), Field(min_length=1)]
     """The hosts, as {name = "storage-1", address = "10.0.0.11", role = "storage", node = "odroid-hc4/A"}; node is optional. One

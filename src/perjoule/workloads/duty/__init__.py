@@ -21,8 +21,9 @@ from pydantic.dataclasses import dataclass
 from perjoule import drivers
 from perjoule.drivers.protocols import Check, Host, Mounted, Workload
 from perjoule.machine.untrusted import read_as
-from perjoule.model import OPTIONS, Direction, Json, Outcome, Pattern, Spec, TextFile
+from perjoule.model import OPTIONS, Direction, Json, Outcome, Pattern, Spec
 from perjoule.model.errors import WorkloadError
+from perjoule.model.options import ProfileFile
 from perjoule.model.units import (
     BYTES,
     MIB,
@@ -108,7 +109,7 @@ class Duty(Workload):
     burst_s: Seconds | None = None
     """Length of bursts at full speed, with pauses between them that give the share; a steady pace if omitted."""
 
-    profile: TextFile | None = None
+    profile: ProfileFile | None = None
     """A CSV file with the columns hour and load, relative to the campaign, instead of `load` and `duration`: a day's shares."""
 
     hour_s: Seconds = 10.0
