@@ -23,7 +23,7 @@ from perjoule import drivers, published
 from perjoule.campaign.attachments import files_of
 from perjoule.campaign.covered import check_covered
 from perjoule.campaign.defaults import COUNTERS, MODEL
-from perjoule.campaign.describe import about, describe, example, example_text, headline, options
+from perjoule.campaign.describe import about, describe, example, example_text, headline, options, top_keys
 from perjoule.campaign.devices import check_named
 from perjoule.campaign.events import EVENT, OPTIONS_OF_EVENT, check_possible, events
 from perjoule.campaign.header import TOP_KEYS, Header, Until
@@ -63,6 +63,7 @@ __all__ = [
     "playground",
     "read",
     "schema",
+    "top_keys",
 ]
 
 MOST_TRIALS = 100_000

@@ -8,8 +8,9 @@ from textwrap import wrap
 from typing import Any
 
 from perjoule import drivers
+from perjoule.campaign.header import Header
 from perjoule.campaign.messages import instead, written
-from perjoule.campaign.schema import driver_schema
+from perjoule.campaign.schema import described, driver_schema
 from perjoule.campaign.source import Source, is_list
 from perjoule.campaign.tables import NAMES, fields_of, rows, where_mounted
 from perjoule.drivers.protocols import FileSystem, Meter, Testbed, Tunable, Workload
@@ -63,7 +64,7 @@ def about(name: str, kind: str) -> str:
 
 
 def headline(name: str, kind: str) -> str:
-    """Return what a driver is, in one line: without what goes on in the next, which are more addresses."""
+    """Return what a driver is, in one line; more addresses may be on the next."""
     return about(name, kind).partition("\n")[0].rstrip(",:")
 
 
@@ -86,6 +87,12 @@ class Option:
 def options(name: str, kind: str) -> Iterator[Option]:
     """Yield every option of a driver, each table's before those of the tables inside it."""
     schema = driver_schema(name, kind)
+    return _options(schema, schema.get("$defs", {}), 0)
+
+
+def top_keys() -> Iterator[Option]:
+    """Yield every key above the tables of a campaign, each table's before those inside it."""
+    schema = described(Header)
     return _options(schema, schema.get("$defs", {}), 0)
 
 
