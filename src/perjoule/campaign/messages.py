@@ -84,9 +84,9 @@ def fault(error: ErrorDetails, option: str, field: str) -> tuple[str, str]:
     if kind in ("literal_error", "enum"):
         choices = [c.strip(" '\"") for c in context["expected"].replace(" or ", ", ").split(",")]
         return f"{said} is not a valid value", instead(str(error["input"]), choices)
+    if context.get("le") == 1 and (meant := _meant_percent(error["input"])):
+        return f"{said} is out of range", f'write {option.rpartition(".")[2]} = "{meant} %"'
     for bound, words in _BOUNDS.items():
-        if bound == "le" and bound in context and field.endswith("_ratio") and (meant := _meant_percent(error["input"])):
-            return f"{said} is out of range", f'write {option.rpartition(".")[2]} = "{meant} %"'
         if bound in context:
             return f"{said} is out of range", f"it must be {words} {_quantity(context[bound], field)}"
     if kind.endswith(("too_short", "too_long")):
@@ -101,7 +101,7 @@ def fault(error: ErrorDetails, option: str, field: str) -> tuple[str, str]:
 
 
 def _meant_percent(value: object) -> str:
-    """Return the percentage that was meant by a number above 1 where a ratio belongs; "" if none is likely."""
+    """Return the percentage that was meant by a number above 1 where a share belongs; "" if none is likely."""
     return f"{value:g}" if isinstance(value, int | float) and 1 < value <= 100 else ""
 
 

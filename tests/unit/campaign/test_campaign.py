@@ -406,7 +406,7 @@ def test_a_probe_of_no_host_is_refused(kind: str, option: str) -> None:
 
 def test_the_names_of_nodes_that_a_batch_system_will_choose_are_not_known() -> None:
     slurm = LAB[LAB.index("[[filesystem]]") :].replace("moosefs", 'directory"\npath = "/mnt')
-    campaign.parse('[testbed]\nkind = "slurm"\nnodes = 2\n' + slurm)
+    assert campaign.parse('[testbed]\nkind = "slurm"\nnodes = 2\n' + slurm).trials
 
 
 def test_a_meter_may_name_a_host_that_only_some_deployments_have() -> None:
