@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -89,7 +89,7 @@ def _of_command_line(error: click.ClickException) -> "CampaignError":
     return CampaignError(f"{what[:1].lower()}{what[1:]}", next=advice)
 
 
-def _number(type: click.ParamType) -> str:
+def _number(type: "click.ParamType[Any]") -> str:
     """Describe the numbers that an option takes: "a whole number of 1 or more"."""
     noun = "a whole number" if isinstance(type, click.types.IntParamType) else "a number"
     least, most = (type.min, type.max) if isinstance(type, click.IntRange | click.FloatRange) else (None, None)
