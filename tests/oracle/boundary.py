@@ -53,10 +53,15 @@ def covered(channel: "pd.Series[str]", attempt: Attempt) -> Devices:
     return frozenset(d for name in covers for d in ([SWITCH] if name == "switch" else parts(attempt, name)))
 
 
-def cover(attempt: Attempt, wanted: Devices) -> Channels:
-    """The channels whose sum, each with its sign, counts every wanted device once and nothing else; none if there is none."""
+def cover(attempt: Attempt, wanted: Devices, only: str | None = None) -> Channels:
+    """The channels whose sum, each with its sign, counts every wanted device once and nothing else; none if there is none.
+
+    They are of one grade: the best, or `only` this one.
+    """
     unmodelled = {host for host, _ in wanted} & diskless(attempt)
     for grade in GRADES if wanted else []:
+        if only not in (None, grade):
+            continue
         if grade == "modelled" and unmodelled:
             continue
         of = [group for group in attempt.powers if group["grade"].iloc[0] == grade]

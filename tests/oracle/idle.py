@@ -8,7 +8,7 @@ import pandas as pd
 from .boundary import Devices, boundaries
 from .catalogue import cluster, node
 from .folder import Attempt
-from .numbers import MOVED, ROLES, disks, risen, strangers, tail, total
+from .numbers import MOVED, ROLES, disks, grade, risen, strangers, tail, total
 from .sides import devices, pieces, processors_j, sides
 
 TERA = 1e12
@@ -68,7 +68,8 @@ def by_role(attempt: Attempt, role: str, hosts: list[str], began_s: float, ended
         return {}
     length_s = (ended_s - began_s) * attempt.record["scale"]
     own: Devices = devices(attempt, hosts)
-    found = {f"idle_{role}_w": total(attempt, own, began_s, ended_s) / (ended_s - began_s)}
+    only = None if role == "client" else grade(attempt)  # the servers' watts are of the grade of the headline
+    found = {f"idle_{role}_w": total(attempt, own, began_s, ended_s, only) / (ended_s - began_s)}
     found[f"idle_cpu_{role}_ratio"] = risen(attempt, "cpu", hosts, began_s, ended_s) / length_s
     found[f"idle_switches_{role}_hz"] = risen(attempt, "switches", hosts, began_s, ended_s) / length_s
     for quantity in MOVED:

@@ -110,9 +110,9 @@ def derived(attempt: Attempt, direction: str) -> dict[str, float]:
     return {f"derived_{name}_ratio": flows[f"{flow}_ratio"] for name, flow in names.items() if flows}
 
 
-def total(attempt: Attempt, devices: Devices, began_s: float, ended_s: float) -> float:
-    """The energy of devices, in wall time; NaN where no sum of channels has it."""
-    chosen = cover(attempt, devices)
+def total(attempt: Attempt, devices: Devices, began_s: float, ended_s: float, only: str | None = None) -> float:
+    """The energy of devices, in wall time; NaN where no sum of channels (of the grade `only`) has it."""
+    chosen = cover(attempt, devices, only)
     return sum(sign * joules(samples, began_s, ended_s) for sign, samples in chosen) if chosen else np.nan
 
 
