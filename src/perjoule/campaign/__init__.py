@@ -103,12 +103,15 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
         _serve(found["testbed"], header.servers_count, place)
     seed = secrets.randbelow(2**32) if header.seed is None else header.seed
     drawn += [f"seed={seed}"] if header.seed is None else []
-    parts = {name: _specs(name, found, place, header) for name in NAMES}
+    rows_of: dict[str, list[Row]] = {}
+    parts: dict[str, tuple[Spec, ...]] = {}
+    for name in NAMES:
+        rows_of[name] = _rows(name, found, place, header)
+        parts[name] = specs(rows_of[name], place)
     _check_access(parts["filesystem"], parts["workload"], place)
     numbered = events(found.get(EVENT, []), place)
     check_possible(numbered, parts, header.clients_count, place)
-    meters_rows = [row for path, table in _tables("meter", found) for row in rows("meter", path, table, place)]
-    check_covered(meters_rows, parts["testbed"], header.clients_count, place)
+    check_covered(rows_of["meter"], parts["testbed"], header.clients_count, place)
     check_named(parts["filesystem"], header.overwrite, place.name)
     trials_count = len(header.clients_count) * most_repetitions(header)
     for name in ("testbed", "filesystem", "workload"):
@@ -250,7 +253,7 @@ def _serve(testbed: Table, counts: Sequence[int], place: Source) -> None:
     testbed["servers"] = list(counts)
 
 
-def _specs(name: str, document: Table, place: Source, header: Header) -> tuple[Spec, ...]:
+def _rows(name: str, document: Table, place: Source, header: Header) -> list[Row]:
     shrink_ratio = header.shrink_ratio if name == "workload" else 1.0
     found: list[Row] = []
     for path, table in _tables(name, document):
@@ -259,7 +262,7 @@ def _specs(name: str, document: Table, place: Source, header: Header) -> tuple[S
             found += rows(name, path, users(path, *listing, table, place, header.clients_count, shrink_ratio), place)
         else:
             found += rows(name, path, table, place, shrink_ratio)
-    return specs(found, place)
+    return found
 
 
 def _tables(name: str, document: Table) -> list[tuple[Path, Table]]:

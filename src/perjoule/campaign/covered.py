@@ -7,12 +7,12 @@ from perjoule import drivers
 from perjoule.campaign.messages import instead
 from perjoule.campaign.source import Source
 from perjoule.campaign.tables import Row
-from perjoule.drivers.boundary import SWITCH
+from perjoule.drivers.boundary import GROUPS, SWITCH
 from perjoule.drivers.protocols import Hosts, Meter
 from perjoule.model import Spec
 from perjoule.model.errors import CampaignError
 
-GROUPS = ("servers", "clients", SWITCH)
+WORDS = (*GROUPS, SWITCH)
 
 
 def check_covered(meters: Iterable[Row], testbeds: Sequence[Spec], clients_counts: Sequence[int], place: Source) -> None:
@@ -31,8 +31,8 @@ def check_covered(meters: Iterable[Row], testbeds: Sequence[Spec], clients_count
     for meter in meters:
         assert isinstance(meter.driver, Meter)
         for option, words in meter.driver.named.items():
-            if strange := [word for word in words if word not in known and word not in GROUPS]:
-                advice = instead(strange[0], (*GROUPS, *sorted(known)))
+            if strange := [word for word in words if word not in known and word not in WORDS]:
+                advice = instead(strange[0], (*WORDS, *sorted(known)))
                 raise place.error((*meter.path, option), f'{option}: no host is called "{strange[0]}"', advice)
 
 

@@ -8,6 +8,7 @@ from perjoule.model import Channel, Grade, Semantics, Specification
 from perjoule.model.errors import CampaignError
 
 SWITCH = "switch"
+GROUPS = ("servers", "clients")  # words for several hosts
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,9 @@ def boundary(meter: str, covers: tuple[str, ...], hosts: Hosts, component: str =
 
 def names(meter: str, words: tuple[str, ...], hosts: Hosts) -> tuple[str, ...]:
     """Return the names that words like "servers" stand for, each once. Raises CampaignError: there is no host of such a name."""
-    groups = {
-        # One machine is client and server; without servers, other clients do not count as servers.
-        "servers": [host.name for host in hosts.servers or (hosts.all if len(hosts.all) == 1 else ())],
-        "clients": [host.name for host in hosts.clients],
-    }
+    # One machine is client and server; without servers, other clients do not count as servers.
+    servers = hosts.servers or (hosts.all if len(hosts.all) == 1 else ())
+    groups = {word: [host.name for host in of] for word, of in zip(GROUPS, (servers, hosts.clients), strict=True)}
     known = {host.name for host in hosts.all}
     named = tuple(dict.fromkeys(name for word in words for name in (groups.get(word) or [word])))
     if known and (strange := [name for name in named if name not in known and name != SWITCH]):
