@@ -14,18 +14,20 @@ def replacement(found: Sequence[Replacement], *, notes: Sequence[str] = ()) -> S
         found: in the order of the panels; those whose power is not compared are left out.
         notes: lines of the subtitle.
     """
-    known = [(one, one.power_ratio) for one in found if one.power_ratio]
-    servers = list(dict.fromkeys(one.server for one, _ in known))
-    names = list(dict.fromkeys(one.low_power for one, _ in known))
-    ends = [power.mean for _, power in known]
-    ends += [end for _, power in known for end in (power.low, power.high) if isfinite(end) and end > 0]
+    known = [(one, one.power_ratio, one.whole_power_ratio) for one in found if one.power_ratio and one.whole_power_ratio]
+    servers = list(dict.fromkeys(one.server for one, *_ in known))
+    names = list(dict.fromkeys(one.low_power for one, *_ in known))
+    ends = [power.mean for _, power, _ in known]
+    ends += [end for _, power, _ in known for end in (power.low, power.high) if isfinite(end) and end > 0]
     domain = [min([*ends, 0.9]) / 1.1, max([*ends, 1.1]) * 1.1]
-    panels = [_panel(server, [(one, power) for one, power in known if one.server == server], names, domain) for server in servers]
+    panels = [_panel(server, [row for row in known if row[0].server == server], names, domain) for server in servers]
     return titled({"vconcat": panels, "spacing": 24}, "Low-power machines instead of a server", notes)
 
 
-def _panel(server: str, found: Sequence[tuple[Replacement, Interval]], names: Sequence[str], domain: Sequence[float]) -> Spec:
-    rows = [_row(one, power) for one, power in found]
+def _panel(
+    server: str, found: Sequence[tuple[Replacement, Interval, Interval]], names: Sequence[str], domain: Sequence[float]
+) -> Spec:
+    rows = [_row(*one) for one in found]
     x: Spec = {
         "type": "quantitative",
         "title": "power at the same throughput, 1 = the server's",
@@ -61,8 +63,8 @@ def _panel(server: str, found: Sequence[tuple[Replacement, Interval]], names: Se
     return {"title": heading, "width": FULL_WIDTH - 200, "height": height, "data": {"values": rows}, "layer": layers}
 
 
-def _row(one: Replacement, power: Interval) -> Spec:
-    machines, whole = one.machines_ratio, one.whole_power_ratio or power
+def _row(one: Replacement, power: Interval, whole: Interval) -> Spec:
+    machines = one.machines_ratio
     told = isfinite(power.high)
     return {
         "row": f"{one.workload}",
