@@ -116,12 +116,7 @@ def _show_paper(paper: Paper) -> None:
     ),
 )
 @click.argument("name", metavar="PAPER", shell_complete=parameters.completing(published.names))
-@click.option(
-    "--scale",
-    metavar="RATIO",
-    type=click.FloatRange(min=0, max=1, min_open=True),
-    help="Speed of the virtual hosts; by default one that suits two cores.",
-)
+@parameters.scale("Speed of the virtual hosts; by default one that suits two cores.")
 @click.option(
     "--testbed",
     default=TESTBED,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -9,6 +10,7 @@ from click.shell_completion import CompletionItem
 from perjoule.cli.outputs import OutputFolder
 
 HELP_WIDTH = 110
+_Command = TypeVar("_Command", bound=Callable[..., Any] | click.Command)
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -71,5 +73,12 @@ into = click.option(
     help="Results folder; the default is results/NAME-TIME.",
     shell_complete=_folders,
 )
+
+
+def scale(help: str) -> Callable[[_Command], _Command]:
+    """Return the option for the speed of virtual hosts."""
+    return click.option("--scale", metavar="RATIO", type=click.FloatRange(min=0, max=1, min_open=True), help=help)
+
+
 folder = click.argument("folder", type=_path, metavar="DIR", shell_complete=_folders)
 file = click.argument("file", type=_path, metavar="CAMPAIGN.toml")

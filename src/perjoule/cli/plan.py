@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perjoule.cli import json_output
+from perjoule.cli import json_output, parameters
 from perjoule.cli.display import err, out, show, show_line
 from perjoule.cli.outputs import OutputFile, write
 from perjoule.cli.parameters import examples
@@ -41,12 +41,7 @@ def _print_schema(context: click.Context, _: click.Parameter, asked: bool) -> No
 @click.option("--candidate", "number", type=click.IntRange(min=1), metavar="N", help="Describe candidate N of the front.")
 @click.option("--page", "target", type=OutputFile(), metavar="FILE.html", help="Write a page to explore the front with.")
 @click.option("--write", "campaign", type=OutputFile(), metavar="FILE.toml", help="Write a campaign that measures the candidate.")
-@click.option(
-    "--scale",
-    metavar="RATIO",
-    type=click.FloatRange(min=0, max=1, min_open=True),
-    help="With --write: on virtual hosts of this speed.",
-)
+@parameters.scale("With --write: on virtual hosts of this speed.")
 @click.option(
     "--schema",
     is_flag=True,

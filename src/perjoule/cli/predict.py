@@ -39,12 +39,7 @@ WORTH_COUNT = 4  # assumptions that are printed
 )
 @click.argument("kinds", nargs=-1, metavar="[FILESYSTEMS]")
 @click.option("--repetitions", metavar="N", type=click.IntRange(min=2), help="Repetitions of each point; 5 by default.")
-@click.option(
-    "--scale",
-    metavar="RATIO",
-    type=click.FloatRange(min=0, max=1, min_open=True),
-    help="Speed of the virtual hosts; 0.2 by default.",
-)
+@parameters.scale("Speed of the virtual hosts; 0.2 by default.")
 @click.option("--write", "target", type=OutputFile(), metavar="FILE.toml", help="Only write the campaign; run nothing.")
 @parameters.into
 @click.option(
