@@ -43,12 +43,10 @@ TAIL = """
 On the command line, `--set KEY=VALUE` sets any of them; `--shrink N` and `--simulate` are short for two.
 `perjoule drivers --schema` prints the JSON Schema of the whole file.
 """
+LISTED = ("clients", "servers")  # one number, or several
 DEFAULTS = {"name": "the file's name", "seed": "drawn", "servers": "the testbed's", "until": "none"}
 TAKES = {
     "reproduces": "the name of a [paper](papers.md)",
-    "clients": "a whole number from 1 to 1024, or a list of them",
-    "servers": "a whole number from 1 to 1024, or a list of them",
-    "until": "a table",
     "until.metric": "the [label](metrics.md) of a metric",
     "until.interval": 'such as "5 %"',
     "order": "`shuffled`, `interleaved` or `written`",
@@ -71,7 +69,7 @@ def page() -> str:
 
 def row(one: Option, key: str) -> str:
     """Lay out a key."""
-    takes = TAKES.get(key, one.takes)
+    takes = TAKES.get(key, f"{one.takes}, or a list of them" if key in LISTED else one.takes)
     default = DEFAULTS.get(key) or ("needed" if one.default == "..." else f"`{one.default}`")
     takes, meaning = (text.replace("|", "\\|") for text in (takes, one.description))
     return f"| `{key}` | {takes} | {default} | {meaning} |\n"

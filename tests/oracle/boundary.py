@@ -54,7 +54,7 @@ def covered(channel: "pd.Series[str]", attempt: Attempt) -> Devices:
 
 
 def cover(attempt: Attempt, wanted: Devices, only: str | None = None) -> Channels:
-    """The channels whose sum, each with its sign, counts every wanted device once and nothing else; none if there is none.
+    """The channels whose sum, each with its sign, counts every wanted device once and nothing else; empty without any.
 
     They are of one grade: the best, or `only` this one.
     """

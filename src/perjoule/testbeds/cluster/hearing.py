@@ -49,18 +49,19 @@ def _run() -> None:
                 if not _talkers[words].hear():
                     _end(words)
             except Exception as error:  # any: all other hosts are heard by this thread, too
-                _end(words, str(error) or type(error).__name__)
+                _end(words, error)
         if time.monotonic() >= beat_s:
             beat_s += BEAT_S
             for words, talker in tuple(_talkers.items()):
                 try:
                     talker.beat()
                 except Exception as error:
-                    _end(words, str(error) or type(error).__name__)
+                    _end(words, error)
 
 
-def _end(words: int, why: str = "") -> None:
+def _end(words: int, error: Exception | None = None) -> None:
     talker = _talkers.pop(words)
+    why = str(error) or type(error).__name__ if error else ""
     with contextlib.suppress(Exception):  # whatever is broken, its pipe is never asked again
         _poll.unregister(words)
     with contextlib.suppress(Exception):
