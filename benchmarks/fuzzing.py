@@ -1,6 +1,6 @@
 """Change recorded inputs of every parser at random, and count what perjoule makes of them.
 
-usage: .venv/bin/python benchmarks/fuzzing.py [1000000] [--seed 1] [--seconds 3600] [--only need]      (some 100 inputs a second)
+usage: .venv/bin/python benchmarks/fuzzing.py [1000000] [--seed 1] [--seconds 3600] [--only need]      (some 200 inputs a second)
 
 Each input is drawn by the seed and its number alone: `--first NUMBER 1` with the same seed (and `--only`) repeats one. For each
 parser: inputs, how many were refused with an error of perjoule's own and how many accepted, the slowest, and the most memory. A
