@@ -21,8 +21,8 @@ test: .venv/ready-for-development
 	setup/install filesystems tests
 	$(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 -m "not heavy" $(UNIT)
 	$(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 -m heavy $(UNIT)
-	$(AS_ROOT) $(BIN)/pytest $(WAITING) --timeout 900 -m "not slow and not alone" --ignore $(UNIT) tests
-	$(AS_ROOT) $(BIN)/pytest --timeout 600 -m "alone and not slow" tests/meters tests/live
+	$(AS_ROOT) $(BIN)/pytest $(WAITING) --timeout 900 -m "not slow and not alone" --junit-xml build/tests/beside.xml --ignore $(UNIT) tests
+	$(AS_ROOT) $(BIN)/pytest --timeout 600 -m "alone and not slow" --junit-xml build/tests/alone.xml tests/meters tests/live
 
 # What takes minutes by itself: a study of 96 experiments, whole; kills at any moment; twenty events, twice.
 slow: .venv/ready-for-development

@@ -28,6 +28,7 @@ examples:
   sudo .venv/bin/python -m tests.kernels moosefs glusterfs --debian 13 --on root
   sudo .venv/bin/python -m tests.kernels simulated trials --arch arm64
   sudo .venv/bin/python -m tests.kernels live --on here --keep     and its column of docs/reference/platforms.md
+  .venv/bin/python -m tests.kernels --read build/tests/*.xml       that column from the reports of `make test`
 """
 PLACES = {
     "vm": "a virtual machine with that Debian's kernel",
@@ -35,11 +36,14 @@ PLACES = {
     "here": "this machine as it is",
 }
 PACKAGES = ("fio", "moosefs-master", "glusterfs-server", "ceph-osd", "nfs-ganesha")
-# What is tested, in lines: kernel, architecture, system, Python, the packages that matter. Parts share what Python has compiled.
-TASK = """\
-export PYTHONPYCACHEPREFIX={into}/compiled HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis
+# What is tested, in lines: kernel, architecture, system, Python, the packages that matter.
+ABOUT = """\
 {{ uname -r; uname -m; . /etc/os-release; echo "$PRETTY_NAME"; {python} --version; }} > {into}/about
 dpkg-query -W -f '${{Package}} ${{Version}}\\n' {packages} >> {into}/about 2> /dev/null
+"""
+# Parts share what Python has compiled.
+TASK = """\
+export PYTHONPYCACHEPREFIX={into}/compiled HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis
 {python} -u -m pytest -v --tb=short -p no:cacheprovider --timeout 900 --junit-xml {into}/{name}.xml -m 'not slow' {words}
 """
 
@@ -90,12 +94,17 @@ def main() -> int:
     parser.add_argument("--patience", type=float, default=1.0, metavar="N", help="allow N times the time, on a busy machine")
     parser.add_argument("--keep", action="store_true", help="write the outcomes to docs/reference/platforms.md")
     parser.add_argument("--list", action="store_true", help="show the parts, and run nothing")
+    parser.add_argument(
+        "--read", type=Path, nargs="+", metavar="XML", help="run nothing: keep what these reports of pytest say of this machine"
+    )
     asked = parser.parse_args()
     if asked.list:
         print("\n".join(f"{name:16} {part.about}{' (default)' if part.default else ''}" for name, part in PARTS.items()))
         return 0
     if unknown := [name for name in asked.parts if name not in PARTS]:
         parser.error(f"no part {', '.join(unknown)}: choose from {', '.join(PARTS)}")
+    if asked.read:
+        return _read(asked.read)
     where = Run(asked.on, asked.debian, PROCESSORS[asked.arch], asked.patience)
     if where.place != "vm" and not where.processor.here:
         parser.error(f"--arch {asked.arch} needs --on vm")
@@ -108,6 +117,21 @@ def main() -> int:
     names = asked.parts or [name for name, part in PARTS.items() if part.default]
     with tempfile.TemporaryDirectory(prefix="perjoule-kernels-", dir="/var/tmp") as scratch:
         return _all(names, where, (asked.into or Path(scratch)).resolve(), keep=asked.keep)
+
+
+def _read(reports: list[Path]) -> int:
+    """Keep what tests of this machine came to, in place of all that was kept of it; 1 if a report is missing or a test failed."""
+    found = outcomes.outcome(*reports)
+    if not found.counts:
+        print("\n".join(found.reasons) or f"no test in {', '.join(map(str, reports))}", file=sys.stderr)
+        return 1
+    with tempfile.TemporaryDirectory(prefix="perjoule-kernels-", dir="/var/tmp") as scratch:
+        about = ABOUT.format(into=scratch, python=sys.executable, packages=" ".join(PACKAGES))
+        subprocess.run(["sh", "-c", about], check=False)
+        outcomes.keep("here", (Path(scratch) / "about").read_text().splitlines(), "all", found, alone=True)
+    table.write()
+    print(", ".join(f"{count} {what}" for what, count in sorted(found.counts.items())))
+    return 0 if found.passed(whole=False) else 1
 
 
 def _all(names: list[str], where: Run, into: Path, *, keep: bool) -> int:
@@ -145,7 +169,7 @@ def _runner(where: Run, into: Path, say: Callable[[str], object]) -> Callable[[s
 
     def task(name: str, part: Part, into: str, python: str) -> str:
         words = shlex.join(part.words)
-        return TASK.format(name=name, words=words, into=into, python=python, packages=" ".join(PACKAGES))
+        return (ABOUT + TASK).format(name=name, words=words, into=into, python=python, packages=" ".join(PACKAGES))
 
     if where.place == "here":
         return lambda name, part: subprocess.run(

@@ -69,11 +69,11 @@ class Outcome:
         return self.counts["passed"] > 0 and self.counts.keys() <= {"passed", "skipped"} and not (whole and lack)
 
 
-def outcome(report: Path) -> Outcome:
-    """Read JUnit's report of pytest. A file that is missing or broken is an outcome without tests."""
+def outcome(*reports: Path) -> Outcome:
+    """Read JUnit's reports of pytest. If a file is missing or broken, it is an outcome without tests."""
     found = Outcome()
     try:
-        cases = list(ElementTree.parse(report).iter("testcase"))
+        cases = [case for report in reports for case in ElementTree.parse(report).iter("testcase")]
     except (OSError, ElementTree.ParseError) as error:
         found.reasons.append(f"no report: {error}")
         return found
@@ -117,10 +117,15 @@ def row_of(test: str) -> str:
     return NAMED.get(module) or next((f"{family}/{kind}" for family in FAMILIES if kind in drivers.kinds(family)), "")
 
 
-def keep(platform: str, about: list[str], part: str, found: Outcome) -> None:
-    """Keep the outcome of a part on a platform in place of the one before, and of what failed there in other parts."""
+def keep(platform: str, about: list[str], part: str, found: Outcome, *, alone: bool = False) -> None:
+    """Keep the outcome of a part on a platform in place of the one before, and of what failed there in other parts.
+
+    With `alone` it takes the place of all other parts on that platform.
+    """
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     entry = kept.setdefault(platform, {})
+    if alone:
+        entry["parts"] = {}
     entry["about"] = about
     for rows in entry.get("parts", {}).values():
         for row in rows.values():

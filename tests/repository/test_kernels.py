@@ -1,6 +1,7 @@
 """What `make kernels` boots and runs: its parts, its packages, what it makes of the reports, and the table of all outcomes."""
 
 import json
+import platform
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from perjoule import drivers
 from places import ROOT
 from tests.kernels import outcomes, table
+from tests.kernels.__main__ import main
 from tests.kernels.image import LEFT_OUT, PROCESSORS, SECTIONS, packages, requirements, wanted
 from tests.kernels.outcomes import KEPT, outcome, row_of
 from tests.kernels.parts import PARTS
@@ -114,6 +116,32 @@ def test_what_failed_is_kept_until_a_later_run_of_that_test(tmp_path: Path, monk
     ):
         outcomes.keep("here", about, part, outcome(report(tmp_path, *cases)))
         assert f"| `moosefs` | {shown} |" in table.tables(json.loads(outcomes.KEPT.read_text()))
+
+
+def test_reports_of_this_machine_take_the_place_of_all_that_was_kept_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(outcomes, "KEPT", tmp_path / "kept.json")
+    monkeypatch.setattr(table, "KEPT", tmp_path / "kept.json")
+    monkeypatch.setattr(table, "PAGE", tmp_path / "page.md")
+    table.PAGE.write_text(f"by hand\n{table.MARK}old")
+    other = '<testcase classname="tests.live.test_cluster" name="test_b"/>'
+    (tmp_path / "other").mkdir()
+    reports = [str(report(tmp_path, CASES["moosefs"])), str(report(tmp_path / "other", other))]
+    outcomes.keep("here", ["?"] * 4, "earlier", outcome(report(tmp_path / "other", CASES["moosefs"] * 5)))
+    report(tmp_path / "other", other)
+    monkeypatch.setattr("sys.argv", ["tests.kernels", "--read", *reports])
+    assert main() == 0
+    page = table.PAGE.read_text()
+    assert page.startswith("by hand")
+    assert "| `moosefs` | 1 |" in page
+    assert "| `cluster` | 1 |" in page
+    assert platform.release() in page
+    assert "2 passed" in capsys.readouterr().out
+    monkeypatch.setattr("sys.argv", ["tests.kernels", "--read", str(tmp_path / "none.xml")])
+    assert main() == 1
+    assert "none.xml" in capsys.readouterr().err
+    assert table.PAGE.read_text() == page
 
 
 def test_the_tables_are_those_of_the_kept_outcomes_and_have_every_driver() -> None:
