@@ -129,9 +129,9 @@ def _doubts(whole: Integral, began_s: float, ended_s: float, coverage: float) ->
     name, semantics = channel.name, channel.semantics
     yield from filter(None, (fault.within(began_s, ended_s) for fault in whole.faults))
     if coverage < LEAST_COVERAGE_RATIO:
-        yield f"{name}: samples cover only {coverage:.0%} of the window; its amount is refused"
+        yield f"{name}: samples cover only {100 * coverage:.0f} % of the window; its amount is refused"
     elif coverage < 1 - 1e-6:
-        yield f"{name}: {1 - coverage:.1%} of the window has no samples and is counted at the mean of the rest"
+        yield f"{name}: {100 * (1 - coverage):.1f} % of the window has no samples and is counted at the mean of the rest"
     if semantics == "average" and _unsteady(whole, began_s, ended_s):
         yield f"{name}: averages over an unknown time give no energy unless they are steady"
     period_s = float(_period_s(whole, np.array([began_s]), np.array([ended_s]))[0])

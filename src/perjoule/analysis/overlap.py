@@ -85,7 +85,7 @@ def _apart(clients: Sequence[ClientResult], record: Record, series: Sequence[Ser
         refused = "; no aggregate rate is given" if overlap < REFUSED_RATIO else ""
         why = "; ".join((*_stalled(last, series), *_uneven(clients, record, series)))
         yield APART.doubt(
-            f"all clients ran together for only {overlap:.0%} of the time{refused}: "
+            f"all clients ran together for only {100 * overlap:.0f} % of the time{refused}: "
             f"{last.host} ended {last.ended_s - first.ended_s:.3g} s after {first.host}{why and f' ({why})'}"
         )
 
@@ -108,7 +108,8 @@ def _uneven(clients: Sequence[ClientResult], record: Record, series: Sequence[Se
     share = known[busiest] / sum(known.values())
     if share * len(known) >= UNEVEN_RATIO:
         verb = "received" if clients[0].direction == "write" else "sent"
-        yield f"{busiest} {verb} {share:.0%} of the bytes, where an even share of {len(known)} hosts is {1 / len(known):.0%}"
+        even = f"an even share of {len(known)} hosts is {100 / len(known):.0f} %"
+        yield f"{busiest} {verb} {100 * share:.0f} % of the bytes, where {even}"
 
 
 def served_bytes(results: Sequence[ClientResult], record: Record, series: Sequence[Series]) -> Mapping[str, float]:

@@ -82,7 +82,7 @@ def _disk_bounds(record: Record, results: Sequence[ClientResult], cluster: Clust
         ended_s = span.ended_s if span.durable else r.ended_s
         rate = r.moved_bytes / max(1e-9, (ended_s - r.began_s) * record.scale)
         if most and rate > BOUND_RATIO * most:
-            more = f"{rate / most - 1:.0%} more than its disks can"
+            more = f"{100 * (rate / most - 1):.0f} % more than its disks can"
             yield CACHE.doubt(f"{r.host} moved {more}: a cache served the {r.direction}, or caps leaked")
 
 
@@ -96,13 +96,13 @@ def _cached(record: Record, series: Sequence[Series], reads: Sequence[ClientResu
     if servers and not loaded_servers(record):
         received = total(series, "network_received", clients, *span).value
         if received is not None and received < CACHED_RATIO * read_bytes:
-            yield CACHE.doubt(
-                f"the clients' page cache served reads: they received {received / read_bytes:.0%} of the bytes they read"
-            )
+            share = f"{100 * (received / read_bytes):.0f} %"
+            yield CACHE.doubt(f"the clients' page cache served reads: they received {share} of the bytes they read")
     fetched = total(series, "disk_read", servers or clients, *span).value
     if fetched is not None and fetched < CACHED_RATIO * read_bytes:
         whose = "the servers' page cache" if servers else "the page cache"
-        yield CACHE.doubt(f"{whose} served reads: the disks read {fetched / read_bytes:.0%} of the bytes that clients read")
+        share = f"{100 * (fetched / read_bytes):.0f} %"
+        yield CACHE.doubt(f"{whose} served reads: the disks read {share} of the bytes that clients read")
 
 
 def _machine(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
@@ -117,5 +117,5 @@ def _machine(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
     if used_s is not None and used_s > BUSY_RATIO * available_s:
         busy = min(1.0, used_s / available_s)
         yield MACHINE.doubt(
-            f"the hosts used {busy:.0%} of this machine's CPUs, which slowed down the emulation: use a smaller scale"
+            f"the hosts used {100 * busy:.0f} % of this machine's CPUs, which slowed down the emulation: use a smaller scale"
         )

@@ -106,5 +106,5 @@ def _doubt(way: str, measured: float, due: float) -> Doubt:
     size = "more" if measured > due else "fewer"
     return TRAFFIC.doubt(
         f"rebuild: {size} bytes {SUBJECTS[way]} than the {due:g} for each lost byte that redundancy explains, by more than "
-        f"{EXPLAINED_RATIO:.0%}"
+        f"{100 * EXPLAINED_RATIO:.0f} %"
     )

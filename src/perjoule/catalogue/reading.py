@@ -157,9 +157,8 @@ def _behind(board: Board, disk: Disk) -> Disk:
         return disk
     use_ratio = max(read.value / disk.read_bytes_per_s.value, write.value / disk.write_bytes_per_s.value)
     active_w = disk.idle_w.value + use_ratio * (disk.active_w.value - disk.idle_w.value)
-    source = (
-        f"{disk.active_w.source}; {use_ratio:.0%} of its power above idle, the share that the port of {board.name} lets through"
-    )
+    share = f"{100 * use_ratio:.0f} % of its power above idle, the share that the port of {board.name} lets through"
+    source = f"{disk.active_w.source}; {share}"
     active = replace(disk.active_w, value=active_w, source=source)
     return replace(disk, read_bytes_per_s=read, write_bytes_per_s=write, active_w=active)
 

@@ -6,6 +6,8 @@ from typing import Any, Self
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from perjoule.model.units import spaced_percents
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -105,13 +107,16 @@ _BY_KEY = {kind.key: kind for kind in KINDS}
 
 
 class Doubt(str):
-    """A sentence with its kind, equal to any with the same words. In JSON `{"kind": "times", "text": "..."}`, or text alone."""
+    """A sentence with its kind, equal to any with the same words. In JSON `{"kind": "times", "text": "..."}`, or text alone.
+
+    Percentages have a space, also where a tool or an older record wrote "5%".
+    """
 
     kind: Kind
 
     def __new__(cls, text: str, kind: Kind = UNSTATED) -> Self:
         """Make one; `Kind.doubt` is shorter."""
-        made = super().__new__(cls, text)
+        made = super().__new__(cls, spaced_percents(text))
         made.kind = kind
         return made
 

@@ -155,6 +155,11 @@ def percent_text(ratio: float) -> str:
     return f"{100 * ratio:.0f}" if ratio >= 0.0995 else f"{100 * ratio:#.2g}"
 
 
+def spaced_percents(text: str) -> str:
+    """Write "5%" in a text as "5 %": other tools, and the perjoule that stored it, may have left the space out."""
+    return re.sub(r"(?<=\d)%(?!\w)", " %", text)
+
+
 def counted(count: int, noun: str) -> str:
     """Print "1 trial", "2 trials"."""
     return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -36,8 +36,8 @@ def cells(row: Row) -> tuple[str, ...]:
         number(values["energy_j"].value / KWH_J),
         number(values["money_usd"].value),
         number(values["carbon_kg"].value),
-        f"{row.meets_ratio:.0%}",
-        f"{row.regret_ratio:.0%}",
+        f"{100 * row.meets_ratio:.0f} %",
+        f"{100 * row.regret_ratio:.0f} %",
         ", ".join(row.picks),
     )
 

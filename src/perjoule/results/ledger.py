@@ -191,7 +191,7 @@ def joined_table(found: Sequence[Joined]) -> Table:
         asked, error = one.prediction, one.error
         value, low, high = (number(rate / _RATE.unit.per) for rate in asked.throughput_bytes_per_s)
         told = number(median(one.measured_bytes_per_s) / _RATE.unit.per) if one.measured_bytes_per_s else "–"
-        said = "–" if error is None else f"{error:+.1%}"
+        said = "–" if error is None else f"{100 * error:+.1f} %"
         held = {None: "–", True: "yes", False: "no"}[one.held]
         count = str(len(one.measured_bytes_per_s))
         where = (one.kind, asked.redundancy.text, asked.direction, str(asked.clients_count))
@@ -228,12 +228,12 @@ def scores_table(found: Mapping[str, Sequence[Score]]) -> Table:
             kind,
             one.level,
             str(one.count),
-            f"{one.median_ratio:.1%}",
-            f"{one.p90_ratio:.1%}",
-            "–" if isnan(one.held_ratio) else f"{one.held_ratio:.0%}",
+            f"{100 * one.median_ratio:.1f} %",
+            f"{100 * one.p90_ratio:.1f} %",
+            "–" if isnan(one.held_ratio) else f"{100 * one.held_ratio:.0f} %",
             "–" if one.power_skill_ratio is None else f"{one.power_skill_ratio:.2f}",
             "–" if one.order_tau is None else f"{one.order_tau:.2f}",
-            *(f"{one.simpler[name]:.1%}" if name in one.simpler else "–" for name in simpler),
+            *(f"{100 * one.simpler[name]:.1f} %" if name in one.simpler else "–" for name in simpler),
         )
         for kind, own in found.items()
         for one in own

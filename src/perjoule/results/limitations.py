@@ -60,7 +60,7 @@ def limitations(cells: Sequence[Cell], whole: Sequence[Doubt], *, omitted: bool 
         touched = [cells[number] for number in sorted({number for words in texts for number in about[words]})]
         first, *others = sorted(texts, key=lambda words: -len(about[words]))
         rows = rows_text(touched, len(cells)) if touched else THE_CAMPAIGN
-        line = Line(printed(first), rows, tuple(map(printed, others)), len(touched))
+        line = Line(first, rows, tuple(others), len(touched))
         found.setdefault(kind, []).append((len(touched) or len(cells), line))
     ranked = {kind: sorted(own, key=lambda pair: -pair[0]) for kind, own in found.items()}
     return tuple(Group(kind, tuple(line for _, line in ranked[kind])) for kind in KINDS if kind in ranked)
@@ -69,11 +69,6 @@ def limitations(cells: Sequence[Cell], whole: Sequence[Doubt], *, omitted: bool 
 def lines(cells: Sequence[Cell], *, omitted: bool = False) -> list[Line]:
     """Give the lines of all groups of cells' doubts, or of what they omit."""
     return [line for group in limitations(cells, (), omitted=omitted) for line in group.lines]
-
-
-def printed(words: str) -> str:
-    """Write percentages as tables do, "95 %": records keep doubts as the perjoule that measured wrote them."""
-    return re.sub(r"(?<=\d)%", " %", words)
 
 
 def _without_numbers(words: str) -> str:

@@ -19,7 +19,7 @@ from perjoule.analysis.ageing import ageing, energy_j
 from perjoule.analysis.points import points
 from perjoule.model import Cell, Json, Point, Record, Series
 from perjoule.model.errors import PerjouleError
-from perjoule.model.units import clients_text
+from perjoule.model.units import clients_text, spaced_percents
 from perjoule.store import Results
 from perjoule.store.ageing import ageing_series
 from perjoule.store.clearing import ATTEMPT
@@ -214,12 +214,14 @@ def _same_cell(row: str, stored: Cell, computed: Cell) -> Iterator[str]:
 
 
 def _alike(one: Json, other: Json) -> bool:
-    """Return whether two JSON values are equal except for rounding."""
+    """Return whether two JSON values are equal except for rounding, and for the space before a percent sign."""
     match one, other:
         case bool(), bool():
             return one == other
         case ((int() | float()), (int() | float())):
             return isclose(one, other, rel_tol=TOLERANCE_RATIO)
+        case str(), str():
+            return spaced_percents(one) == spaced_percents(other)
         case list(), list():
             return len(one) == len(other) and all(map(_alike, one, other))
         case dict(), dict():

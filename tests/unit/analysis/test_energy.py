@@ -123,7 +123,7 @@ def test_a_small_gap_counts_with_the_mean_of_the_rest_and_is_told():
     t_s = np.concatenate([np.arange(0, 5, 0.1), np.arange(5.8, 20.05, 0.1)])
     found = amount(series("instantaneous", t_s, 50.0), 0, 20)
     assert found.value == pytest.approx(1000)
-    assert found.doubts[0] == "meter:host/all/power: 4.5% of the window has no samples and is counted at the mean of the rest"
+    assert found.doubts[0] == "meter:host/all/power: 4.5 % of the window has no samples and is counted at the mean of the rest"
 
 
 def test_failed_reads_of_an_instantaneous_meter_are_gaps():

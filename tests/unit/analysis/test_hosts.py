@@ -68,7 +68,7 @@ def test_a_client_s_own_file_system_has_no_peak_and_no_network_beside_a_cluster(
 def test_reads_of_a_client_s_own_file_system_that_came_from_its_memory_are_doubted(made):
     record = beside_a_cluster(made, LOCAL, rate=NIC, direction="read")
     series = [made.counter(h.name, q, 0.0) for h in ODROIDS for q in ("network_received", "disk_read")]
-    assert judged(record, series).doubts == ("the page cache served reads: the disks read 0% of the bytes that clients read",)
+    assert judged(record, series).doubts == ("the page cache served reads: the disks read 0 % of the bytes that clients read",)
 
 
 def test_joules_of_idle_servers_are_none_of_a_client_s_own_file_system(made):

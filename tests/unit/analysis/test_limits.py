@@ -171,7 +171,7 @@ def test_hosts_that_use_95_percent_of_a_machine_are_its_end(made, ratio, told):
     series = [made.counter(h, "cpu", 2 * ratio / len(hosts)) for h in hosts]
     found = plausibility.doubts(made.record(cluster="odroid-hc4", environment={"cores_count": 2}), series)
     shown = min(ratio, 1.0)  # no more than there is, whatever the counters add up to
-    assert any(f"the hosts used {shown:.0%} of this machine's CPUs" in doubt for doubt in found) == told
+    assert any(f"the hosts used {100 * shown:.0f} % of this machine's CPUs" in doubt for doubt in found) == told
 
 
 @pytest.mark.parametrize(("spread_s", "told"), [(0.47, False), (0.49, True)])
@@ -228,7 +228,7 @@ def test_two_percent_above_its_own_disks_is_too_fast_for_a_client(made, directio
     record = made.record(moved=moved, cluster="odroid-hc4")
     hosts = tuple(replace(h, node=node.name) for h in record.hosts)
     found = plausibility.doubts(replace(record, hosts=hosts, data_hosts=("client-1",)), [])
-    assert any("1% more than its disks" in doubt or "3% more than its disks" in doubt for doubt in found) == told
+    assert any("1 % more than its disks" in doubt or "3 % more than its disks" in doubt for doubt in found) == told
 
 
 @pytest.mark.parametrize(("later_s", "durable"), [(0.48, True), (0.52, False)])

@@ -65,7 +65,7 @@ def test_bytes_that_only_caches_can_have_taken_give_no_common_throughput(made, c
 def test_a_client_that_ends_three_times_later_is_a_doubt(made):
     moved = (*made.results((10.0, 20.0), (10.0, 20.0)), replace(made.results((10.0, 40.0))[0], host="client-3"))
     (doubt,) = doubts(made.record(moved=moved), [])
-    assert doubt == "all clients ran together for only 33% of the time: client-3 ended 20 s after client-1"
+    assert doubt == "all clients ran together for only 33 % of the time: client-3 ended 20 s after client-1"
     assert points(made.record(moved=moved), [])[0].metrics["throughput_bytes_per_s"] == pytest.approx(100)
 
 
@@ -74,10 +74,10 @@ def test_a_late_client_is_explained_by_a_host_that_served_most_of_the_bytes(made
     sent = [made.counter("storage-1", "network_sent", 90, ended_s=45), made.counter("storage-2", "network_sent", 10, ended_s=45)]
     (doubt,) = [one for one in doubts(made.record(moved=moved), sent) if "together" in one]
     assert doubt.endswith(
-        "client-2 ended 20 s after client-1 (storage-1 sent 90% of the bytes, where an even share of 2 hosts is 50%)"
+        "client-2 ended 20 s after client-1 (storage-1 sent 90 % of the bytes, where an even share of 2 hosts is 50 %)"
     )
     alone = [sent[0], made.counter("storage-2", "network_sent", 0, ended_s=45)]
-    assert any("storage-1 sent 100% of the bytes" in one for one in doubts(made.record(moved=moved), alone))
+    assert any("storage-1 sent 100 % of the bytes" in one for one in doubts(made.record(moved=moved), alone))
     even = [made.counter(f"storage-{n}", "network_sent", 50, ended_s=45) for n in (1, 2)]
     assert any(one.endswith("client-2 ended 20 s after client-1") for one in doubts(made.record(moved=moved), even))
 
@@ -91,7 +91,7 @@ def test_a_host_served_too_much_from_one_and_a_half_times_its_share_on(made, dir
     served = {"storage-1": 1 - share, "storage-2": share, "metadata-1": 5.0}  # which holds no data
     series = [made.counter(host, quantity, 100 * rate, ended_s=45) for host, rate in served.items()]
     (doubt,) = [one for one in doubts(made.record(moved=moved), series) if "together" in one]
-    assert (f"(storage-2 {verb} {share:.0%} of the bytes" in doubt) == told
+    assert (f"(storage-2 {verb} {100 * share:.0f} % of the bytes" in doubt) == told
     for fewer in (series[1:], [made.counter(host, quantity, 0.0, ended_s=45) for host in served]):
         assert not any("of the bytes" in one for one in doubts(made.record(moved=moved), fewer) if "together" in one)
 
@@ -105,7 +105,7 @@ def test_what_hosts_served_counts_from_the_first_start_to_the_last_end(made):
         for host, moved in served.items()
     ]
     found = doubts(made.record(moved=made.results((10.0, 20.0), (16.0, 40.0))), series)
-    assert any("(storage-2 received 80% of the bytes" in one for one in found)
+    assert any("(storage-2 received 80 % of the bytes" in one for one in found)
 
 
 def test_a_late_client_that_stood_still_is_said_so(made):
@@ -133,7 +133,7 @@ def test_clients_that_hardly_overlapped_have_no_rate_together_but_their_energy(m
     moved = made.results((10.0, 20.0), (19.5, 29.5))
     watts = [made.steady(host, 10.0) for host in ("storage-1", "storage-2", "metadata-1")]
     (point,) = points(made.record(moved=moved), watts)
-    assert any("only 3% of the time; no aggregate rate is given" in doubt for doubt in point.doubts)
+    assert any("only 3 % of the time; no aggregate rate is given" in doubt for doubt in point.doubts)
     assert point.metrics["energy_j"] == pytest.approx(30 * 19.5)
     assert point.metrics["duration_s"] == pytest.approx(19.5)
     refused = ("throughput_bytes_per_s", "efficiency_bytes_per_j", "edp_js")
@@ -147,7 +147,7 @@ def test_users_that_hardly_loaded_together_are_a_doubt_of_their_mix():
         return [ClientResult("client-1", "read", a, b, 100, 1, user=user) for user, a, b in windows]
 
     assert _apart(mix(("analysis", 0.0, 50.0), ("backup", 43.0, 100.0))) == [
-        "several users ran at once for only 7% of the time; for the rest, one user ran alone"
+        "several users ran at once for only 7 % of the time; for the rest, one user ran alone"
     ]
     assert _apart(mix(("analysis", 0.0, 60.0), ("backup", 20.0, 100.0))) == []
     assert _apart(mix(("analysis", 0.0, 60.0))) == []  # alone, as it is asked for

@@ -52,14 +52,14 @@ def test_reads_that_never_crossed_the_network_are_told(made):
     moved = made.results((10.0, 20.0), (10.0, 20.0), direction="read")
     series = [made.counter(c, "network_received", 50.0) for c in ("client-1", "client-2")]
     (doubt,) = doubts(made.record(moved=moved), series)
-    assert doubt == "the clients' page cache served reads: they received 52% of the bytes they read"
+    assert doubt == "the clients' page cache served reads: they received 52 % of the bytes they read"
 
 
 def test_reads_that_never_reached_a_disk_are_told(made):
     moved = made.results((10.0, 20.0), (10.0, 20.0), direction="read")
     series = [made.counter(h, "disk_read", 10.0) for h in ("storage-1", "storage-2", "metadata-1")]
     (doubt,) = doubts(made.record(moved=moved), series)
-    assert doubt == "the servers' page cache served reads: the disks read 16% of the bytes that clients read"
+    assert doubt == "the servers' page cache served reads: the disks read 16 % of the bytes that clients read"
 
 
 def test_reads_count_from_the_first_clients_start(made):
@@ -78,7 +78,7 @@ def test_a_machine_at_its_end_is_told(made):
     hosts = [h.name for h in made.record().hosts]
     series = [made.counter(h, "cpu", 0.4) for h in hosts]
     (doubt,) = doubts(made.record(cluster="odroid-hc4", environment={"cores_count": 2}), series)
-    assert "100% of this machine's CPUs" in doubt
+    assert "100 % of this machine's CPUs" in doubt
     assert doubts(made.record(cluster="odroid-hc4", environment={"cores_count": 4}), series) == ()
 
 
@@ -121,6 +121,6 @@ def test_a_write_has_until_the_end_of_its_write_back_to_reach_its_own_disks(made
     record = made.record(moved=moved, cluster="odroid-hc4", write_back_s=write_back_s)
     hosts = tuple(replace(h, node=node.name) for h in record.hosts)
     found = doubts(replace(record, hosts=hosts, data_hosts=("client-1",)), [])
-    assert any("50% more than its disks can" in doubt for doubt in found) == told
+    assert any("50 % more than its disks can" in doubt for doubt in found) == told
     others = doubts(replace(record, hosts=hosts, data_hosts=("client-2",)), [])  # the disks of another
     assert not any("its disks can" in doubt for doubt in others)

@@ -116,7 +116,7 @@ def test_a_meter_gap_leaves_the_energy_out_and_says_so(made):
     (point,) = points(made.record(doubts=("of the run",)), series)
     assert not [name for name in point.metrics if name.endswith(("_j", "_w", "_js"))]
     assert point.doubts[0] == "of the run"
-    assert any("cover only 40%" in doubt for doubt in point.doubts)
+    assert any("cover only 40 %" in doubt for doubt in point.doubts)
 
 
 def test_what_is_written_back_in_the_tail_counts_as_overhead(made):
@@ -205,7 +205,7 @@ def test_a_burst_and_a_tail_have_no_watts_of_another_grade_than_their_row(made):
     assert "burst_throughput_bytes_per_s" in point.metrics
     assert not {"burst_energy_j", "burst_mean_w", "burst_edp_js", "tail_energy_j"} & point.metrics.keys()
     assert any(
-        doubt.startswith("until the clients' fsync: meter:storage-1/all/power: samples cover only 90%") for doubt in point.doubts
+        doubt.startswith("until the clients' fsync: meter:storage-1/all/power: samples cover only 90 %") for doubt in point.doubts
     )
     (known,) = points(record, modelled)
     assert known.metrics["burst_mean_w"] == pytest.approx(15.0)

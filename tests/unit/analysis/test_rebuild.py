@@ -79,7 +79,7 @@ def test_a_code_reads_and_sends_k_bytes_for_one_and_a_mirror_beneath_writes_it_t
 def test_what_redundancy_does_not_explain_within_a_tenth_is_a_doubt(made, moved, said):
     (point,) = points(trial(made), everything(made, **moved))
     assert [doubt for doubt in point.doubts if doubt.startswith("rebuild")] == [
-        f"{said} that redundancy explains, by more than 10%"
+        f"{said} that redundancy explains, by more than 10 %"
     ]
 
 

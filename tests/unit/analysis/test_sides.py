@@ -144,7 +144,7 @@ def test_processors_alone_are_no_clients(made):
 def test_samples_that_are_missing_are_the_reason(made):
     gap = [made.steady(host, 40.0, ended_s=14.0) for host in CLIENTS]
     refused = found(made, [*each(made, SERVERS, 10.0), *gap])[3]
-    assert "cover only 40%" in refused["clients"]
+    assert "cover only 40 %" in refused["clients"]
 
 
 def test_real_watts_of_clients_are_not_those_of_an_emulated_cluster(made):

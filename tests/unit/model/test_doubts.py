@@ -46,6 +46,13 @@ def test_doubts_of_before_kinds_were_stored_still_read() -> None:
     assert (doubt, doubt.kind) == (SAID, UNSTATED)
 
 
+def test_a_percentage_without_a_space_reads_as_one_with_it() -> None:
+    (stored,) = from_json(Outcome, {"engine": "fio", "results": [], "doubts": [{"kind": "cache", "text": "90% of it"}]}).doubts
+    assert stored == CACHE.doubt("90 % of it") == CACHE.doubt("90% of it")
+    assert str(stored) == "90 % of it"
+    assert stored.of("client-1") == "client-1: 90 % of it"
+
+
 @pytest.mark.parametrize("stored", [{"kind": "moon", "text": SAID}, {"kind": "cache"}, {"text": SAID}, 3, None, [SAID]])
 def test_what_is_no_doubt_is_refused(stored) -> None:
     with pytest.raises(ValueError, match="doubt"):

@@ -21,6 +21,7 @@ from perjoule.model.units import (
     quantity,
     seconds,
     seconds_text,
+    spaced_percents,
 )
 from perjoule.results.table import number
 
@@ -114,6 +115,12 @@ def test_an_editor_is_told_what_a_size_looks_like() -> None:
 
 def test_a_percentage_has_two_digits_that_count() -> None:
     assert [percent_text(r) for r in (1, 0.123, 0.0996, 0.0994, 0.0297, 0.000123)] == ["100", "12", "10", "9.9", "3.0", "0.012"]
+
+
+def test_a_percentage_has_a_space_and_what_is_none_stays() -> None:
+    assert spaced_percents("5% to 95 %, +0.3%; 100%") == "5 % to 95 %, +0.3 %; 100 %"
+    for text in ("the 95 % interval", "%d", "results/a1%20b", "CPU, %", ""):
+        assert spaced_percents(text) == text
 
 
 def test_short_durations_are_printed_short() -> None:

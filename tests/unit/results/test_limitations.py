@@ -13,7 +13,7 @@ def cell(filesystem: str, clients: int, *doubts: Doubt) -> Cell:
 
 def test_kinds_stand_in_the_order_of_what_they_can_cost_and_lines_in_that_of_their_rows() -> None:
     lacking, faster = REPETITIONS.doubt("not every repetition has tail J"), CACHE.doubt("write: 1.31 times the theoretical peak")
-    gap = METERS.doubt("plug: 12.0% of the window has no samples")
+    gap = METERS.doubt("plug: 12.0 % of the window has no samples")
     cells = [cell("a", 1, lacking, faster), cell("a", 2, gap, STEPPED), cell("b", 2, STEPPED)]
     found = limitations(cells, ())
     assert [group.kind.title for group in found] == [KINDS[0].title, "Energy missing or uncertain", "Few or unequal repetitions"]
@@ -29,7 +29,7 @@ def test_doubts_that_differ_only_in_numbers_or_meter_are_one_line_and_none_is_lo
 
 def test_a_doubt_of_the_campaign_or_of_every_row_says_so() -> None:
     cells = [cell("a", 1, STEPPED), cell("b", 1, STEPPED)]
-    groups = limitations(cells, (CHANGE.doubt("MiB/s drifts by +5.0%"),))
+    groups = limitations(cells, (CHANGE.doubt("MiB/s drifts by +5.0 %"),))
     assert [(group.lines[0].text, group.lines[0].rows) for group in groups] == [
         (STEPPED, "all rows"),
         ("MiB/s drifts by +5.0 %", "the campaign"),

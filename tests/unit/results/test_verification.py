@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 from dataclasses import replace
 
@@ -8,6 +9,7 @@ from measured import STEADY, measured
 from perjoule import store
 from perjoule.analysis.cells import cells
 from perjoule.analysis.points import points
+from perjoule.model.doubts import CACHE, METERS
 from perjoule.results.verification import verify
 from perjoule.store.journal import sha256
 from perjoule.store.records import record_text
@@ -47,6 +49,28 @@ def test_what_was_measured_verifies(results):
     found = verify(results)
     assert found.differences == ()
     assert found.checked_count > 4 * 3 + 2 * 10  # files of four trials, and the numbers of two cells
+
+
+def test_results_that_were_stored_without_the_space_before_a_percent_sign_verify(results):
+    record, folder = results.records()[0], first_folder(results)
+    raw = folder / "raw" / "simulated.json"
+    outputs = json.loads(raw.read_text())
+    raw.write_text(json.dumps({**outputs, "doubts": [{"kind": "cache", "text": "90 % of it"}]}))  # as it is worded now
+    outcome = replace(record.outcome, doubts=(CACHE.doubt("90 % of it"),))
+    doubted = replace(record, outcome=outcome, doubts=(*record.doubts, METERS.doubt("40 % of the samples")))
+    (folder / "record.json").write_text(without_space(record_text(doubted)))
+    vouch_again(results)
+    records = results.latest()
+    results.keep_table(cells(records, [p for r in records for p in points(r, results.series(r))]))
+    path = results.folder / "table.json"
+    path.write_text(without_space(path.read_text()))
+    assert "40% of the samples" in path.read_text()
+    assert "exceeds 20% of the added energy" in path.read_text()  # what is omitted
+    assert verify(results).differences == ()
+
+
+def without_space(text):
+    return re.sub(r"(?<=\d) %", "%", text)
 
 
 def test_verifying_changes_nothing(results):

@@ -145,7 +145,7 @@ def test_a_rating_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_rating_of_a_busy_machine_is_doubted_and_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = seven_zip(tmp_path, monkeypatch, 0.4)
-    assert "rated while other programs took 40% of the CPUs" in str(cpu.mips_per_core().doubt)
+    assert "rated while other programs took 40 % of the CPUs" in str(cpu.mips_per_core().doubt)
     assert cpu.mips_per_core().mips == 4405
     assert runs.read_text() == "run\nrun\n"
 

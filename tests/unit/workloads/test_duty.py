@@ -139,8 +139,8 @@ def test_a_load_that_falls_short_and_time_between_steps_are_doubts(tmp_path: Pat
     claimed(tmp_path, 0, 10.0, 22.0, 900)
     claimed(tmp_path, 1, 25.0, 37.0, 1800)
     found = made.outcome(tmp_path)
-    assert any("56.2% of the maximum, instead of 70.0%" in doubt for doubt in found.doubts)
-    assert any("11% of the window lie between the steps" in doubt for doubt in found.doubts)
+    assert any("56.2 % of the maximum, instead of 70.0 %" in doubt for doubt in found.doubts)
+    assert any("11 % of the window lie between the steps" in doubt for doubt in found.doubts)
 
 
 @pytest.mark.parametrize(("reached_bytes", "doubted"), [(1990, False), (1200, True)])
@@ -148,7 +148,7 @@ def test_a_maximum_that_did_not_last_is_a_doubt(reached_bytes: int, doubted: boo
     made = duty(engine="simulated", load="100 %", duration="10 s")
     (tmp_path / "duty.json").write_text(json.dumps({"full_bytes_per_s": 200, "clients_count": 1, "steps_count": 1}))
     claimed(tmp_path, 0, 10.0, 20.0, reached_bytes)
-    assert any("60.0% of the maximum" in doubt for doubt in made.outcome(tmp_path).doubts) == doubted
+    assert any("60.0 % of the maximum" in doubt for doubt in made.outcome(tmp_path).doubts) == doubted
 
 
 class Room(ScriptedHost):

@@ -230,7 +230,7 @@ def test_bytes_that_came_over_the_network_all_the_same_are_a_doubt(raw: Path) ->
     changed(raw / "run.json", received_bytes={f"storage-{n}": 4_000_000 for n in (1, 2, 3, 4)})
     outcome = analysis().outcome(raw)
     assert outcome.measured["network_locality_ratio"] == pytest.approx(1 - 16 / 35.993355)
-    assert outcome.doubts == ("100% of the bytes were read on hosts that hold their files, but only 56% not over the network",)
+    assert outcome.doubts == ("100 % of the bytes were read on hosts that hold their files, but only 56 % not over the network",)
 
 
 def test_clocks_that_were_set_during_the_run_are_doubts(raw: Path) -> None:

@@ -84,7 +84,7 @@ def mips_per_core() -> Rating:
     except (subprocess.SubprocessError, ValueError, OSError) as error:
         raise MachineError(f"7-zip's benchmark failed ({error})", next="try `7zz b`, or cpu_cap = false") from None
     if busy_ratio > BUSY_RATIO:
-        others = f"other programs took {busy_ratio:.0%} of the CPUs"
+        others = f"other programs took {100 * busy_ratio:.0f} % of the CPUs"
         doubt = f"this machine's CPU was rated while {others}: caps and modelled watts may be wrong; repeat on a quiet machine"
         return Rating(found, key, MACHINE.doubt(doubt))
     _remember({**remembered, key: found})

@@ -46,11 +46,11 @@ def joined(found: Sequence[Outcome]) -> Outcome:
 def pace_doubts(asked: float, reached: float, found: Sequence[Outcome]) -> Iterator[Doubt]:
     """Doubt a share that was missed, a maximum that does not last, and a profile whose steps lie far apart."""
     if asked < 1 and abs(reached - asked) > MISSED_RATIO * asked:
-        yield UNLIKE.doubt(f"the load was {reached:.1%} of the maximum, instead of {asked:.1%}")
+        yield UNLIKE.doubt(f"the load was {100 * reached:.1f} % of the maximum, instead of {100 * asked:.1f} %")
     if asked == 1 and reached < 1 - UNSTEADY_RATIO:
-        yield UNLIKE.doubt(f"at full speed the load was {reached:.1%} of the maximum measured before: lengthen duration")
+        yield UNLIKE.doubt(f"at full speed the load was {100 * reached:.1f} % of the maximum measured before: lengthen duration")
     inside_s = sum(one.ended_s - one.began_s for one in found)
     whole_s = found[-1].ended_s - found[0].began_s
     if whole_s - inside_s > BETWEEN_RATIO * whole_s:
-        between = f"{1 - inside_s / whole_s:.0%} of the window lie between the steps of the profile: lengthen hour"
+        between = f"{100 * (1 - inside_s / whole_s):.0f} % of the window lie between the steps of the profile: lengthen hour"
         yield UNLIKE.doubt(between)

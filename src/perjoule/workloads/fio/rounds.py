@@ -36,8 +36,8 @@ class Rounds:
             raise ValueError(f"fio ended after {len(rates)} rounds, but {ROUNDS_COUNT} are needed")
         range_ratio, excursion_ratio = spread(rates[start:])
         return start, UNLIKE.doubt(
-            f"not steady after {len(rates)} rounds: range {range_ratio:.0%} of the mean (limit {RANGE_RATIO:.0%}), "
-            f"slope {excursion_ratio:.0%} (limit {EXCURSION_RATIO:.0%})"
+            f"not steady after {len(rates)} rounds: range {100 * range_ratio:.0f} % of the mean "
+            f"(limit {100 * RANGE_RATIO:.0f} %), slope {100 * excursion_ratio:.0f} % (limit {100 * EXCURSION_RATIO:.0f} %)"
         )
 
     def enough(self, most_count: int) -> bool:

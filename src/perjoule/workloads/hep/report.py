@@ -59,7 +59,7 @@ def outcome(folder: Path) -> Outcome:
     local = localities(tasks, prepared["holders"], received_bytes)
     measured, doubts = physics(spectrum(folder))
     if local.get("locality_ratio", 0.0) > PLACED_RATIO and local.get("network_locality_ratio", 1.0) < 1 - REMOTE_RATIO:
-        read, placed = (f"{local[name]:.0%}" for name in ("network_locality_ratio", "locality_ratio"))
+        read, placed = (f"{100 * local[name]:.0f} %" for name in ("network_locality_ratio", "locality_ratio"))
         remote = f"{placed} of the bytes were read on hosts that hold their files, but only {read} not over the network"
         doubts += (UNLIKE.doubt(remote),)
     if any(one.ended_s - one.began_s < SHORTEST_S for one in results):

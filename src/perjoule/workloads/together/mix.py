@@ -42,7 +42,7 @@ def _apart(results: Sequence[ClientResult]) -> list[Doubt]:
     share = covered_s(users, 2) / covered_s(users, 1)
     if len(users) < 2 or share >= TOGETHER_RATIO:
         return []
-    return [APART.doubt(f"several users ran at once for only {share:.0%} of the time; for the rest, one user ran alone")]
+    return [APART.doubt(f"several users ran at once for only {100 * share:.0f} % of the time; for the rest, one user ran alone")]
 
 
 def _of_user(name: str, series: Series) -> Series:

@@ -76,7 +76,7 @@ def fio(**options: Json) -> Workload:
 def test_a_load_that_never_settled_is_kept_with_a_doubt_and_its_warm_up() -> None:
     outcome = fio(size="16 MiB", round="0.6 s", rounds=7).outcome(SAID / "rounds")
     (doubt,) = outcome.doubts
-    assert doubt == "not steady after 7 rounds: range 18% of the mean (limit 20%), slope 15% (limit 10%)"
+    assert doubt == "not steady after 7 rounds: range 18 % of the mean (limit 20 %), slope 15 % (limit 10 %)"
     assert outcome.measured["warm_up_rounds_count"] == 2
     assert "rounds 3 to 7 count; 2.488 GiB in 1.6 s before them are warm-up" in outcome.note
 
