@@ -12,7 +12,7 @@ spans the matrix: all combinations of a table's lists are measured. Several [[me
 
 import itertools
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import as_file, files
 from pathlib import Path as File
@@ -32,7 +32,7 @@ from perjoule.campaign.layouts import impossible
 from perjoule.campaign.lines import Path
 from perjoule.campaign.messages import fault, instead, neighbour, written
 from perjoule.campaign.mixed_users import users
-from perjoule.campaign.order import groups, most_repetitions
+from perjoule.campaign.order import groups, label_on, most_repetitions
 from perjoule.campaign.plan import Plan, Step, plan
 from perjoule.campaign.playground import meters, playground
 from perjoule.campaign.schema import schema
@@ -137,6 +137,7 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
         overwrite=header.overwrite,
         overrides=(*overrides, *drawn),
         files=files_of(itertools.chain.from_iterable(parts.values())),
+        places=_places(rows_of, parts, place),
     )
 
 
@@ -203,6 +204,18 @@ def _check_access(filesystems: Sequence[Spec], workloads: Sequence[Spec], place:
         if needs not in (offers, "nothing"):
             what = f"workload {workload.kind} needs {needs}, and filesystem {filesystem.kind} offers {offers}"
             raise CampaignError(what, where=place.name, next="measure them in separate campaigns")
+
+
+def _places(
+    rows_of: Mapping[str, Sequence[Row]], parts: Mapping[str, Sequence[Spec]], place: Source
+) -> dict[tuple[str, str], str]:
+    """Return the place of each testbed and file system, by what it is and its label in a trial."""
+    found: dict[tuple[str, str], str] = {}
+    for row, testbed in zip(rows_of["testbed"], parts["testbed"], strict=True):
+        found["testbed", testbed.label] = place.where(row.path)
+        for own, filesystem in zip(rows_of["filesystem"], parts["filesystem"], strict=True):
+            found["filesystem", label_on(filesystem, testbed, parts["testbed"])] = place.where(own.path)
+    return found
 
 
 def _override(document: Table, overrides: Sequence[str], place: Source) -> Source:
