@@ -626,6 +626,35 @@ def test_check_warns_of_what_this_machine_lacks(typed: Typed, tmp_path: Path, mo
     assert "and set PERJOULE_ORANGEFS_PREFIX" in said
 
 
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        (
+            '[testbed]\nkind = "local"\n[[filesystem]]\nkind = "directory"\npath = "{}"\n',
+            "folder {} (no such file or directory); mount it there, or set path to a folder that this user can write to",
+        ),
+        (
+            '[testbed]\nkind = "local"\nwork = "{}"\n[[filesystem]]\nkind = "directory"\npath = "/var/tmp"\n',
+            "folder {} (no such file or directory); set work to a folder that this user can write to",
+        ),
+        (
+            'overwrite = ["{}"]\n[testbed]\nkind = "local"\n[[filesystem]]\nkind = "local"\ntype = "ext4"\ndevice = "{}"\n',
+            "device {} (no {}); `ls -l /none` lists what is there; correct device in the campaign",
+        ),
+    ],
+)
+def test_check_warns_of_a_folder_or_device_that_is_not_there(tables: str, said: str, typed: Typed, tmp_path: Path) -> None:
+    text = f'{tables}[[workload]]\nkind = "fio"\nsize = "4 MiB"\n'
+    (tmp_path / "lab.toml").write_text(text.replace("{}", "/none/such"))
+    code, printed, _ = typed("check", tmp_path / "lab.toml")
+    assert code == 0
+    assert f"missing on this machine: {said.replace('{}', '/none/such')}\n" in printed
+    code, _, errors = typed("run", tmp_path / "lab.toml", "--into", tmp_path / "r")
+    assert code == 3
+    assert "/none/such" in alone(errors)
+    assert not (tmp_path / "r").exists()
+
+
 def test_check_asks_neither_hosts_nor_meters_unless_told_to(
     typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
