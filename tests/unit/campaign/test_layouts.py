@@ -61,6 +61,15 @@ def test_a_testbed_that_can_t_have_so_many_clients_is_refused_as_well() -> None:
     assert [error.what for error in found.values()] == ["2 clients requested on one machine"]
 
 
+def test_beegfs_is_refused_on_virtual_hosts_which_share_the_kernel_of_its_client() -> None:
+    text = asked().replace("moosefs", "beegfs").replace("goal = [2, 5]", "")
+    (error,) = campaign.impossible(campaign.parse(text, source="lab.toml")).values()
+    assert str(error).startswith("lab.toml line 8: beegfs on virtual: virtual hosts can't mount BeeGFS: its client is a module")
+    assert str(error).endswith("; use testbed cluster, with the module on each client")
+    hosts = 'name = "a", address = "192.0.2.1", role = "storage"}, {name = "b", address = "192.0.2.2", role = "client"'
+    assert not campaign.impossible(campaign.parse(text.replace('kind = "virtual"', f'kind = "cluster"\nhosts = [{{{hosts}}}]')))
+
+
 def test_shrink_keeps_whole_objects() -> None:
     text = (
         asked()
