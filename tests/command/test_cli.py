@@ -602,6 +602,78 @@ def test_check_tells_order_bytes_and_time(typed: Typed, tmp_path: Path) -> None:
     assert "repetition 1" not in typed("check", written(tmp_path))[1]
 
 
+def test_check_warns_of_what_this_machine_lacks(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The campaign may run on another machine."""
+    (tmp_path / "lab.toml").write_text(
+        '[testbed]\nkind = "virtual"\ndisk = "directory"\n[[filesystem]]\nkind = "orangefs"\nprefix = "/opt/lacking"\n'
+        '[[workload]]\nkind = "fio"\nsize = "4 MiB"\n[[workload]]\nkind = "mdtest"\n'
+    )
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("PERJOULE_IOR_PREFIX", raising=False)
+    code, said, errors = typed("check", tmp_path / "lab.toml")
+    assert (code, errors) == (0, "")
+    warnings = [line for line in said.splitlines() if line.startswith("missing on this machine: ")]
+    assert said.endswith("\n".join([*warnings, ""]))
+    assert "missing on this machine: fio (not found); apt-get install fio" in warnings
+    (own,) = [line for line in warnings if "PERJOULE_ORANGEFS_PREFIX" in line]
+    assert own.startswith("missing on this machine: pvfs2-server, ")
+    assert "(not in /opt/lacking/bin or /opt/lacking/sbin); install OrangeFS" in own
+    (ior,) = [line for line in warnings if "PERJOULE_IOR_PREFIX" in line]
+    assert ior.startswith("missing on this machine: mdtest (not on the PATH); ")
+    code, said, errors = typed("check", tmp_path / "lab.toml", "--connect")
+    assert code == 3
+    assert "missing on this machine" not in said
+    assert "and set PERJOULE_ORANGEFS_PREFIX" in said
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        (
+            '[testbed]\nkind = "local"\n[[filesystem]]\nkind = "directory"\npath = "{}"\n',
+            "folder {} (no such file or directory); mount it there, or set path to a folder that this user can write to",
+        ),
+        (
+            '[testbed]\nkind = "local"\nwork = "{}"\n[[filesystem]]\nkind = "directory"\npath = "/var/tmp"\n',
+            "folder {} (no such file or directory); set work to a folder that this user can write to",
+        ),
+        (
+            'overwrite = ["{}"]\n[testbed]\nkind = "local"\n[[filesystem]]\nkind = "local"\ntype = "ext4"\ndevice = "{}"\n',
+            "device {} (no {}); `ls -l /none` lists what is there; correct device in the campaign",
+        ),
+    ],
+)
+def test_check_warns_of_a_folder_or_device_that_is_not_there(tables: str, said: str, typed: Typed, tmp_path: Path) -> None:
+    text = f'{tables}[[workload]]\nkind = "fio"\nsize = "4 MiB"\n'
+    (tmp_path / "lab.toml").write_text(text.replace("{}", "/none/such"))
+    code, printed, _ = typed("check", tmp_path / "lab.toml")
+    assert code == 0
+    assert f"missing on this machine: {said.replace('{}', '/none/such')}\n" in printed
+    code, _, errors = typed("run", tmp_path / "lab.toml", "--into", tmp_path / "r")
+    assert code == 3
+    assert "/none/such" in alone(errors)
+    assert not (tmp_path / "r").exists()
+
+
+def test_check_asks_neither_hosts_nor_meters_unless_told_to(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[str]()
+    monkeypatch.setattr("perjoule.testbeds.cluster.Cluster.checks", lambda _: asked.append("hosts") or ())
+    monkeypatch.setattr("perjoule.meters.quarch.Quarch.checks", lambda _: asked.append("meter") or ())
+    (tmp_path / "lab.toml").write_text(
+        '[testbed]\nkind = "cluster"\nhosts = [{name = "a", address = "192.0.2.1", role = "storage"},'
+        ' {name = "b", address = "192.0.2.2", role = "client"}]\n[[filesystem]]\nkind = "moosefs"\n'
+        '[[workload]]\nkind = "fio"\nsize = "4 MiB"\n[[meter]]\nkind = "quarch"\ndrives = {"usb::QTL2312-01-101" = "a/nvme0"}\n'
+    )
+    monkeypatch.setenv("PATH", str(tmp_path))
+    code, said, _ = typed("check", tmp_path / "lab.toml")
+    assert (code, asked) == (0, [])
+    assert "missing" not in said
+    typed("check", tmp_path / "lab.toml", "--connect")
+    assert asked == ["hosts", "meter"]
+
+
 def test_verify_finds_what_was_changed(typed: Typed, copied: Path) -> None:
     assert typed("verify", copied)[0] == 0
     raw = next((copied / "trials").rglob("simulated.json"))

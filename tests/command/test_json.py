@@ -75,6 +75,15 @@ def test_a_check_lists_what_a_campaign_costs(said: Said) -> None:
     assert {*found} - {"format", "version"} == documented("check")
     assert found["moved_bytes"] == sum(trial["moved_bytes"] for trial in found["trials"]) > 0
     assert {trial["clients_count"] for trial in found["trials"]} == {1, 2}
+    assert found["missing"] == []
+
+
+def test_a_check_lists_what_this_machine_lacks(said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (missing,) = said("check", EXAMPLES / "local.toml")["missing"]
+    assert (missing["name"], missing["ok"], missing["needed"]) == ("fio", False, True)
+    assert missing["fix"] == "apt-get install fio"
+    assert missing in said("check", EXAMPLES / "local.toml", "--connect", code=1)["checks"]  # the code of any error here
 
 
 def test_verify_names_what_differs(said: Said, results: Path, tmp_path: Path) -> None:

@@ -7,21 +7,18 @@ and benchmark, and the refusal of a mount are.
 import signal
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from lacking import lacking
-from perjoule import campaign, drivers
+from perjoule import drivers
 from perjoule.drivers.protocols import Host, Hosts, Testbed
-from perjoule.execution import runner
 from perjoule.filesystems.beegfs import BeeGFS
 from perjoule.filesystems.beegfs.cluster import Cluster
 from perjoule.filesystems.beegfs.parse import KINDS, MIRRORED
 from perjoule.model import Json
 from perjoule.model.errors import CampaignError, MachineError, TransientError
 from perjoule.model.units import MIB
-from perjoule.store import create
 
 MISSING = lacking(BeeGFS().checks())
 pytestmark = [
@@ -32,22 +29,6 @@ pytestmark = [
 REFUSED = (
     r"targets Online and Good, .* but nothing can mount it: .*(no module beegfs|share a kernel).*virtual clients share a kernel"
 )
-CAMPAIGN = """
-name = "beegfs"
-repetitions = 1
-[testbed]
-kind = "virtual"
-servers = 1
-cpu_cap = false
-[[filesystem]]
-kind = "beegfs"
-[[workload]]
-kind = "fio"
-operation = "write"
-size = "16 MiB"
-[[meter]]
-kind = "system"
-"""
 
 
 def hosts_of(**options: Json) -> Testbed:
@@ -177,11 +158,9 @@ def test_a_server_that_can_not_start_is_told_in_its_own_words() -> None:
         assert not servers_on(host)
 
 
-def test_a_campaign_with_it_ends_with_the_refusal(tmp_path: Path) -> None:
-    wanted = campaign.parse(CAMPAIGN)
-    with pytest.raises(MachineError, match=REFUSED) as refusal:
-        runner.run(wanted, create(tmp_path / "results", wanted.text, wanted.name), lambda event: None)
-    assert refusal.value.exit_code == 3
+def test_bringing_it_up_ends_with_the_refusal() -> None:
+    with hosts_of(servers=1).hold(1) as hosts, pytest.raises(MachineError, match=REFUSED), beegfs().mount(hosts):
+        pass
 
 
 def servers_on(host: Host) -> list[str]:

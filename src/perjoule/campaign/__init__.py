@@ -12,7 +12,7 @@ spans the matrix: all combinations of a table's lists are measured. Several [[me
 
 import itertools
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import as_file, files
 from pathlib import Path as File
@@ -32,14 +32,14 @@ from perjoule.campaign.layouts import impossible
 from perjoule.campaign.lines import Path
 from perjoule.campaign.messages import fault, instead, neighbour, written
 from perjoule.campaign.mixed_users import users
-from perjoule.campaign.order import groups, most_repetitions
+from perjoule.campaign.order import groups, label_on, most_repetitions
 from perjoule.campaign.plan import Plan, Step, plan
 from perjoule.campaign.playground import meters, playground
 from perjoule.campaign.schema import schema
 from perjoule.campaign.simulate import described, simulated
 from perjoule.campaign.source import Source, Table, is_list, is_table, override, read_toml, text_of
 from perjoule.campaign.tables import NAMES, Row, fault_inside, fields_of, kind_of, known_options, lists_users, rows
-from perjoule.drivers.protocols import Testbed
+from perjoule.drivers.protocols import FileSystem, Testbed, Workload
 from perjoule.model import LEAST_COUNT, Campaign, Spec, StopRule
 from perjoule.model.errors import CampaignError
 
@@ -108,11 +108,11 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
     for name in NAMES:
         rows_of[name] = _rows(name, found, place, header)
         parts[name] = specs(rows_of[name], place)
-    _check_access(parts["filesystem"], parts["workload"], place)
+    _check_access(rows_of["filesystem"], rows_of["workload"], place)
     numbered = events(found.get(EVENT, []), place)
     check_possible(numbered, parts, header.clients_count, place)
     check_covered(rows_of["meter"], parts["testbed"], header.clients_count, place)
-    check_named(parts["filesystem"], header.overwrite, place.name)
+    check_named(rows_of["filesystem"], header.overwrite, place)
     trials_count = len(header.clients_count) * most_repetitions(header)
     for name in ("testbed", "filesystem", "workload"):
         trials_count *= len(parts[name])
@@ -137,6 +137,7 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
         overwrite=header.overwrite,
         overrides=(*overrides, *drawn),
         files=files_of(itertools.chain.from_iterable(parts.values())),
+        places=_places(rows_of, parts, place),
     )
 
 
@@ -196,13 +197,27 @@ def _check_shape(document: Table, place: Source) -> None:
         raise place.error(("meter",), "nothing would be measured", "name a meter, or remove meter")
 
 
-def _check_access(filesystems: Sequence[Spec], workloads: Sequence[Spec], place: Source) -> None:
+def _check_access(filesystems: Sequence[Row], workloads: Sequence[Row], place: Source) -> None:
     """Check that every file system offers what every workload needs, because all of them are combined."""
     for filesystem, workload in itertools.product(filesystems, workloads):
-        offers, needs = drivers.filesystem(filesystem).offers, drivers.workload(workload).needs
+        assert isinstance(filesystem.driver, FileSystem)
+        assert isinstance(workload.driver, Workload)
+        offers, needs = filesystem.driver.offers, workload.driver.needs
         if needs not in (offers, "nothing"):
             what = f"workload {workload.kind} needs {needs}, and filesystem {filesystem.kind} offers {offers}"
-            raise CampaignError(what, where=place.name, next="measure them in separate campaigns")
+            raise place.error(workload.path, what, "measure them in separate campaigns")
+
+
+def _places(
+    rows_of: Mapping[str, Sequence[Row]], parts: Mapping[str, Sequence[Spec]], place: Source
+) -> dict[tuple[str, str], str]:
+    """Return the place of each testbed and file system, by what it is and its label in a trial."""
+    found: dict[tuple[str, str], str] = {}
+    for row, testbed in zip(rows_of["testbed"], parts["testbed"], strict=True):
+        found["testbed", testbed.label] = place.where(row.path)
+        for own, filesystem in zip(rows_of["filesystem"], parts["filesystem"], strict=True):
+            found["filesystem", label_on(filesystem, testbed, parts["testbed"])] = place.where(own.path)
+    return found
 
 
 def _override(document: Table, overrides: Sequence[str], place: Source) -> Source:

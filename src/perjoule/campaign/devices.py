@@ -2,17 +2,18 @@
 
 from collections.abc import Iterable
 
-from perjoule import drivers
-from perjoule.model import Overwrite, Spec
-from perjoule.model.errors import CampaignError
+from perjoule.campaign.source import Source
+from perjoule.campaign.tables import Row
+from perjoule.drivers.protocols import FileSystem
+from perjoule.model import Overwrite
 
 
-def check_named(filesystems: Iterable[Spec], overwrite: Iterable[Overwrite], where: str) -> None:
-    """Refuse a device that is not listed. Raises CampaignError."""
+def check_named(filesystems: Iterable[Row], overwrite: Iterable[Overwrite], place: Source) -> None:
+    """Refuse a device that is not listed. Raises CampaignError with the line of the file system."""
     named = {one.device for one in overwrite}
-    for device in (device for filesystem in filesystems for device in drivers.filesystem(filesystem).devices):
-        if device not in named:
-            advice = f'write overwrite = ["{device}"] above the first table'
-            raise CampaignError(
-                f'device = "{device}" would be overwritten, but overwrite does not list it', where=where, next=advice
-            )
+    for row in filesystems:
+        assert isinstance(row.driver, FileSystem)
+        for device in row.driver.devices:
+            if device not in named:
+                what = f'device = "{device}" would be overwritten, but overwrite does not list it'
+                raise place.error(row.path, what, f'write overwrite = ["{device}"] above the first table')

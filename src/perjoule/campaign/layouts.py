@@ -21,9 +21,12 @@ def impossible(campaign: Campaign) -> Mapping[Deployed, CampaignError]:
         trials[deployed(trial)] = trial  # the one with the most clients
     found: dict[Deployed, CampaignError] = {}
     for (testbed, filesystem), trial in trials.items():
+        table = ("testbed", testbed)
         try:
             hosts = drivers.testbed(trial.testbed).planned(trial.clients_count)
+            table = ("filesystem", filesystem)
             drivers.filesystem(trial.filesystem).require_fit(hosts.without(trial.joining))
         except CampaignError as error:
-            found[testbed, filesystem] = CampaignError(error.what, where=f"{filesystem} on {testbed}", next=error.next)
+            where = ": ".join(filter(None, [campaign.places.get(table), f"{filesystem} on {testbed}"]))
+            found[testbed, filesystem] = CampaignError(error.what, where=where, next=error.next)
     return found

@@ -41,7 +41,7 @@ def groups(
     repetitions = range(1, most_repetitions(header) + 1)
     blocks: dict[int, list[list[Trial]]] = {repetition: [] for repetition in repetitions}
     for testbed, filesystem in product(testbeds, filesystems):
-        filesystem = replace(filesystem, label=f"{filesystem.label}{_where(testbed, testbeds)}")
+        filesystem = replace(filesystem, label=label_on(filesystem, testbed, testbeds))
         for repetition in repetitions:
             block = [
                 Trial(testbed, filesystem, workload, tuple(meters), clients_count, repetition, events)
@@ -64,12 +64,12 @@ def _apart(found: Sequence[Sequence[Trial]]) -> tuple[tuple[Trial, ...], ...]:
     return tuple((trial,) for group in found for trial in group)
 
 
-def _where(testbed: Spec, testbeds: Sequence[Spec]) -> str:
-    """Return what distinguishes testbeds if there are several: tables and figures show only file systems."""
+def label_on(filesystem: Spec, testbed: Spec, testbeds: Sequence[Spec]) -> str:
+    """Return a file system's label, with what distinguishes testbeds if there are several: tables show only file systems."""
     if len(testbeds) == 1:
-        return ""
+        return filesystem.label
     others = [{key: value for key, value in one.options.items() if key != "servers"} for one in testbeds]
     servers = testbed.options.get("servers")
     if any(options != others[0] for options in others):
-        return f" on {testbed.label}"
-    return f", {servers} server{'' if servers == 1 else 's'}"
+        return f"{filesystem.label} on {testbed.label}"
+    return f"{filesystem.label}, {servers} server{'' if servers == 1 else 's'}"

@@ -35,12 +35,15 @@ class Source:
     changed: Mapping[Path, str] = field(default_factory=dict[Path, str])  # the override that gave a key its value
     folder: File | None = None  # where files lie that it names
 
-    def error(self, path: Path, what: str, next: str = "") -> CampaignError:
-        """Make the error for a wrong key."""
+    def where(self, path: Path) -> str:
+        """Return the place of a key or a table: its line, or the overrides that changed it."""
         line = line_of(path, self.lines)
         changes = dict.fromkeys(text for key, text in self.changed.items() if key[: len(path)] == path)
-        where = [f"{self.name} line {line}"] if line else [self.name]
-        return CampaignError(what, where=" ".join([f"--set {text}" for text in changes] or where), next=next)
+        return " ".join(f"--set {text}" for text in changes) or (f"{self.name} line {line}" if line else self.name)
+
+    def error(self, path: Path, what: str, next: str = "") -> CampaignError:
+        """Make the error for a wrong key."""
+        return CampaignError(what, where=self.where(path), next=next)
 
 
 def text_of(path: File, kind: str = "campaign", advice: str = "see examples/ for campaigns") -> str:

@@ -8,7 +8,7 @@ import click
 from perjoule import campaign
 from perjoule.campaign.plan import Plan
 from perjoule.cli import json_output, parameters
-from perjoule.cli.display import out, show_findings
+from perjoule.cli.display import out, show_findings, show_missing
 from perjoule.cli.parameters import examples
 from perjoule.drivers.protocols import Check
 from perjoule.execution import readiness, resources, time_limit
@@ -32,26 +32,30 @@ from perjoule.model.units import bytes_text, counted, seconds_text
 @click.option("--connect", is_flag=True, help="Also ask hosts and meters whether they have what the campaign needs.")
 @json_output.option
 def check(file: Path, overrides: tuple[str, ...], shrink: int | None, listing: bool, connect: bool, as_json: bool) -> None:
-    """Dry run: print how many trials there are, what they move, the space needed and the estimated time.
+    """Dry run: print how many trials there are, what they move, the space needed, the estimated time and what is missing here.
 
-    Changes nothing, on this machine or any other. Connects to hosts and meters only with --connect.
+    Changes nothing, on this machine or any other. Connects to hosts and meters only with --connect. What this machine lacks is a
+    warning, since the campaign may run on another; with --connect the exit code is 3.
     """
     asked = campaign.read(file, parameters.options(overrides, shrink))
     for error in campaign.impossible(asked).values():
         raise error
     plan, without = campaign.plan(asked), readiness.unable(asked)
     space = resources.checks(asked.trials, Path("results"))
-    answers = readiness.checks(asked, without) if connect else ()
+    answers = readiness.checks(asked, without, connect=connect)
+    required = (*space, *answers) if connect else space
     if as_json:
         unable = {filesystem: str(error) for (_, filesystem), error in without.items()}
-        json_output.print_json("check", _content(asked, plan, unable, (*space, *answers)))
+        json_output.print_json("check", _content(asked, plan, unable, required, readiness.missing(answers)))
     else:
         _show(asked, plan, [(filesystem, error) for (_, filesystem), error in without.items()], space)
         if connect:
             show_findings(answers)
         if listing:
             _list(plan)
-    readiness.require((*space, *answers))
+        if not connect:
+            show_missing(readiness.missing(answers))
+    readiness.require(required)
 
 
 def _show(asked: Campaign, plan: Plan, without: Sequence[tuple[str, PerjouleError]], space: Sequence[Check]) -> None:
@@ -78,7 +82,9 @@ def _list(plan: Plan) -> None:
         out.print(f"{number:4}  {step.trial.text}  {bytes_text(step.moved_bytes)}  {seconds_text(step.duration_s)}")
 
 
-def _content(asked: Campaign, plan: Plan, unable: Mapping[str, str], checks: Sequence[Check]) -> dict[str, object]:
+def _content(
+    asked: Campaign, plan: Plan, unable: Mapping[str, str], checks: Sequence[Check], missing: Sequence[Check]
+) -> dict[str, object]:
     """Return the JSON content: the trials in order, what they need, and what is missing."""
     steps = [
         {
@@ -102,5 +108,6 @@ def _content(asked: Campaign, plan: Plan, unable: Mapping[str, str], checks: Seq
         "time_limit": time_limit.beforehand(plan, asked.trials),
         "unable": unable,
         "checks": json_output.checks(checks),
+        "missing": json_output.checks(missing),
         "trials": steps,
     }

@@ -121,6 +121,15 @@ def show_findings(checks: Sequence[Check]) -> None:
     out.print(rich)
 
 
+def show_missing(checks: Sequence[Check]) -> None:
+    """Warn of what this machine lacks, one line for each fix."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for one in checks:
+        names.setdefault((one.detail, one.fix), []).append(one.name)
+    for (detail, fix), alike in names.items():
+        out.print(f"missing on this machine: {', '.join(alike)} ({detail}); {fix}", style="yellow")
+
+
 def _mark(check: Check) -> tuple[str, str]:
     return ("ok  ", "green") if check.ok else (("no  ", "red") if check.needed else ("less", "yellow"))
 

@@ -30,17 +30,21 @@ def look(campaign: Campaign) -> Ready:
     return Ready(checks(campaign, without), without)
 
 
-def checks(campaign: Campaign, without: Container[Deployed] = ()) -> tuple[Check, ...]:
+def checks(campaign: Campaign, without: Container[Deployed] = (), *, connect: bool = True) -> tuple[Check, ...]:
     """Return what drivers of a campaign need on this machine, and what hosts that are other machines lack.
 
-    Not the file systems of deployments that it does without, such as `unable`.
+    Not the file systems of deployments that it does without, such as `unable`. It contacts hosts and meters only if it may
+    `connect`.
     """
     found: dict[str, Check] = {}
     testbeds = {trial.testbed.label: drivers.testbed(trial.testbed) for trial in campaign.trials}
+    here = {label for label, bed in testbeds.items() if not bed.elsewhere}
+    testbeds = {label: bed for label, bed in testbeds.items() if connect or label in here}
     parts: dict[str, Testbed | FileSystem | Workload | Meter] = {f"testbed {label}": bed for label, bed in testbeds.items()}
     for trial in campaign.trials:
-        parts |= {f"meter {spec.label}": drivers.meter(spec) for spec in trial.meters}
-        if not testbeds[trial.testbed.label].elsewhere:
+        if connect:
+            parts |= {f"meter {spec.label}": drivers.meter(spec) for spec in trial.meters}
+        if trial.testbed.label in here:
             parts[f"workload {trial.workload.label}"] = drivers.workload(trial.workload)
             if deployed(trial) not in without:
                 parts[f"filesystem {trial.filesystem.label}"] = drivers.filesystem(trial.filesystem)
@@ -97,11 +101,15 @@ def unable(campaign: Campaign) -> Mapping[Deployed, PerjouleError]:
     return {}
 
 
+def missing(checked: Sequence[Check]) -> tuple[Check, ...]:
+    """Return the requirements that are not met."""
+    return tuple(check for check in checked if check.needed and not check.ok)
+
+
 def require(checked: Sequence[Check]) -> None:
     """Stop before anything is touched if a requirement is missing. Raises MachineError."""
-    missing = [check for check in checked if check.needed and not check.ok]
-    if missing:
-        first, more_count = missing[:MOST_NAMED], len(missing) - MOST_NAMED
+    if unmet := missing(checked):
+        first, more_count = unmet[:MOST_NAMED], len(unmet) - MOST_NAMED
         what = "; ".join(f"{check.name}: {check.detail}" for check in first)
         fixes = [*dict.fromkeys(check.fix for check in first if check.fix), *(["`perjoule doctor`"] if more_count > 0 else [])]
         raise MachineError(what + (f"; and {more_count} more" if more_count > 0 else ""), next="; ".join(fixes))

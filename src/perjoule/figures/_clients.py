@@ -14,6 +14,11 @@ DIRECTIONS = ("read", "write", "mixed")
 HEIGHT = 240
 WIDEST = 2.0  # times the mean: an interval that ends beyond it would press all others together, and gets an arrow
 ARROW = "arrow"
+TOOLTIP = (
+    {"field": "filesystem", "title": "file system"},
+    {"field": "workload", "title": "workload"},
+    {"field": "clients", "title": "clients"},
+)
 
 
 def filesystems(cells: Sequence[Cell]) -> list[str]:
@@ -129,6 +134,22 @@ def _panel(
     frame: tuple[float, float],
     printed: Sequence[Printed],
 ) -> Spec:
+    means, values = _rows(cells, metric, frame)
+    layers = _measured(means, values, y, names)
+    ours = [one for one in printed if one.cell in cells]
+    layers += _beside(ours, metric, y, names) if ours else []
+    scale: Spec = {"padding": 0.35, "domain": columns(cells, ours)}
+    x: Spec = {"field": "clients", "type": "ordinal", "title": "clients", "scale": scale}
+    for layer in layers:  # not on the shared encoding: bounds have no clients
+        layer["encoding"] |= {"x": x, "xOffset": {"field": "filesystem", "scale": {"domain": list(names)}}}
+    for value, text in bounds:
+        layers[:0] = _bound(value / metric.unit.per, text, y)
+    heading = {"text": title, "fontSize": 13, "fontWeight": "bold", "frame": "group", "offset": 8}
+    return {"title": heading, "width": PANEL_WIDTH, "height": HEIGHT, "data": {"values": means}, "layer": layers}
+
+
+def _rows(cells: Sequence[Cell], metric: Metric, frame: tuple[float, float]) -> tuple[list[Spec], list[Spec]]:
+    """Return the data: the mean of each cell, with as much of its interval as is in the frame; and all repetitions."""
     per, unit = metric.unit.per, metric.unit.symbol
     floor, top = frame
     means: list[Spec] = []
@@ -151,85 +172,72 @@ def _panel(
             }
         )
         values += [key | {"one": v / per, "value": f"{number(v / per)} {unit}".strip()} for v in interval.values]
-    tooltip = [
-        {"field": "filesystem", "title": "file system"},
-        {"field": "workload", "title": "workload"},
-        {"field": "clients", "title": "clients"},
-    ]
-    layers: list[Spec] = [
+    return means, values
+
+
+def _measured(means: Sequence[Spec], values: Sequence[Spec], y: Spec, names: Sequence[str]) -> list[Spec]:
+    """Return the layers of what was measured: intervals, arrows where they leave the frame, repetitions, and means on top."""
+    intervals: Spec = {
+        "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.75},
+        "transform": [{"filter": "isValid(datum.low)"}],
+        "encoding": {"y": {"field": "low", **y}, "y2": {"field": "high"}, "color": colour(names)},
+    }
+    line: Spec = {
+        "mark": {"type": "line", "strokeWidth": 2},
+        "encoding": {"y": {"field": "mean", **y}, "color": colour(names)},
+    }
+    arrows: list[Spec] = [
         {
-            "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.75},
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "encoding": {"y": {"field": "low", **y}, "y2": {"field": "high"}, "color": colour(names)},
-        },
-        *(
-            {
-                "mark": {
-                    "type": "point",
-                    "shape": f"triangle-{way}",
-                    "filled": True,
-                    "size": 40,
-                    "yOffset": shift,
-                    "style": ARROW,
-                },
-                "transform": [{"filter": f"isValid(datum.{end})"}],
-                "encoding": {"y": {"field": end, **y}, "color": colour(names)},
-            }
-            for end, way, shift in (("more", "up", 4), ("less", "down", -4))
-            if any(row[end] is not None for row in means)
-        ),
-        {
-            "data": {"values": values},
-            "mark": {"type": "point", "size": 22, "opacity": 0.55, "strokeWidth": 1.2},
-            "encoding": {
-                "y": {"field": "one", **y},
-                "color": colour(names),
-                "shape": shape(names),
-                "tooltip": [*tooltip, {"field": "value", "title": "this repetition"}],
-            },
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 85, "opacity": 1, "style": ["point", "mean"]},
-            "encoding": {
-                "y": {"field": "mean", **y},
-                "color": colour(names),
-                "shape": shape(names),
-                "tooltip": [
-                    *tooltip,
-                    {"field": "value", "title": "mean"},
-                    {"field": "interval", "title": "95 % interval"},
-                    {"field": "n", "title": "repetitions"},
-                ],
-            },
-        },
-    ]
-    if len(names) == 1:  # several stand beside each other at a number of clients, so a line between two of them would mislead
-        line: Spec = {
-            "mark": {"type": "line", "strokeWidth": 2},
-            "encoding": {"y": {"field": "mean", **y}, "color": colour(names)},
+            "mark": {"type": "point", "shape": f"triangle-{way}", "filled": True, "size": 40, "yOffset": shift, "style": ARROW},
+            "transform": [{"filter": f"isValid(datum.{end})"}],
+            "encoding": {"y": {"field": end, **y}, "color": colour(names)},
         }
-        layers.insert(1, line)
-    ours = [one for one in printed if one.cell in cells]
-    layers += _beside(ours, metric, y, names, tooltip) if ours else []
-    scale: Spec = {"padding": 0.35, "domain": columns(cells, ours)}
-    x: Spec = {"field": "clients", "type": "ordinal", "title": "clients", "scale": scale}
-    for layer in layers:  # not on the shared encoding: the bounds below have no clients
-        layer["encoding"] |= {"x": x, "xOffset": {"field": "filesystem", "scale": {"domain": list(names)}}}
-    for value, text in bounds:
-        datum = {"datum": value / per, **y}
-        layers[:0] = [
-            {"data": {"values": [{}]}, "mark": {"type": "rule", "style": "bound"}, "encoding": {"y": datum}},
-            {
-                "data": {"values": [{}]},
-                "mark": {"type": "text", "align": "right", "baseline": "top", "dy": 4, "fontSize": 11, "text": text},
-                "encoding": {"y": datum, "x": {"value": "width"}},
-            },
-        ]
-    heading = {"text": title, "fontSize": 13, "fontWeight": "bold", "frame": "group", "offset": 8}
-    return {"title": heading, "width": PANEL_WIDTH, "height": HEIGHT, "data": {"values": means}, "layer": layers}
+        for end, way, shift in (("more", "up", 4), ("less", "down", -4))
+        if any(row[end] is not None for row in means)
+    ]
+    repetitions: Spec = {
+        "data": {"values": values},
+        "mark": {"type": "point", "size": 22, "opacity": 0.55, "strokeWidth": 1.2},
+        "encoding": {
+            "y": {"field": "one", **y},
+            "color": colour(names),
+            "shape": shape(names),
+            "tooltip": [*TOOLTIP, {"field": "value", "title": "this repetition"}],
+        },
+    }
+    on_top: Spec = {
+        "mark": {"type": "point", "filled": True, "size": 85, "opacity": 1, "style": ["point", "mean"]},
+        "encoding": {
+            "y": {"field": "mean", **y},
+            "color": colour(names),
+            "shape": shape(names),
+            "tooltip": [
+                *TOOLTIP,
+                {"field": "value", "title": "mean"},
+                {"field": "interval", "title": "95 % interval"},
+                {"field": "n", "title": "repetitions"},
+            ],
+        },
+    }
+    # Several file systems stand beside each other at a number of clients, so a line between two of them would mislead.
+    lines = [line] if len(names) == 1 else []
+    return [intervals, *lines, *arrows, repetitions, on_top]
 
 
-def _beside(printed: Sequence[Printed], metric: Metric, y: Spec, names: Sequence[str], tooltip: Sequence[Spec]) -> list[Spec]:
+def _bound(value: float, text: str, y: Spec) -> list[Spec]:
+    """Return the layers of a horizontal rule, and of its label."""
+    datum = {"datum": value, **y}
+    return [
+        {"data": {"values": [{}]}, "mark": {"type": "rule", "style": "bound"}, "encoding": {"y": datum}},
+        {
+            "data": {"values": [{}]},
+            "mark": {"type": "text", "align": "right", "baseline": "top", "dy": 4, "fontSize": 11, "text": text},
+            "encoding": {"y": datum, "x": {"value": "width"}},
+        },
+    ]
+
+
+def _beside(printed: Sequence[Printed], metric: Metric, y: Spec, names: Sequence[str]) -> list[Spec]:
     """Return the layers of a paper's numbers, and of the largest measured values next to its largest ones."""
     per, unit = metric.unit.per, metric.unit.symbol
     there: list[Spec] = []
@@ -247,12 +255,12 @@ def _beside(printed: Sequence[Printed], metric: Metric, y: Spec, names: Sequence
             "y": {"field": "own", **y},
             "color": colour(names),
             "shape": shape(names),
-            "tooltip": [*tooltip, {"field": "value", "title": "largest repetition"}],
+            "tooltip": [*TOOLTIP, {"field": "value", "title": "largest repetition"}],
         },
     }
     bars: Spec = {
         "data": {"values": there},
         "mark": {"type": "tick", "orient": "horizontal", "size": 20, "thickness": 3, "opacity": 1, "style": ["tick", "panel"]},
-        "encoding": {"y": {"field": "printed", **y}, "tooltip": [*tooltip, {"field": "value", "title": "the paper"}]},
+        "encoding": {"y": {"field": "printed", **y}, "tooltip": [*TOOLTIP, {"field": "value", "title": "the paper"}]},
     }
     return [*([own] if here else []), bars]

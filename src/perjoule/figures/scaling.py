@@ -47,24 +47,7 @@ def scaling(
 
 
 def _panel(title: str, growths: Sequence[Growth], names: Sequence[str], axis: str, ticks: Sequence[float]) -> Spec:
-    means: list[Spec] = []
-    each: list[Spec] = []
-    for growth in growths:
-        for n, found in growth.values.items():
-            finite = isfinite(found.high - found.low)
-            key = {"filesystem": growth.filesystem, "servers": n}
-            means.append(
-                key
-                | {
-                    "mean": found.mean,
-                    "low": max(0.0, found.low) if finite else None,
-                    "high": found.high if finite else None,
-                    "value": f"{number(found.mean)} {growth.axis}",
-                    "interval": interval_text(found, 1.0),
-                    "law": growth.words,
-                }
-            )
-            each += [key | {"one": value} for value in found.values]
+    means, each = _rows(growths)
     lines = {name: [_points(g, getattr(g, name)) for g in growths] for name in ("ideal", "law")}
     top = 1.06 * max([row["one"] for row in each] + [row["y"] for rows in lines["ideal"] for row in rows])
     counts = sorted({n for growth in growths for n in growth.values})
@@ -112,6 +95,29 @@ def _panel(title: str, growths: Sequence[Growth], names: Sequence[str], axis: st
         layer["encoding"] |= {"x": x, "color": colour(names)}
     heading = {"text": title, "fontSize": 12, "anchor": "start", "frame": "group", "offset": 8}
     return {"title": heading, "width": PANEL_WIDTH, "height": 220, "data": {"values": means}, "layer": layers}
+
+
+def _rows(growths: Sequence[Growth]) -> tuple[list[Spec], list[Spec]]:
+    """Return the data: the mean for each number of hosts, with its interval; and all values."""
+    means: list[Spec] = []
+    each: list[Spec] = []
+    for growth in growths:
+        for n, found in growth.values.items():
+            finite = isfinite(found.high - found.low)
+            key = {"filesystem": growth.filesystem, "servers": n}
+            means.append(
+                key
+                | {
+                    "mean": found.mean,
+                    "low": max(0.0, found.low) if finite else None,
+                    "high": found.high if finite else None,
+                    "value": f"{number(found.mean)} {growth.axis}",
+                    "interval": interval_text(found, 1.0),
+                    "law": growth.words,
+                }
+            )
+            each += [key | {"one": value} for value in found.values]
+    return means, each
 
 
 def _points(growth: Growth, line: Sequence[tuple[float, float]]) -> list[Spec]:

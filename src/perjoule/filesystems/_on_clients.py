@@ -6,10 +6,11 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted
+from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted
 from perjoule.filesystems import _ageing
 from perjoule.filesystems._ageing import Ageing
 from perjoule.machine.each import each
+from perjoule.machine.mounts import device_check
 from perjoule.model import OPTIONS, Aged, Json, Redundancy
 from perjoule.model.errors import TransientError
 from perjoule.model.units import Bytes
@@ -26,6 +27,11 @@ class OnOwnDevices(FileSystem):
     device: str = ""
     """A whole block device by its stable id (/dev/disk/by-id/...), instead of a file; only on real hosts, and only if `overwrite`
     above the tables lists it and you confirm it."""
+
+    def checks(self) -> tuple[Check, ...]:
+        """Check for the device that is named."""
+        fix = f"`ls -l {Path(self.device).parent}` lists what is there; correct device in the campaign"
+        return (device_check(f"device {self.device}", Path(self.device), fix),) if self.device else ()
 
     def made_bytes(self, hosts: Hosts) -> int:
         """Return the size of the files that stand for devices, of all clients."""

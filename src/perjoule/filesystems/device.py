@@ -31,8 +31,8 @@ class Device(OnOwnDevices):
     offers: ClassVar[Access] = "devices"
 
     def checks(self) -> tuple[Check, ...]:
-        """Check for the tools that make loop devices and examine devices."""
-        return programs({"losetup": "mount", "lsblk": "util-linux", "wipefs": "util-linux"})
+        """Check for the tools that make loop devices and examine devices, and for the device."""
+        return (*programs({"losetup": "mount", "lsblk": "util-linux", "wipefs": "util-linux"}), *super().checks())
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:

@@ -8,19 +8,28 @@ system, and only that is removed at the end. Caches other than the hosts' page c
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.machine.each import each
-from perjoule.machine.mounts import SHORT_S, findmnt, is_local
+from perjoule.machine.mounts import SHORT_S, findmnt, folder_check, is_local
 from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS
-from perjoule.model.errors import CampaignError, MachineError, WorkloadError
+from perjoule.model.errors import MachineError, WorkloadError
 
-EXAMPLE = '[[filesystem]]\nkind = "directory"\npath = "/mnt/scratch"\n'
+FIX = "mount it there, or set path to a folder that this user can write to"
+
+EXAMPLE = '[[filesystem]]\nkind = "directory"\npath = "/var/tmp"\n'
+
+
+def _absolute(path: Path) -> Path:
+    if not path.is_absolute():
+        raise ValueError(f'"{path}" is relative (write an absolute path)')
+    return path
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -29,7 +38,7 @@ class Directory(FileSystem):
 
     needs_root: ClassVar = False
 
-    path: Path
+    path: Annotated[Path, AfterValidator(_absolute)]
     """The folder, absolute, the same on every client; it must be writable."""
 
     def folder(self, hosts: Path | None) -> Path | None:
@@ -37,14 +46,12 @@ class Directory(FileSystem):
         return self.path if hosts else None
 
     def checks(self) -> tuple[Check, ...]:
-        """Check for findmnt, which provides the facts."""
-        return programs({"findmnt": "util-linux"})
+        """Check for findmnt, which provides the facts, and for the folder."""
+        return (*programs({"findmnt": "util-linux"}), folder_check(self.path, FIX))
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
         """Make a folder, and one more on each client that does not see it; remove these folders at the end."""
-        if not self.path.is_absolute():
-            raise CampaignError(f'path = "{self.path}" is relative', where="directory", next="write an absolute path")
         directories: dict[str, Path] = {}
         first, *others = hosts.clients
 

@@ -41,9 +41,10 @@ class Local(OnOwnDevices):
     """What it has been through before the trials, as in {full = "90 %", overwrites = 2}; new if omitted."""
 
     def checks(self) -> tuple[Check, ...]:
-        """Check for mkfs, kernel support, findmnt; f2fs, which many kernels lack, is reported even if not requested."""
+        """Check for mkfs, kernel support, findmnt and the device; f2fs, which many kernels lack, is reported in any case."""
         optional = needs("f2fs", needed=False) if self.type != "f2fs" else ()
-        return (*programs({"findmnt": "util-linux"}), *needs(self.type), *optional, *_ageing.needs(self.aged))
+        tools = (*programs({"findmnt": "util-linux"}), *needs(self.type), *optional)
+        return (*tools, *super().checks(), *_ageing.needs(self.aged))
 
     @property
     def disk(self) -> Disk:

@@ -1,6 +1,8 @@
 """What is mounted on hosts, and what their kernels can mount. https://man7.org/linux/man-pages/man8/findmnt.8.html"""
 
+import os
 import platform
+import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -54,6 +56,19 @@ def device_check(name: str, path: Path, fix: str) -> Check:
     """Report whether this machine's kernel has what connects it to a file system's own programs, by a path that shows it."""
     found = path.exists()
     return Check(name, found, str(path) if found else f"no {path}", fix, look=f"path {path}")
+
+
+def folder_check(path: Path, fix: str) -> Check:
+    """Report whether this machine has a folder that this user can write to. Nothing is written to it."""
+    try:
+        there = stat.S_ISDIR(path.stat().st_mode)
+        writable = os.access(path, os.W_OK | os.X_OK)
+        detail = "writable" if there and writable else "not writable by this user" if there else "not a folder"
+    except OSError as error:
+        detail = (error.strerror or str(error)).lower()
+    except ValueError as error:  # a NUL in the path
+        detail = str(error)
+    return Check(f"folder {path}", detail == "writable", detail, fix, look=f"path {path}")
 
 
 def fuse() -> Check:

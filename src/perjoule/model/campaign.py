@@ -95,6 +95,8 @@ class Campaign:
     overrides: tuple[str, ...] = ()  # "filesystem.goal=2", "seed=..." when it was drawn: with them `text` gives this again
     files: Mapping[str, str] = field(default_factory=dict[str, str])  # text files that it names, by their relative path
     reproduces: str = ""  # the paper whose study it repeats
+    # "lab.toml line 12" of each testbed and file system, by ("filesystem", its label), for errors that are found later
+    places: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str], compare=False)
 
     @property
     def trials(self) -> tuple[Trial, ...]:

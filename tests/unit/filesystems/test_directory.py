@@ -1,22 +1,36 @@
 """A folder that is there already, on this machine and without root."""
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from perjoule.drivers.protocols import Hosts
+from perjoule.drivers.protocols import Check, Hosts
 from perjoule.filesystems.directory import Directory
 from perjoule.machine.mounts import is_local
-from perjoule.model.errors import CampaignError, MachineError, TransientError
+from perjoule.model.errors import MachineError, TransientError
 from perjoule.testbeds.local import Local
 from scripted import ScriptedHost
 
 
-def test_a_relative_path_is_refused() -> None:
-    with pytest.raises(CampaignError, match="relative; write an absolute path"), Directory(path=Path("scratch")).mount(Hosts(())):
-        pass
+def folder(path: Path) -> Check:
+    return next(check for check in Directory(path=path).checks() if check.name == f"folder {path}")
+
+
+@pytest.mark.parametrize(("path", "found"), [("/no/such", "no such file or directory"), ("/dev/null", "not a folder")])
+def test_a_folder_that_is_not_there_is_found_before_a_run(path: str, found: str) -> None:
+    check = folder(Path(path))
+    assert (check.ok, check.detail, check.look) == (False, found, f"path {path}")
+
+
+def test_a_folder_is_checked_without_writing_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before_ns = tmp_path.stat().st_mtime_ns
+    assert folder(tmp_path).ok
+    assert tmp_path.stat().st_mtime_ns == before_ns
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
+    assert folder(tmp_path).detail == "not writable by this user"
 
 
 def test_a_client_gets_an_empty_folder_of_its_own_and_only_that_is_removed(tmp_path: Path) -> None:

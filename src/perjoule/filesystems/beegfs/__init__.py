@@ -8,8 +8,8 @@ Servers run as user `nobody` and speak only to peers with the secret of the depl
 - Servers keep data and metadata only in their kernel's page cache.
 
 The client is a kernel module that opens its sockets in the machine's own network, so hosts that share a kernel (virtual ones) can
-run the servers but not mount them. If no client can mount, the servers are started and tested with BeeGFS's own tool; then the
-mount is refused.
+run the servers but not mount them: a campaign with them is refused. Where no client can mount otherwise (`perjoule up`, or a real
+host without the module), the servers are started and tested with BeeGFS's own tool; then the mount is refused.
 """
 
 import platform
@@ -22,11 +22,12 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Hosts, Tunable
 from perjoule.filesystems._options import SelfBuilt
-from perjoule.filesystems.beegfs.client import FIX
+from perjoule.filesystems.beegfs.client import FIX, NO_VIRTUAL_CLIENT
 from perjoule.filesystems.beegfs.cluster import Cluster
 from perjoule.filesystems.beegfs.versions import ALL, MANAGEMENT, SERVERS
 from perjoule.machine.mounts import kernel_check
 from perjoule.model import OPTIONS, Redundancy
+from perjoule.model.errors import CampaignError
 from perjoule.model.units import Bytes
 
 EXAMPLE = '[[filesystem]]\nkind = "beegfs"\nchunk = "512 KiB"\n'
@@ -65,6 +66,12 @@ class BeeGFS(SelfBuilt):
         """Check also for the module; without it, the servers can run, but not be mounted."""
         lack = f"no module beegfs for {platform.release()}: servers can run, but not be mounted"
         return (*super().checks(), kernel_check("BeeGFS", "beegfs", lack, FIX, needed=False))
+
+    def require_fit(self, hosts: Hosts) -> None:
+        """Refuse hosts that share a kernel, too: no client could mount it."""
+        super().require_fit(hosts)
+        if hosts.machine and len(hosts.all) > 1:
+            raise CampaignError(NO_VIRTUAL_CLIENT, next="use testbed cluster, with the module on each client")
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """One copy, or two on a pair of hosts; servers pass a client's fsync on to their disks (tuneRemoteFSync)."""

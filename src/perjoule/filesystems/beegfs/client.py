@@ -10,6 +10,9 @@ from perjoule.drivers.protocols import Hosts
 from perjoule.machine.mounts import can_mount
 
 FIX = "install beegfs-client-dkms (7: beegfs-client) for the running kernel, then modprobe beegfs"
+NO_VIRTUAL_CLIENT = (
+    "virtual hosts can't mount BeeGFS: its client is a module of the kernel that they share, and sees only this machine's network"
+)
 OWN_KERNEL = (
     "run clients on separate machines that have it: virtual clients share a kernel, whose client sees only its own network"
 )

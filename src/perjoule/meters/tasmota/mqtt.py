@@ -10,12 +10,15 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perjoule.drivers.protocols import Check
 from perjoule.machine.untrusted import json_from
 from perjoule.meters._plug import table
 from perjoule.model.errors import MachineError
+
+if TYPE_CHECKING:
+    from paho.mqtt.client import Client, MQTTMessage
 
 FIX = ".venv/bin/pip install 'perjoule[meters]'"
 PORT = 1883
@@ -48,75 +51,86 @@ def listening(
     """
     if not library().ok:
         raise MachineError("paho-mqtt is not installed", where="meter tasmota", next=FIX)
-    from paho.mqtt.client import Client, MQTTMessage
+    from paho.mqtt.client import Client
     from paho.mqtt.enums import CallbackAPIVersion
 
-    heard: queue.SimpleQueue[Said] = queue.SimpleQueue()
-    ready: queue.SimpleQueue[str] = queue.SimpleQueue()  # "" or why not
+    client = Client(CallbackAPIVersion.VERSION2, reconnect_on_failure=False)
+    client.connect_timeout = timeout_s
+    if password:
+        client.username_pw_set(user, password)
+    line = _Line(client, broker, topic, timeout_s)
+    try:
+        line.open()
+        yield lambda command: line.answers(command, ask=ask)
+    finally:
+        client.disconnect()
+        client.loop_stop()
 
-    def on_connect(client: Client, data: object, flags: object, reason: Any, properties: object) -> None:
+
+class _Line:
+    """A client of a broker, and what it has heard of a plug."""
+
+    def __init__(self, client: "Client", broker: str, topic: str, timeout_s: float) -> None:
+        self._client, self._broker, self._topic, self._timeout_s = client, broker, topic, timeout_s
+        self._heard: queue.SimpleQueue[Said] = queue.SimpleQueue()
+        self._ready: queue.SimpleQueue[str] = queue.SimpleQueue()  # "" or why not
+        client.on_connect, client.on_subscribe, client.on_message = self._on_connect, self._on_subscribe, self._on_message
+
+    def open(self) -> None:
+        """Connect and subscribe. Raises OSError, MachineError."""
+        host, _, port = self._broker.partition(":")
+        self._client.connect(host, int(port or PORT))
+        self._client.loop_start()
+        try:
+            refused = self._ready.get(timeout=self._timeout_s)
+        except queue.Empty:
+            raise OSError(f"the broker {self._broker} does not answer") from None
+        if refused:
+            advice = "set its user and password_file in the [[meter]] table"
+            raise MachineError(f"the broker refused: {refused}", where=self._broker, next=advice)
+
+    def answers(self, command: str, *, ask: bool) -> list[Said]:
+        """Send a command, if it is to ask, and return the answers to it since the last call. Raises OSError."""
+        if not self._client.is_connected():
+            raise OSError(f"the connection to the broker {self._broker} was lost")
+        if ask:
+            word, _, argument = command.partition(" ")
+            self._client.publish(f"cmnd/{self._topic}/{word}", argument)
+        found: list[Said] = []
+        deadline_s = time.monotonic() + (self._timeout_s if ask else 0.0)
+        for _ in range(MOST_MESSAGES):  # others may come without end
+            left_s = deadline_s - time.monotonic()
+            try:
+                said = self._heard.get(block=not found and left_s > 0, timeout=max(left_s, 0.001))
+            except queue.Empty:
+                break
+            if ask and left_s < 0:
+                break
+            if _is_answer(said, command):
+                found.append(said)
+        if ask and not found:
+            raise OSError(f"{self._topic} at the broker {self._broker} does not answer {command}")
+        return found
+
+    def _on_connect(self, client: "Client", data: object, flags: object, reason: Any, properties: object) -> None:
         if not reason.is_failure:
-            client.subscribe([(f"stat/{topic}/+", 0), (f"tele/{topic}/SENSOR", 0)])
+            client.subscribe([(f"stat/{self._topic}/+", 0), (f"tele/{self._topic}/SENSOR", 0)])
         else:
-            ready.put(str(reason))
+            self._ready.put(str(reason))
 
-    def on_subscribe(client: Client, data: object, message: int, reasons: object, properties: object) -> None:
-        ready.put("")
+    def _on_subscribe(self, client: "Client", data: object, message: int, reasons: object, properties: object) -> None:
+        self._ready.put("")
 
-    def on_message(client: Client, data: object, message: MQTTMessage) -> None:
+    def _on_message(self, client: "Client", data: object, message: "MQTTMessage") -> None:
         t_s = time.monotonic()
         try:
             said = json_from(bytes(message.payload), MOST_BYTES)
         except ValueError:
             return  # stat/%topic%/POWER says ON
-        if isinstance(said, dict) and not message.retain and heard.qsize() < MOST_MESSAGES:
-            heard.put(Said(said, t_s))  # pyright: ignore[reportUnknownArgumentType]
+        if isinstance(said, dict) and not message.retain and self._heard.qsize() < MOST_MESSAGES:
+            self._heard.put(Said(said, t_s))  # pyright: ignore[reportUnknownArgumentType]
 
-    client = Client(CallbackAPIVersion.VERSION2, reconnect_on_failure=False)
-    client.on_connect, client.on_subscribe, client.on_message = on_connect, on_subscribe, on_message
-    client.connect_timeout = timeout_s
-    if password:
-        client.username_pw_set(user, password)
-    host, _, port = broker.partition(":")
 
-    def wanted(said: Said, command: str) -> bool:
-        word = command.partition(" ")[0]
-        return "ENERGY" in table(said.said.get("StatusSNS", said.said)) if word == "Status" else word in said.said
-
-    def answers(command: str) -> list[Said]:
-        if not client.is_connected():
-            raise OSError(f"the connection to the broker {broker} was lost")
-        if ask:
-            word, _, argument = command.partition(" ")
-            client.publish(f"cmnd/{topic}/{word}", argument)
-        found: list[Said] = []
-        deadline_s = time.monotonic() + (timeout_s if ask else 0.0)
-        for _ in range(MOST_MESSAGES):  # others may come without end
-            left_s = deadline_s - time.monotonic()
-            try:
-                said = heard.get(block=not found and left_s > 0, timeout=max(left_s, 0.001))
-            except queue.Empty:
-                break
-            if ask and left_s < 0:
-                break
-            if wanted(said, command):
-                found.append(said)
-        if ask and not found:
-            raise OSError(f"{topic} at the broker {broker} does not answer {command}")
-        return found
-
-    try:
-        client.connect(host, int(port or PORT))
-        client.loop_start()
-        try:
-            refused = ready.get(timeout=timeout_s)
-        except queue.Empty:
-            raise OSError(f"the broker {broker} does not answer") from None
-        if refused:
-            raise MachineError(
-                f"the broker refused: {refused}", where=broker, next="set its user and password_file in the [[meter]] table"
-            )
-        yield answers
-    finally:
-        client.disconnect()
-        client.loop_stop()
+def _is_answer(said: Said, command: str) -> bool:
+    word = command.partition(" ")[0]
+    return "ENERGY" in table(said.said.get("StatusSNS", said.said)) if word == "Status" else word in said.said

@@ -16,6 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed, planned
 from perjoule.machine import removal
+from perjoule.machine.mounts import folder_check
 from perjoule.model import OPTIONS, Disk, Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.testbeds import _device, _power, _process
@@ -88,14 +89,16 @@ class Local(Testbed):
             yield Hosts((host,), facts={"power": {host.name: states}}, machine=ThisMachine(covers=(host.name,)))
 
     def checks(self) -> tuple[Check, ...]:
-        """Check the permission to drop caches, which reads need, and whether this machine has the power states."""
+        """Check the permission to drop caches, which reads need, the folder `work`, and whether there are the power states."""
         able = os.access("/proc/sys/vm/drop_caches", os.W_OK)
         detail = "can be dropped" if able else "can't be dropped: reads may come from memory"
-        found = Check("page cache", able, detail, "run it with sudo", needed=False)
-        if not self.power:
-            return (found,)
-        lack = _power.lack(LocalHost(self.folder), self.power)
-        return (found, Check("power states", not lack, lack.what if lack else "can be set", lack.next if lack else ""))
+        found = [Check("page cache", able, detail, "run it with sudo", needed=False)]
+        if self.work:
+            found.append(folder_check(Path(self.work), "set work to a folder that this user can write to"))
+        if self.power:
+            lack = _power.lack(LocalHost(self.folder), self.power)
+            found.append(Check("power states", not lack, lack.what if lack else "can be set", lack.next if lack else ""))
+        return tuple(found)
 
 
 def clean() -> tuple[list[str], list[str]]:

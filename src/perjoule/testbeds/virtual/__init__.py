@@ -4,6 +4,7 @@ https://man7.org/linux/man-pages/man7/namespaces.7.html
 """
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Generator, Sequence, Set
 from pathlib import Path
@@ -102,7 +103,7 @@ class Virtual(Testbed):
     def planned(self, clients_count: int) -> Hosts:
         """The catalogue's servers but for `servers`, and the clients."""
         there = self._places(clients_count)
-        hosts = planned(place.role for place in there)
+        hosts = dataclasses.replace(planned(place.role for place in there), machine=ThisMachine())
         for host, place in zip(hosts.all, there, strict=True):
             host.memory_bytes = place.memory_bytes
             host.disk_bytes = self.disk_size_bytes if self.disk != "directory" and host.role != "client" else None

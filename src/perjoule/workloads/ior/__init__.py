@@ -137,7 +137,7 @@ class Ior(Workload):
     def checks(self) -> tuple[Check, ...]:
         """Check for IOR, with MPI-IO if it is requested, and Open MPI."""
         found = mpi.checks("ior", self.prefix)
-        if self.api == "MPIIO" and found[0].ok:
+        if self.api == "MPIIO" and found[0].ok and not self.prefix:  # only a load starts what a campaign names
             found += (mpi.has_api(found[0].detail, "MPIIO"),)
         return found
 

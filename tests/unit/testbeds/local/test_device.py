@@ -336,7 +336,8 @@ def test_a_campaign_names_devices_alone_or_with_what_may_be_lost() -> None:
 @pytest.mark.parametrize("table", ["device = 'X'", "device = ['X', '/dev/disk/by-id/ata-X']"])
 def test_a_campaign_that_does_not_name_a_device_of_its_own_is_refused(table: str) -> None:
     text = TEXT.replace(f'device = "{ID}"\n[[', f"{table.replace('X', '/dev/disk/by-id/ata-Z', 1)}\n[[")
-    with pytest.raises(CampaignError, match='"/dev/disk/by-id/ata-Z" would be overwritten, but overwrite does not list it'):
+    said = r'^campaign line 5: device = "/dev/disk/by-id/ata-Z" would be overwritten, but overwrite does not list it'
+    with pytest.raises(CampaignError, match=said):
         asked(text)
 
 
