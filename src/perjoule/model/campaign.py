@@ -9,6 +9,8 @@ from perjoule.model.events import TrialEvent, joining
 from perjoule.model.options import Json, Overwrite, Permit
 from perjoule.model.units import clients_text
 
+MOST_SLUG_BYTES = 160  # it names folders: file systems take 255 bytes
+
 
 @dataclass(frozen=True)
 class Spec:
@@ -44,6 +46,9 @@ class Trial:
         text = json.dumps(asked, sort_keys=True)
         words = f"{self.filesystem.label} {self.workload.label}".lower()
         slug = "-".join("".join(c if c.isalnum() else " " for c in words).split())
+        if len(slug.encode()) > MOST_SLUG_BYTES:
+            rest = hashlib.sha256(slug.encode()).hexdigest()[:8]
+            slug = f"{slug.encode()[:MOST_SLUG_BYTES].decode(errors='ignore')}-{rest}"
         digest = hashlib.sha256(text.encode()).hexdigest()[:8]
         return f"{slug}-{self.clients_count}c-r{self.repetition}-{digest}"
 

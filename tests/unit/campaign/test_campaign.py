@@ -108,6 +108,15 @@ def test_the_same_seed_gives_the_same_order_whatever_python_does_to_hashes() -> 
     assert seen == {f"{[trial.id for trial in campaign.parse(TEXT).trials]}\n"}
 
 
+@pytest.mark.parametrize("letter", ["a", "ä", "语"])
+def test_a_trial_of_a_long_label_names_a_folder_that_file_systems_take(tmp_path: Path, letter: str) -> None:
+    one = campaign.parse(TEXT).trials[0]
+    trial, other = (replace(one, workload=replace(one.workload, label=letter * n)) for n in (300, 301))
+    (tmp_path / f"{trial.id}-attempt-1").mkdir()
+    assert trial.id != other.id
+    assert trial.id.endswith(one.id[-8:])
+
+
 def test_another_seed_gives_another_order_of_the_same_trials() -> None:
     one, other = campaign.parse(TEXT), campaign.parse(TEXT, overrides=["seed=8"])
     assert one.groups != other.groups
