@@ -23,7 +23,7 @@ from functools import cache
 from math import inf
 
 import numpy as np
-from scipy.special import pdtr
+from scipy.special import ndtri, pdtr
 from scipy.stats import poisson
 
 from perjoule.model.redundancy import WHOLE_FILE
@@ -32,6 +32,7 @@ from perjoule.prediction.bounds import Demand, Fleet, Floats, Number, times_s_pe
 HALF = 0.5 - 1e-9  # of cases, but for rounding
 MANY_COUNT = 1e9
 EXACT_COUNT = 100  # units, above which their sum no longer matters for the fullest station
+MANY_UNITS_COUNT = 1e8  # of a station, above which Poisson numbers are normal ones
 DIRTY_RATIO = 0.2  # vm.dirty_ratio: https://docs.kernel.org/admin-guide/sysctl/vm.html
 
 
@@ -126,6 +127,8 @@ def fallen_count(units: float, stations: float) -> float:
     Multinomial Cumulative Distribution Functions, https://doi.org/10.1214/aos/1176345593); of many units, the sum hardly matters.
     """
     mean, all_count, one_count = units / stations, int(stations), int(units)
+    if mean > MANY_UNITS_COUNT:
+        return float(mean + np.sqrt(mean) * ndtri(HALF ** (1 / stations)))
     if one_count > EXACT_COUNT:
         most = np.arange(int(mean), int(mean + 20 * np.sqrt(mean) + 50))
         return float(most[np.argmax(pdtr(most, mean) ** stations >= HALF)])

@@ -215,6 +215,14 @@ def test_many_files_are_placed_as_a_simulation_places_them() -> None:
         assert float(fallen_count(units, stations)) == pytest.approx(float(wanted), abs=1)
 
 
+def test_very_many_files_fall_almost_evenly_and_need_no_memory() -> None:
+    """Their excess over the mean is some standard deviations of a station, as of 4 independent normal numbers."""
+    one = np.random.default_rng(5).standard_normal((200_000, 4)).max(axis=1)
+    for mean in (0.9e8, 1.1e8, 1e19):
+        excess = (float(fallen_count(4 * mean, 4)) - mean) / np.sqrt(mean)
+        assert excess == pytest.approx(float(np.median(one)), abs=0.02), mean
+
+
 def _read_in_turn(stations: Sequence[int], flying_count: int, transfers_count: int, seed: int) -> float:
     """Return how long clients take for files of as many transfers, all of a client's on its own station, in services.
 
