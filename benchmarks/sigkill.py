@@ -210,6 +210,7 @@ def main() -> None:
         scratch.chmod(0o711)  # daemons that are other users have to pass
         (scratch / "tmp").mkdir()
         environment = {**os.environ, "PERJOULE_WORK": str(scratch / "work"), "TMPDIR": str(scratch / "tmp")}
+        environment["XDG_STATE_HOME"] = str(scratch / "state")  # hosts that other runs noted are not ours to clean
         studies = [Study(name, scratch, environment) for name in wanted.filesystem or FILESYSTEMS]
         for study in studies:
             (scratch / f"{study.name}.toml").write_text(CAMPAIGN.format(filesystem=FILESYSTEMS[study.name]))
