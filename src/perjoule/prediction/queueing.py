@@ -20,10 +20,11 @@ stations are alike, so the recursion over m has this solution). Four corrections
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from math import inf
+from math import expm1, inf, log, sqrt
+from statistics import NormalDist
 
 import numpy as np
-from scipy.special import ndtri, pdtr
+from scipy.special import pdtr
 from scipy.stats import poisson
 
 from perjoule.model.redundancy import WHOLE_FILE
@@ -128,7 +129,7 @@ def fallen_count(units: float, stations: float) -> float:
     """
     mean, all_count, one_count = units / stations, int(stations), int(units)
     if mean > MANY_UNITS_COUNT:
-        return float(mean + np.sqrt(mean) * ndtri(HALF ** (1 / stations)))
+        return mean - sqrt(mean) * NormalDist().inv_cdf(-expm1(log(HALF) / stations))
     if one_count > EXACT_COUNT:
         most = np.arange(int(mean), int(mean + 20 * np.sqrt(mean) + 50))
         return float(most[np.argmax(pdtr(most, mean) ** stations >= HALF)])
