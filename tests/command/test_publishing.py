@@ -303,11 +303,15 @@ def test_ranks_are_within_grade_boundary_and_redundancy_never_across(bundle: Pat
 
 
 def test_our_own_list_verifies_and_says_what_each_load_is() -> None:
-    (one,) = (checked(path) for path in publishing.bundles(ROOT / "docs" / "list"))
-    assert {row.pattern for row in one.rows} == {"sequential, 4 MiB"}
-    found = groups([one])
+    ours = {one.title: one for one in map(checked, publishing.bundles(ROOT / "docs" / "list"))}
+    assert {row.pattern for row in ours["green-storage"].rows} == {"sequential, 4 MiB"}
+    assert {row.pattern for row in ours["hep"].rows} == {"hep"}
+    found = groups([ours["green-storage"]])
     assert [group.boundary for group in found[::4]] == ["net", "gross", "clients", "all"]
     assert all(place.rank == 1 for group in found for place in group.places)
+    places = [place for group in groups([ours["hep"]]) for place in group.places]
+    assert all((place.rank is None) == bool(place.row.objections) for place in places)
+    assert {place.row.workload for place in places if place.rank is None} == {"where the data lie"}
 
 
 def test_numbers_whose_intervals_overlap_share_a_rank(bundle: Path) -> None:

@@ -42,7 +42,7 @@ class Ranked:
     redundancy: str  # "not stated" where nothing says it
     workload: str
     direction: str
-    pattern: str  # how the load gets at its data: "sequential, 4 MiB"; "" where nothing says it
+    pattern: str  # how the load gets at its data: "sequential, 4 MiB"; where nothing says it, its kind: "hep"
     clients_count: int
     data_hosts_count: int  # hosts that held users' data, whatever their role; 0 where nothing says it
     hosts: str  # "real" or "emulated"
@@ -234,9 +234,8 @@ def _hosts(records: Sequence[Record]) -> str:
 
 
 def _pattern(records: Sequence[Record]) -> str:
-    """Say how a load gets at its data, by which lists tell loads of one name apart."""
-    patterns = {record.traits.pattern for record in records}
-    return " or ".join(sorted(_words(one) for one in patterns))
+    """Say how a load gets at its data, or else what it is, by which lists tell loads of one name apart."""
+    return " or ".join(sorted({_words(record.traits.pattern) or record.trial.workload.kind for record in records}))
 
 
 def _words(pattern: Pattern) -> str:
