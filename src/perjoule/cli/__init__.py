@@ -36,6 +36,7 @@ COMMANDS = {
     "predict": ("predict", "predict", "Predict throughput and energy on a cluster you don't have."),
     "ledger": ("ledger", "ledger", "Compare predictions with what was measured later."),
     "plan": ("plan", "plan_command", "Find the hardware and file system for a need."),
+    "catalogue": ("catalogue", "catalogue_command", "List hardware and file systems by name, with sources."),
     "meters": ("meters", "meters", "Find, watch, test, record, serve, simulate meters."),
     "up": ("machine", "up", "Bring up a virtual cluster to experiment with."),
     "down": ("machine", "down", "Remove what killed runs left behind, and clusters made by `up`."),

@@ -145,7 +145,13 @@ TABLES = tuple(Parts.__annotations__)
 
 
 @cache
-def _shipped() -> tuple[Mapping[str, Any], ...]:
+def shipped() -> Parts:
+    """Return the parts that come with perjoule."""
+    return parts({}, Source("", {}))
+
+
+@cache
+def _tables() -> tuple[Mapping[str, Any], ...]:
     folder = files("perjoule.catalogue") / "parts"
     return tuple(
         tomllib.loads(one.read_text("utf-8"))
@@ -165,7 +171,7 @@ def parts(own: Mapping[str, Any], source: Source) -> Parts:
         CampaignError: a table is wrong, with its line.
     """
     merged: dict[str, Any] = {}
-    for one in (*_shipped(), own):
+    for one in (*_tables(), own):
         _merge(merged, one)
     try:
         found = TypeAdapter(Parts).validate_python(merged)

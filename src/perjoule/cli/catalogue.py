@@ -1,0 +1,164 @@
+"""The command that lists hardware, file systems and countries by name: catalogue."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from difflib import get_close_matches
+from typing import Any, cast
+
+import click
+
+from perjoule import catalogue
+from perjoule.catalogue import Cluster, Value
+from perjoule.cli.display import out, show_line
+from perjoule.cli.parameters import completing, examples
+from perjoule.model.errors import CampaignError
+from perjoule.model.options import option_name
+from perjoule.model.units import bytes_text, counted
+from perjoule.planning.parts import shipped
+from perjoule.planning.quantities import Quantity, number, speed
+
+# The tables of a need, as the list has them: the keys that tell one part from another.
+_TABLES = {
+    "server": ("servers without data disks", ("title", "idle", "dynamic", "price")),
+    "drive": ("disks", ("title", "technology", "read", "write")),
+    "network": ("networks", ("goodput", "card")),
+    "switch": ("switches", ("network", "ports", "watts")),
+    "filesystem": ("file systems", ("options",)),
+    "technology": ("disks that state no price or carbon", ("price_per_tb", "embodied_per_tb")),
+}
+
+
+_OBVIOUS = ("title", "technology", "options")  # in a list, what needs no name
+
+
+def _names() -> list[str]:
+    return sorted({*catalogue.names(), *(name for table in _parts().values() for name in table)})
+
+
+@click.command(
+    "catalogue",
+    short_help="List hardware and file systems by name, with sources.",
+    epilog=examples(
+        "perjoule catalogue",
+        "perjoule catalogue odroid-hc4      all its values, each with its source",
+    ),
+)
+@click.argument("name", required=False, shell_complete=completing(_names))
+def catalogue_command(name: str | None) -> None:
+    """List the hardware, file systems and countries that perjoule knows by name, or all values of NAME.
+
+    Virtual hosts emulate clusters, and modelled watts are theirs; plans are made of all else. Each value has its uncertainty, its
+    status (measured, datasheet, fitted, assumed) and its source. docs/how-to/plan.md says how a need changes and adds parts.
+    """
+    if name is not None and name not in _names():
+        near = get_close_matches(name, _names(), n=1, cutoff=0.4)
+        advice = f'did you mean "{near[0]}"?' if near else "perjoule catalogue lists all names"
+        raise CampaignError(f'the catalogue has no "{name}"', next=advice)
+    clusters = {one: catalogue.cluster(one) for one in catalogue.names() if name in (None, one)}
+    parts = {table: {one: part for one, part in found.items() if name in (None, one)} for table, found in _parts().items()}
+    if name is None:
+        _show(_list(clusters, parts))
+    for cluster in clusters.values() if name else ():
+        _show(_about(cluster))
+    for table, found in parts.items():
+        for part in found.values() if name else ():
+            _show([f"{table} {name}", *_values(part)])
+
+
+def _parts() -> dict[str, Mapping[str, Any]]:
+    """Return the tables of parts, by their names in a need."""
+    return {table: getattr(shipped(), table) for table in (*_TABLES, "grid")}
+
+
+def _list(clusters: Mapping[str, Cluster], parts: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    yield "clusters (cluster of a virtual testbed, --on of predict)"
+    for name, cluster in clusters.items():
+        yield f"  {name}: {cluster.title}; {_totals(cluster)}"
+    for table, (title, keys) in _TABLES.items():
+        yield f"{title} ([{table}.NAME] of a need)"
+        for name, part in parts[table].items():
+            there = ((key, getattr(part, key)) for key in keys)
+            told = (f"{'' if key in _OBVIOUS else f'{key} '}{_plain(key, value)}" for key, value in there if value is not None)
+            yield f"  {name}: {', '.join(told)}"
+    yield "carbon of electricity in gCO2e/kWh (grid of a need)"
+    yield f"  {', '.join(f'{place} {grams:g}' for place, grams in parts['grid'].items())}"
+
+
+def _show(lines: Iterable[str]) -> None:
+    for line in lines:
+        if line.startswith(" "):
+            show_line(line)
+        else:
+            out.print(line, style="bold")
+
+
+def _totals(cluster: Cluster) -> str:
+    if not (servers_count := sum(node.count for node in catalogue.servers(cluster))):
+        return "a machine whose own disks are loaded"
+    idle_w, peak_w = (number(total(cluster, switch=False)) for total in (catalogue.idle_w, catalogue.peak_w))
+    capacity = bytes_text(catalogue.capacity_bytes(cluster))
+    return f"{counted(servers_count, 'server')}, {capacity}, {idle_w} to {peak_w} W without the switch"
+
+
+def _about(cluster: Cluster) -> Iterator[str]:
+    """Describe a cluster: its nodes, and each value with its source."""
+    yield f"cluster {cluster.name}"
+    yield f"  {cluster.title}; {_totals(cluster)}"
+    yield f"  source: {cluster.source}"
+    for node in cluster.nodes:
+        disks = "".join(f", {count} x {name}" for name, count in Counter(disk.name for disk in node.disks).items())
+        yield f"  {node.count} x {node.name} ({node.role}): {node.board.name}{disks}"
+    yield _value("switch_w", cluster.switch_w)
+    yield _value("supply_efficiency", cluster.supply_efficiency)
+    yield from (f"  {note}" for note in cluster.notes)
+    for board in dict.fromkeys(node.board for node in cluster.nodes):
+        yield from (f"board {board.name}", *_values(board))
+    for disk in dict.fromkeys(disk for node in cluster.nodes for disk in node.disks):
+        yield from (f"disk {disk.name}", *_values(disk))
+
+
+def _values(part: object) -> Iterator[str]:
+    """Describe a part: each of its values that is stated."""
+    if isinstance(part, float):
+        yield f"  {part:g} gCO2e/kWh"
+        return
+    for name, value in ((field.name, getattr(part, field.name)) for field in fields(cast("Any", part))):
+        if value not in (None, False, "", {}) and name != "name":
+            yield _value(name, value)
+
+
+def _value(name: str, value: Any) -> str:
+    """Write a value with its uncertainty, status and source, if it has them."""
+    said = f"  {option_name(name)}: {_plain(name, value)}"
+    match value:
+        case Value():
+            return f"{said}{f' ± {_plain(name, value.sigma)}' if value.sigma else ''}, {value.status}: {value.source}"
+        case Quantity():
+            interval = f" ({value.text(value.low)} to {value.text(value.high)})" if value.low < value.high else ""
+            return f"{said}{interval}, {value.status}: {value.source}"
+        case _:
+            return said
+
+
+def _plain(name: str, value: Any) -> str:
+    """Write a value without its source."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} = {one}" for key, one in cast("Mapping[str, Any]", value).items()) or "default"
+    if isinstance(value, tuple):
+        return (" or " if name == "options" else ", ").join(_plain(name, one) for one in cast("tuple[Any, ...]", value))
+    match value:
+        case Quantity():
+            return value.text(value.value)
+        case Value():
+            return _plain(name, value.value)
+        case int() | float() if name.endswith("_bytes_per_s"):
+            return speed(value)
+        case int() | float() if name.endswith("_bytes"):
+            return bytes_text(value)
+        case int() | float() if name.endswith("_w"):
+            return f"{number(value)} W"
+        case bool() | str():
+            return str(value)
+        case _:
+            return number(value)
