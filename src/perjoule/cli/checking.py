@@ -43,10 +43,11 @@ def check(file: Path, overrides: tuple[str, ...], shrink: int | None, listing: b
     plan, without = campaign.plan(asked), readiness.unable(asked)
     space = resources.checks(asked.trials, Path("results"))
     answers = readiness.checks(asked, without, connect=connect)
+    missing = readiness.missing(answers)
     required = (*space, *answers) if connect else space
     if as_json:
         unable = {filesystem: str(error) for (_, filesystem), error in without.items()}
-        json_output.print_json("check", _content(asked, plan, unable, required, readiness.missing(answers)))
+        json_output.print_json("check", _content(asked, plan, unable, required, missing))
     else:
         _show(asked, plan, [(filesystem, error) for (_, filesystem), error in without.items()], space)
         if connect:
@@ -54,7 +55,7 @@ def check(file: Path, overrides: tuple[str, ...], shrink: int | None, listing: b
         if listing:
             _list(plan)
         if not connect:
-            show_missing(readiness.missing(answers))
+            show_missing(missing)
     readiness.require(required)
 
 
