@@ -27,6 +27,7 @@ BYTES_PER_W: dict[str, float] = {f"{unit}/W": factor for unit, factor in BYTES.i
 
 _QUANTITY = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S*)\s*")
 _TERM = re.compile(r"\s*\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\s*[a-z]+\s*")  # of a duration in several terms
+_MOST_LETTERS = 1000  # matching takes their square
 MIB = 1024**2
 MEANT_BYTES = {p.lower(): f"{p}iB" for p in ("K", "M", "G", "T", "P")}  # as fio, IOR and dd write them
 
@@ -47,9 +48,11 @@ def quantity(text: object, units: dict[str, float], *, bare: bool = False) -> fl
         if bare:
             return _finite(text, text)
         raise ValueError(f'{text} has no unit (write "{_meant(str(text), example, units)}")')
-    match = _QUANTITY.fullmatch(text) if isinstance(text, str) else None
+    match = _QUANTITY.fullmatch(text) if isinstance(text, str) and len(text) <= _MOST_LETTERS else None
     if match is None:
-        raise ValueError(f'{text!r} is not a number with a unit (as in "4 {example}")')
+        shown = repr(text)
+        shown = shown if len(shown) <= _MOST_LETTERS else f"{shown[:40]}..."
+        raise ValueError(f'{shown} is not a number with a unit (as in "4 {example}")')
     number, unit = match.groups()
     if not unit:
         if bare:
@@ -85,8 +88,8 @@ def _finite(value: float, text: object) -> float:
 
 def seconds(text: object) -> float:
     """Read a duration, in one term or several: "90 s", "3 min 20 s". Raises ValueError."""
-    terms = _TERM.findall(text) if isinstance(text, str) else []
-    return sum(quantity(term, SECONDS) for term in terms) if "".join(terms) == text else quantity(text, SECONDS)
+    terms = _TERM.findall(text) if isinstance(text, str) and len(text) <= _MOST_LETTERS else []
+    return sum(quantity(term, SECONDS) for term in terms) if terms and "".join(terms) == text else quantity(text, SECONDS)
 
 
 def _option(example: str, units: dict[str, float], read: Callable[[object], float]) -> tuple[Any, ...]:

@@ -107,6 +107,14 @@ def test_impossible_sizes_are_refused(text: str) -> None:
         TypeAdapter(Bytes).validate_python(text)
 
 
+@pytest.mark.parametrize("read", [lambda text: quantity(text, BYTES), seconds])
+@pytest.mark.parametrize("text", ["", f"{'1' * 10**6} a b", f"1.{'0' * 10**6}e", " " * 10**6])
+def test_a_text_of_any_length_is_refused_in_a_short_sentence_before_the_time_limit(read, text: str) -> None:
+    with pytest.raises(ValueError, match="is not a number with a unit") as refused:
+        read(text)
+    assert len(str(refused.value)) < 100
+
+
 def test_an_editor_is_told_what_a_size_looks_like() -> None:
     schema = TypeAdapter(Bytes).json_schema()
     assert schema["type"] == "string"
