@@ -127,6 +127,7 @@ class VirtualHost(Host):
     def _attach(self, name: str, disks: tuple[_disk.Loop, ...]) -> None:
         """Have disks count from now on, capped as the host's others."""
         for disk in disks:
+            self._stats.pop(disk, None)  # of an earlier device of the same number, which is gone
             self._before[disk] = _disk.moved(self._stat(disk))
         self._disks[name] = disks
         self._cap(disks)

@@ -1,5 +1,6 @@
 """What a virtual host is capped to and what it counts, without namespaces."""
 
+import errno
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from perjoule.model import Disk
 from perjoule.model.errors import CampaignError
 from perjoule.testbeds import _disk
 from perjoule.testbeds.virtual import cgroup
+from perjoule.testbeds.virtual import host as host_module
 from perjoule.testbeds.virtual.host import VirtualHost
 from perjoule.testbeds.virtual.topology import places
 
@@ -112,6 +114,31 @@ def test_a_disk_that_comes_in_the_middle_of_a_trial_counts_from_then_on(host, mo
     assert after.disk_read_bytes - before.disk_read_bytes == 2 * 512
     assert after.disk_written_bytes - before.disk_written_bytes == 4 * 512
     assert after.disk_busy_s - before.disk_busy_s == pytest.approx(0.25)
+
+
+def test_a_device_that_gets_the_number_of_the_one_it_replaces_is_counted_by_its_own_file(host, monkeypatch, tmp_path):
+    """That of a mapped device goes with it, however long it is held open; that of a loop device stays."""
+    opened = []
+
+    class Stat:
+        def __init__(self, _path):
+            opened.append(self)
+
+        def text(self):
+            if self is not opened[-1]:
+                raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
+            return _stat(8, 16, 1)
+
+    host.directory = tmp_path / "storage-1"
+    host._disks.clear()
+    monkeypatch.setattr(host_module, "Kept", Stat)
+    monkeypatch.setattr(_disk, "bare", lambda *_args, **_ways: Path("/dev/null"))
+    monkeypatch.setattr(_disk, "detach", lambda _loop: None)
+    monkeypatch.setattr(Path, "read_text", lambda _self: "7:7")
+    for _ in range(2):
+        host.device("bare", size_bytes=1 << 20)
+        assert host.counters().disk_read_bytes == 0
+    assert len(opened) == 2
 
 
 def test_a_disk_that_comes_while_counters_are_read_ends_no_reading(host, monkeypatch):
