@@ -6,7 +6,7 @@ from perjoule.campaign.attachments import takes_file
 from perjoule.campaign.source import Source, Table, is_list, is_table
 from perjoule.campaign.tables import Row, fields_of
 from perjoule.model import Spec
-from perjoule.model.units import OF_SUFFIX, exact_text
+from perjoule.model.units import exact_text, units_of
 
 PARTICIPLES = ("collective", "direct", "exclusive", "mounted", "shared")  # options that say what something is, not what it has
 
@@ -65,7 +65,7 @@ def _word(option: str, field: str, options: Mapping[str, object], value: object)
         return f"no {option}"
     if isinstance(said, list | tuple):
         return f"{option} {'+'.join(map(str, said))}"  # pyright: ignore[reportUnknownArgumentType]  # Json
-    units = next((units for suffix, units in OF_SUFFIX.items() if field.endswith(suffix)), None)
+    units = units_of(field)
     if units is not None and isinstance(said, int | float):  # a default
         return f"{option} {exact_text(said, units)}"
     return str(said) if isinstance(said, str) and not said[:1].isdigit() else f"{option} {said}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from perjoule.model.units import BYTES, MEANT_BYTES, OF_SUFFIX, exact_text
+from perjoule.model.units import BYTES, MEANT_BYTES, exact_text, units_of
 
 _KINDS = {  # how pydantic's kinds of value are called by people
     "int": "a whole number",
@@ -112,5 +112,5 @@ def clauses(said: str) -> tuple[str, str]:
 
 
 def _quantity(bound: float, field: str) -> str:
-    units = next((units for suffix, units in OF_SUFFIX.items() if field.endswith(suffix)), None)
+    units = units_of(field)
     return exact_text(bound, units) if units else f"{bound:g}"

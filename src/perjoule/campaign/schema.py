@@ -16,7 +16,7 @@ from perjoule.campaign.events import EVENT, EventTable
 from perjoule.campaign.header import Header
 from perjoule.campaign.tables import NAMES, fields_of, table_class, takes_list
 from perjoule.model import Json, option_name
-from perjoule.model.units import OF_SUFFIX, exact_text
+from perjoule.model.units import exact_text, units_of
 
 Schema = dict[str, Any]
 
@@ -104,7 +104,7 @@ def _speak(found: Schema, cls: type) -> None:
             found["properties"][option_name(field)]["description"] = text
     for field in drivers.options(cls):
         option = found["properties"].get(option_name(field), {})
-        units = next((units for suffix, units in OF_SUFFIX.items() if field.endswith(suffix)), None)
+        units = units_of(field)
         if units is not None and isinstance(option.get("default"), int | float):
             option["default"] = exact_text(option["default"], units)
         if option.get("default", 0) is None:

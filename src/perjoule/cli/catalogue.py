@@ -14,7 +14,7 @@ from perjoule.cli.display import out, show_line
 from perjoule.cli.parameters import completing, examples
 from perjoule.model.errors import CampaignError
 from perjoule.model.options import option_name
-from perjoule.model.units import bytes_text, counted
+from perjoule.model.units import BYTES, RATES, WATTS, bytes_text, counted, units_of
 from perjoule.planning.parts import shipped
 from perjoule.planning.quantities import Quantity, number, speed
 
@@ -147,18 +147,17 @@ def _plain(name: str, value: Any) -> str:
         return ", ".join(f"{key} = {one}" for key, one in cast("Mapping[str, Any]", value).items()) or "default"
     if isinstance(value, tuple):
         return (" or " if name == "options" else ", ").join(_plain(name, one) for one in cast("tuple[Any, ...]", value))
+    units = units_of(name)
     match value:
         case Quantity():
             return value.text(value.value)
         case Value():
             return _plain(name, value.value)
-        case int() | float() if name.endswith("_bytes_per_s"):
-            return speed(value)
-        case int() | float() if name.endswith("_bytes"):
-            return bytes_text(value)
-        case int() | float() if name.endswith("_w"):
-            return f"{number(value)} W"
         case bool() | str():
             return str(value)
+        case _ if units is RATES:
+            return speed(value)
+        case _ if units is BYTES:
+            return bytes_text(value)
         case _:
-            return number(value)
+            return f"{number(value)} W" if units is WATTS else number(value)

@@ -119,6 +119,11 @@ Ratio = Annotated[
 OF_SUFFIX = {"_bytes_per_s": RATES, "_bytes": BYTES, "_s": SECONDS, "_hz": HERTZ, "_w": WATTS, "_v": VOLTS, "_j": JOULES}
 
 
+def units_of(field: str) -> dict[str, float] | None:
+    """Return the units in which an option is written whose field ends in one ("transfer_bytes"), or None."""
+    return next((units for suffix, units in OF_SUFFIX.items() if field.endswith(suffix)), None)
+
+
 def _scaled(value: float, steps: dict[str, float]) -> str:
     unit, factor = next(((u, f) for u, f in reversed(steps.items()) if abs(value) >= f), next(iter(steps.items())))
     return f"{value / factor:.4g} {unit}"

@@ -11,7 +11,7 @@ from perjoule.campaign.tables import Row, fields_of, rows
 from perjoule.drivers.protocols import FileSystem, Hosts, Tunable
 from perjoule.model import Json, Redundancy, Spec
 from perjoule.model.errors import CampaignError
-from perjoule.model.units import OF_SUFFIX, exact_text
+from perjoule.model.units import exact_text, units_of
 from perjoule.tuning.space import Option, Setting, Space, places
 
 
@@ -153,7 +153,7 @@ def _own(table: Table, option: str, field: str, mark: Tunable, own: Any) -> Json
     """Return the campaign's own value as a campaign writes it."""
     if mark.key or option in table:
         return own if mark.key else table[option]
-    units = next((units for suffix, units in OF_SUFFIX.items() if field.endswith(suffix)), None)
+    units = units_of(field)
     return exact_text(own, units) if units else own
 
 
