@@ -27,8 +27,6 @@ _TABLES = {
     "filesystem": ("file systems", ("options",)),
     "technology": ("disks that state no price or carbon", ("price_per_tb", "embodied_per_tb")),
 }
-
-
 _OBVIOUS = ("title", "technology", "options")  # in a list, what needs no name
 
 

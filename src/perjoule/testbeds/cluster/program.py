@@ -115,7 +115,10 @@ class SshLoad(Process):
                 except TransientError:
                     self._code = -signal.SIGKILL
                 else:
-                    with self._log.open("ab") as file:
+                    with (
+                        contextlib.suppress(OSError),
+                        self._log.open("ab") as file,
+                    ):  # a full disk ends no load
                         file.write(answer.out + answer.err)
                     self._code = signalled(answer.code)
             return self._code
