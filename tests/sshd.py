@@ -142,7 +142,8 @@ class Site:
         host = self.hosts[name]
         config, log = self.lab.folder / f"{name}.sshd", self.folder / f"{name}.log"
         started = host.spawn(["bash", "-c", BOOT, "boot", self.lab.folder, config], log=log)
-        until(lambda: "listening" in started.output())
+        until(lambda: "listening" in started.output() or started.returncode is not None)
+        assert started.returncode is None, started.output()
 
     def end(self, name: str, pattern: str, number: str = "KILL") -> None:
         """Signal processes by their command line, inside the host's own process namespace, where all is ours."""
@@ -150,7 +151,10 @@ class Site:
 
     def reboot(self, name: str) -> None:
         """End all that runs there, and start it anew; its disk stays."""
-        self.hosts[name].run(["pkill", "-KILL", "--inverse", "-x", "pkill"], timeout_s=10, check=False)
+        host = self.hosts[name]
+        host.run(["pkill", "-KILL", "--inverse", "-x", "pkill"], timeout_s=10, check=False)
+        # It has the port until it is gone.
+        until(lambda: host.run(["pgrep", "-x", "sshd"], timeout_s=10, check=False).returncode == 1)
         self.boot(name)
 
     def link(self, name: str, state: str) -> None:
