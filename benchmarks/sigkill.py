@@ -1,11 +1,11 @@
 """Kill perjoule with SIGKILL at random moments of short real campaigns with meters, and count what is lost, doubled or left.
 
-usage: sudo .venv/bin/python benchmarks/sigkill.py [--kills 200] [--seed 1] [--filesystem cephfs ...]      (some 10 s a kill)
+usage: sudo .venv/bin/python benchmarks/sigkill.py [--kills 200] [--seed 1] [--only cephfs ...]      (some 10 s a kill)
 
-One campaign per file system, in turn. Each kill hits `run` or `resume` while hosts come up, in a trial or after the last one
-(tear-down, the report), or a `resume` or `report` that has only the report to write. A finished campaign is verified, and started
-again. No trial may be lost or doubled, and nothing may remain on the machine after `perjoule down`. The benchmark checks that
-without perjoule's own code.
+One campaign per file system, and one in whose trials a storage host's daemons die and come back, in turn. Each kill hits `run` or
+`resume` while hosts come up, in a trial or after the last one (tear-down, the report), or a `resume` or `report` that has only
+the report to write. A finished campaign is verified, and started again. No trial may be lost or doubled, and nothing may remain
+on the machine after `perjoule down`. The benchmark checks that without perjoule's own code.
 """
 
 import argparse
@@ -42,10 +42,7 @@ disk_size = "3 GiB"
 {filesystem}
 
 [[workload]]
-kind = "fio"
-operation = ["write", "read"]
-transfer = "1 MiB"
-size = "4 MiB"
+{workload}
 
 [[meter]]
 kind = "system"
@@ -55,21 +52,40 @@ rate = "5 Hz"
 kind = "modelled"
 rate = "5 Hz"
 """
-FILESYSTEMS = {
-    "moosefs": 'kind = "moosefs"',
-    "glusterfs": 'kind = "glusterfs"',
-    "cephfs": 'kind = "cephfs"\nosd_size = "1 GiB"\nplacement_groups = 8',
+SHORT = 'kind = "fio"\noperation = ["write", "read"]\ntransfer = "1 MiB"\nsize = "4 MiB"'
+HIT = """kind = "duty"
+operation = ["write", "read"]
+load = "50 %"
+full = "2 MiB/s"
+duration = "6 s"
+
+[[event]]
+at = "1500 ms"
+kind = "kill"
+host = "storage-2"
+
+[[event]]
+at = "3500 ms"
+kind = "back"
+host = "storage-2\""""
+# A file system, its load, and the longest wait before a kill in a trial, in s.
+STUDIES = {
+    "moosefs": ('kind = "moosefs"', SHORT, 2.5),
+    "glusterfs": ('kind = "glusterfs"', SHORT, 2.5),
+    "cephfs": ('kind = "cephfs"\nosd_size = "1 GiB"\nplacement_groups = 8', SHORT, 2.5),
+    "events": ('kind = "moosefs"\ngoal = 2', HIT, 10.0),
 }
-LIMIT_S = 180.0  # for what must end by itself
+LIMIT_S = 300.0  # for what must end by itself
 MOST_FAULTS = 20  # after which there is nothing more to learn
 
 
 @dataclass
 class Study:
-    """The campaigns of one file system, one after the other, and what has been seen."""
+    """The campaigns of one kind, one after the other, and what has been seen."""
 
     name: str
     scratch: Path
+    trial_s: float  # the longest wait before a kill in a trial
     environment: dict[str, str]
     round: int = 0
     kept: list[tuple[str, int]] = field(default_factory=list)
@@ -110,7 +126,7 @@ class Study:
                 time.sleep(0.005)
                 runs |= {path.name for path in (self.scratch / "work").glob("pj-*")}
             if wanted_count > before_count:
-                wait_s = dice.uniform(0, 2.5)
+                wait_s = dice.uniform(0, self.trial_s)
             until_s = time.monotonic() + wait_s
             while time.monotonic() < until_s and process.poll() is None:
                 time.sleep(min(0.02, max(0.0, until_s - time.monotonic())))
@@ -200,7 +216,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--filesystem", action="append", choices=sorted(FILESYSTEMS), help="all by default; may be given again")
+    parser.add_argument("--only", action="append", choices=sorted(STUDIES), help="all by default; may be given again")
     parser.add_argument("--for", dest="minutes", type=float, default=1e9, help="end after so many minutes, whatever the count")
     wanted = parser.parse_args()
     dice, hit, runs, set_aside_count = random.Random(wanted.seed), Counter[str](), set[str](), 0
@@ -211,9 +227,11 @@ def main() -> None:
         (scratch / "tmp").mkdir()
         environment = {**os.environ, "PERJOULE_WORK": str(scratch / "work"), "TMPDIR": str(scratch / "tmp")}
         environment["XDG_STATE_HOME"] = str(scratch / "state")  # hosts that other runs noted are not ours to clean
-        studies = [Study(name, scratch, environment) for name in wanted.filesystem or FILESYSTEMS]
-        for study in studies:
-            (scratch / f"{study.name}.toml").write_text(CAMPAIGN.format(filesystem=FILESYSTEMS[study.name]))
+        studies: list[Study] = []
+        for name in wanted.only or STUDIES:
+            filesystem, workload, trial_s = STUDIES[name]
+            (scratch / f"{name}.toml").write_text(CAMPAIGN.format(filesystem=filesystem, workload=workload))
+            studies.append(Study(name, scratch, trial_s, environment))
 
         def conclude(study: Study) -> int:
             aside_count = study.conclude()
