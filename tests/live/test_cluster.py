@@ -27,7 +27,6 @@ from perjoule.model.units import MIB
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import _tool, hwmon, nvme, rapl
 from perjoule.simulators._behaviour import Behaviour
-from perjoule.testbeds import _process
 from perjoule.testbeds.cluster import Cluster
 from perjoule.workloads.hep import LIBRARIES
 from sshd import NEEDS_SSHD, ON_LOOPBACK, OVER_SSH, SUDOER, USER, Lab, on_loopback, toml, until
@@ -62,11 +61,6 @@ with Cluster(**json.loads(sys.argv[1])).hold(1) as hosts:
 
 def sleepers() -> list[str]:
     return subprocess.run(["pgrep", "-xf", f"sleep {SLEEP}"], capture_output=True, text=True, check=False).stdout.split()
-
-
-def connections() -> list[int]:
-    """Return the processes of ssh that this one has started."""
-    return [pid for pid in _process.descendants(os.getpid()) if Path(f"/proc/{pid}/comm").read_text() == "ssh\n"]
 
 
 @pytest.fixture(scope="module")
@@ -173,38 +167,6 @@ def test_a_host_does_what_it_is_told_and_nothing_stays(options: dict[str, Any], 
         assert str(host.device("raw", size_bytes=16 * MIB)).startswith("/dev/loop")
         with pytest.raises(CampaignError, match=r"client-1: .*may not be overwritten: it is not listed, or not confirmed"):
             host.device("raw", size_bytes=16 * MIB, device="/dev/disk/by-id/x")
-    assert left(options) == []
-
-
-def test_a_load_costs_no_process_here_and_its_output_comes_at_its_end(options: dict[str, Any], tmp_path: Path) -> None:
-    with Cluster(**options).hold(1) as hosts:
-        host, before = hosts.clients[0], connections()
-        log = tmp_path / "short.log"
-        log.write_text("before\n")
-        long = host.start_load(["sh", "-c", f"echo here; exec sleep {SLEEP}"], log=tmp_path / "long.log")
-        stubborn = host.start_load(["sh", "-c", f"trap '' TERM; sleep {SLEEP} & sleep {SLEEP}"], log=tmp_path / "stubborn.log")
-        short = host.start_load(["sh", "-c", "echo wrong >&2; echo right; exit 7"], log=log)
-        missing = host.start_load(["no-such"], log=tmp_path / "missing.log")
-        assert short.wait(timeout_s=20) == 7
-        assert (short.output(), log.read_text()) == ("right\nwrong\n", "before\nright\nwrong\n")
-        assert missing.wait(timeout_s=20) == 127
-        assert "no-such is not installed on this host" in missing.output()
-        until(lambda: len(sleepers()) == 3)
-        assert connections() == before
-        with pytest.raises(TimeoutError):
-            long.wait(timeout_s=0.1)
-        assert (long.returncode, long.output()) == (None, "")
-        long.stop()
-        stubborn.stop(timeout_s=0.3)
-        assert sleepers() == []
-        assert (long.returncode, stubborn.returncode) == (-signal.SIGTERM, -signal.SIGKILL)
-        assert long.output() == "here\n"
-        killed, lost = (host.start_load(["sleep", SLEEP], log=tmp_path / f"{name}.log") for name in ("killed", "lost"))
-        killed.kill()
-        assert killed.returncode == -signal.SIGKILL
-    assert lost.wait(timeout_s=20) == -signal.SIGKILL  # its host was released
-    with pytest.raises(TransientError, match="client-1"):
-        host.start_load(["true"], log=tmp_path / "late.log")
     assert left(options) == []
 
 

@@ -57,7 +57,7 @@ def drive(hosts: Sequence[Host], planned_s: Sequence[float], folder: Path) -> tu
 
 def _burn(host: Host, folder: Path) -> list[Process]:
     cores_count = max(1, round(host.cpu_capacity_cores or os.cpu_count() or 1))
-    return [host.start_load(BURN, log=folder / f"{host.name}.log") for _ in range(cores_count)]
+    return [host.spawn(BURN, log=folder / f"{host.name}.log") for _ in range(cores_count)]
 
 
 def _stop(process: Process) -> None:

@@ -146,13 +146,6 @@ class Host(ABC):
     ) -> Process:
         """Start a program that keeps running; stdout and stderr are appended to `log`. Raises WorkloadError."""
 
-    def start_load(self, argv: Sequence[str | Path], *, log: Path) -> Process:
-        """Start a program whose output nobody needs before it has ended: only then it must be in `log`.
-
-        While it runs it costs this machine nothing where `spawn` costs a process. Raises WorkloadError, TransientError.
-        """
-        return self.spawn(argv, log=log)
-
     @abstractmethod
     def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
         """Write a file on the host, making its folders if necessary; `owner` is a user name."""

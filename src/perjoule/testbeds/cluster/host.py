@@ -18,7 +18,7 @@ from perjoule.testbeds.cluster.connection import Line, with_env
 from perjoule.testbeds.cluster.devices import There
 from perjoule.testbeds.cluster.facts import counters
 from perjoule.testbeds.cluster.keeper import Keeper
-from perjoule.testbeds.cluster.program import Room, SshLoad, SshProgram, signalled
+from perjoule.testbeds.cluster.program import Room, SshProgram, signalled
 from perjoule.testbeds.cluster.scripts import BASH, ending
 
 _SHORT_S = 30.0
@@ -68,10 +68,6 @@ class SshHost(Host):
         """Start a program that keeps running; its output goes to `log` on this machine, even if that is a path on the host."""
         number = self._line.keeper.number()
         return SshProgram(self._line, number, self._line.lead(number, env), argv, log=log, text=text)
-
-    def start_load(self, argv: Sequence[str | Path], *, log: Path) -> Process:
-        """By its keeper, which keeps the output on the host until the end: no connection, no process here."""
-        return SshLoad(self._line.keeper, [str(word) for word in argv], log)
 
     @contextlib.contextmanager
     def room(self, folder: Path, *files: str) -> Generator[Path]:

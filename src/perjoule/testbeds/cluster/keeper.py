@@ -185,7 +185,7 @@ class Keeper:
             TransientError: the connection was lost.
         """
         number = self.number()
-        future = self.start(number, argv, content)
+        future = self._ask(number, f"run {number} {len(content)} {_words(argv)}", content)
         try:
             return future.result(timeout_s), False
         except TimeoutError:
@@ -197,13 +197,6 @@ class Keeper:
             return future.result(ENDED_S), True
         except TimeoutError:
             return Answer(-1, b"", b"", time.monotonic()), True
-
-    def start(self, number: int, argv: Sequence[str], content: bytes = b"") -> Future[Answer]:
-        """Start a command under a number, with `content` as input; what it left comes when it has ended.
-
-        The result raises TransientError if the connection was lost.
-        """
-        return self._ask(number, f"run {number} {len(content)} {_words(argv)}", content)
 
     def ask(self, number: int) -> None:
         """Send SIGTERM to a program."""

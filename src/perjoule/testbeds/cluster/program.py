@@ -1,22 +1,16 @@
-"""Programs that keep running on a host: one whose output comes while it runs, and one whose output comes at its end."""
+"""A program that keeps running on a host."""
 
-import concurrent.futures
 import contextlib
 import io
 import signal
 import tarfile
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from perjoule.drivers.protocols import Process
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.testbeds import _process
 from perjoule.testbeds.cluster.connection import Line
-from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.openssh import SSH_FAILED
-
-SAID_S = 2.0  # for what a program printed to arrive, once it was ended
 
 
 def signalled(code: int) -> int:
@@ -53,7 +47,7 @@ class Room:
 
 
 class SshProgram(_process.Program):
-    """A program over a connection of its own, whose output is here while it runs."""
+    """A program that keeps running on a host."""
 
     def __init__(
         self, line: Line, number: int, lead: _process.Lead, argv: Sequence[str | Path], *, log: Path, text: str | None
@@ -90,65 +84,3 @@ class SshProgram(_process.Program):
         self._child.kill()
         if not ended:
             raise TransientError("it is not known whether a program has ended", where=self._line.keeper.login.name)
-
-
-class SshLoad(Process):
-    """A program that the keeper runs, whose output, stdout before stderr, comes when it has ended."""
-
-    def __init__(self, keeper: Keeper, argv: Sequence[str], log: Path) -> None:
-        self._keeper, self._log, self._number = keeper, log, keeper.number()
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("ab") as file:
-            self._began_at = file.tell()
-        self._lock, self._code = threading.Lock(), None
-        self._answer = keeper.start(self._number, argv)
-        if self._answer.done():
-            self._answer.result()  # raises TransientError if the connection was lost before
-
-    @property
-    def returncode(self) -> int | None:
-        """Its exit code (negative: the signal that ended it, or SIGKILL if the connection was lost), or None while it runs."""
-        with self._lock:
-            if self._code is None and self._answer.done():
-                try:
-                    answer = self._answer.result()
-                except TransientError:
-                    self._code = -signal.SIGKILL
-                else:
-                    with (
-                        contextlib.suppress(OSError),
-                        self._log.open("ab") as file,
-                    ):  # a full disk ends no load
-                        file.write(answer.out + answer.err)
-                    self._code = signalled(answer.code)
-            return self._code
-
-    def wait(self, *, timeout_s: float) -> int:
-        """Wait for its end and return the exit code. Raises TimeoutError."""
-        concurrent.futures.wait([self._answer], timeout_s)
-        if (code := self.returncode) is None:
-            raise TimeoutError
-        return code
-
-    def stop(self, *, timeout_s: float = 2.0) -> None:
-        """Send SIGTERM to the program; after the time limit, SIGKILL to it and all its children."""
-        self._end(self._keeper.ask, timeout_s)
-        self._end(self._keeper.end, SAID_S)
-
-    def kill(self) -> None:
-        """Send SIGKILL to it and all that it started, on the host. Raises TransientError: it is not known whether they ended."""
-        self._end(self._keeper.end, SAID_S)
-        if self.returncode is None:
-            raise TransientError("it is not known whether a program has ended", where=self._keeper.login.name)
-
-    def _end(self, how: Callable[[int], object], within_s: float) -> None:
-        if self.returncode is None:
-            how(self._number)
-            with contextlib.suppress(TimeoutError):
-                self.wait(timeout_s=within_s)
-
-    def output(self) -> str:
-        """Return its output; "" while it runs."""
-        with self._log.open("rb") as file:
-            file.seek(self._began_at)
-            return file.read(_process.MOST_OUTPUT_BYTES).decode(errors="replace") if self.returncode is not None else ""

@@ -56,7 +56,7 @@ def together(jobs: Mapping[str, tuple[Host, Sequence[str]]], folder: Path, prefi
             asked += [f"--client=ip:{host.address},{port}", f"{name}.fio"]
         with first.room(folder, *(f"{name}.fio" for name in jobs)) as there:
             argv = ["env", "-C", there, "fio", "--eta=never", "--output-format=json", f"--output={prefix}{REPORT}", *asked]
-            running["the controlling fio"] = controller = first.start_load(argv, log=folder / f"{prefix}servers.log")
+            running["the controlling fio"] = controller = first.spawn(argv, log=folder / f"{prefix}servers.log")
             code = codes("fio", {first.name: controller}, until_s=until_s, time_limit_s=time_limit_s)[first.name]
     finally:
         stop(reversed(running.values()))

@@ -57,7 +57,7 @@ def together(
             gates = Gates(hosts) if ahead_s is not None else None
             for name, job in jobs.items():
                 argv = job.argv(there[job.host.name], gates.command(name) if gates else "")
-                running[name] = job.host.start_load(argv, log=folder / f"{name}.log")
+                running[name] = job.host.spawn(argv, log=folder / f"{name}.log")
             if gates and ahead_s is not None:
                 moment_s = gates.open(running, ahead_s, until_s=until_s)
             if enough is not None:

@@ -51,8 +51,8 @@ def together(
                 pipe = Path(f"{gates.path(name)}.pipe")
                 host.run(["mkfifo", "-m", "600", pipe], timeout_s=SHORT_S)
                 read = ["bash", "--norc", "-c", _READ, "perjoule-read", gates.path(name), pipe, there[host.name] / name]
-                readers[name] = host.start_load(read, log=folder / f"{name}.start.log")
-                running[name] = host.start_load([*argv, "--format", "json", "-o", pipe], log=folder / f"{name}.log")
+                readers[name] = host.spawn(read, log=folder / f"{name}.start.log")
+                running[name] = host.spawn([*argv, "--format", "json", "-o", pipe], log=folder / f"{name}.log")
             time.sleep(CONNECTED_S)
             moment_s = gates.open(readers, ahead_s, until_s=until_s)
             ended = codes("rados bench", running, until_s=until_s, time_limit_s=time_limit_s, why=FULL)
