@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
-from difflib import get_close_matches
 from typing import Any, cast
 
 import click
 
 from perjoule import catalogue
+from perjoule.campaign.messages import neighbour
 from perjoule.catalogue import Cluster, Value
 from perjoule.cli.display import out, show_line
 from perjoule.cli.parameters import completing, examples
@@ -49,19 +49,19 @@ def catalogue_command(name: str | None) -> None:
     Virtual hosts emulate clusters, and modelled watts are theirs; plans are made of all else. Each value has its uncertainty, its
     status (measured, datasheet, fitted, assumed) and its source. docs/how-to/plan.md says how a need changes and adds parts.
     """
-    if name is not None and name not in _names():
-        near = get_close_matches(name, _names(), n=1, cutoff=0.4)
-        advice = f'did you mean "{near[0]}"?' if near else "perjoule catalogue lists all names"
-        raise CampaignError(f'the catalogue has no "{name}"', next=advice)
-    clusters = {one: catalogue.cluster(one) for one in catalogue.names() if name in (None, one)}
-    parts = {table: {one: part for one, part in found.items() if name in (None, one)} for table, found in _parts().items()}
+    parts = _parts()
     if name is None:
-        _show(_list(clusters, parts))
-    for cluster in clusters.values() if name else ():
-        _show(_about(cluster))
+        _show(_list(parts))
+        return
+    if name not in (known := _names()):
+        near = neighbour(name, known)
+        advice = f'did you mean "{near}"?' if near else "perjoule catalogue lists all names"
+        raise CampaignError(f'the catalogue has no "{name}"', next=advice)
+    if name in catalogue.names():
+        _show(_about(catalogue.cluster(name)))
     for table, found in parts.items():
-        for part in found.values() if name else ():
-            _show([f"{table} {name}", *_values(part)])
+        if name in found:
+            _show([f"{table} {name}", *_values(found[name])])
 
 
 def _parts() -> dict[str, Mapping[str, Any]]:
@@ -69,10 +69,10 @@ def _parts() -> dict[str, Mapping[str, Any]]:
     return {table: getattr(shipped(), table) for table in (*_TABLES, "grid")}
 
 
-def _list(clusters: Mapping[str, Cluster], parts: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def _list(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     yield "clusters (cluster of a virtual testbed, --on of predict)"
-    for name, cluster in clusters.items():
-        yield f"  {name}: {cluster.title}; {_totals(cluster)}"
+    for cluster in map(catalogue.cluster, catalogue.names()):
+        yield f"  {cluster.name}: {cluster.title}; {_totals(cluster)}"
     for table, (title, keys) in _TABLES.items():
         yield f"{title} ([{table}.NAME] of a need)"
         for name, part in parts[table].items():
