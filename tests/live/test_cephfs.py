@@ -103,7 +103,8 @@ def test_a_clients_key_does_not_open_the_cluster(deployment: tuple[Hosts, Mounte
     assert "client.admin" not in client.read(folder / "keyring").decode()
     program = (
         "import json, rados, sys; c = rados.Rados(conffile=sys.argv[1], name='client.client-1'); c.connect();"
-        "print(c.mon_command(json.dumps({'prefix': 'osd pool create', 'pool': 'mine', 'pg_num': 1}), b'')[0])"
+        "print(c.mon_command(json.dumps({'prefix': 'osd pool create', 'pool': 'mine', 'pg_num': 1}), b'')[0]);"
+        "c.shutdown()"  # else its threads may still decrypt while OpenSSL is cleaned up, and end the program by SIGABRT
     )
     said = client.run(["/usr/bin/python3", "-c", program, folder / "ceph.conf"], timeout_s=30)
     assert said.stdout.strip() == "-13"
