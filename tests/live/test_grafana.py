@@ -142,11 +142,16 @@ def answers(asked: Asked) -> dict[str, list[Any]]:
     return {target["expr"]: asked("query", query=written(target["expr"], values))["result"] for target in targets}
 
 
+def grew(expression: str, series: list[Any]) -> bool:
+    """Whether a query of a counter saw it grow: two readings between two steps of the run are equal."""
+    return "_total" not in expression or any(float(one["value"][1]) > 0 for one in series)
+
+
 def awaited(asked: Asked, run: Campaign) -> dict[str, list[Any]]:
-    """The answers, as soon as no query finds nothing, or at the end of all patience."""
+    """The answers, as soon as each query finds something and each counter grew, or at the end of all patience."""
     found: dict[str, list[Any]] = {}
     ends_s = time.monotonic() + PATIENCE_S
-    while time.monotonic() < ends_s and not (found and all(found.values())):
+    while time.monotonic() < ends_s and not (found and all(series and grew(said, series) for said, series in found.items())):
         time.sleep(1)
         run.go_on()
         with suppress(URLError):  # it starts
