@@ -108,7 +108,7 @@ def missing(checked: Sequence[Check]) -> tuple[Check, ...]:
 
 def require(checked: Sequence[Check]) -> None:
     """Stop before anything is touched if a requirement is missing. Raises MachineError."""
-    if unmet := missing(checked):
+    if unmet := tuple({(check.name, check.detail): check for check in missing(checked)}.values()):  # two roles need one thing
         first, more_count = unmet[:MOST_NAMED], len(unmet) - MOST_NAMED
         what = "; ".join(f"{check.name}: {check.detail}" for check in first)
         fixes = [*dict.fromkeys(check.fix for check in first if check.fix), *(["`perjoule doctor`"] if more_count > 0 else [])]
