@@ -3,6 +3,7 @@
 import io
 import time
 import tracemalloc
+from datetime import UTC, datetime
 from http.client import HTTPMessage
 
 import numpy as np
@@ -12,11 +13,13 @@ import typed
 from perjoule import drivers, simulators
 from perjoule.drivers.boundary import Boundary
 from perjoule.meters._metered import Metered
-from perjoule.model import Spec
-from perjoule.model.errors import PerjouleError
+from perjoule.meters._tool import printed
+from perjoule.model import Json, Spec
+from perjoule.model.errors import PerjouleError, TransientError
+from perjoule.model.units import MIB
 from perjoule.model.waveform import Waveform
 from perjoule.monitoring import recorder
-from perjoule.simulators import scpi
+from perjoule.simulators import ipmi, scpi
 from perjoule.simulators._behaviour import HOSTILE, Behaviour
 from perjoule.simulators._tcp import connections
 
@@ -137,3 +140,85 @@ def test_a_login_is_not_sent_without_encryption_after_it_was_sent_with():
     followed = _OfHost().redirect_request(plain, io.BytesIO(), 302, "Found", HTTPMessage(), "https://bmc-1/")
     assert followed is not None
     assert followed.full_url == "https://bmc-1/"
+
+
+ENDLESS = """#!/bin/sh
+while :; do echo "Instantaneous power reading: 120 Watts of nothing, and so on, and so on"; done
+"""
+
+
+@pytest.fixture
+def endless(tmp_path, monkeypatch):
+    """A folder of programs that never stop printing."""
+    for name in ("ipmitool", "nvme", "sstat", "scontrol"):
+        (tmp_path / name).write_text(ENDLESS)
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    return tmp_path
+
+
+@pytest.mark.parametrize("timeout_s", [30.0, 0.001])
+def test_a_tool_that_never_stops_printing_is_ended_in_little_memory(endless, timeout_s):
+    tracemalloc.start()
+    try:
+        with pytest.raises(TransientError, match=r"^meter bmc: .*/nvme (printed more than 1 MiB|did not answer within 0.001 s)$"):
+            printed([str(endless / "nvme"), "smart-log"], timeout_s=timeout_s, where="meter bmc")
+        most_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most_bytes < 4 * MIB
+
+
+@pytest.mark.parametrize("kind", ["ipmi", "slurm"])
+def test_meters_that_start_such_a_tool_say_so(endless, kind):
+    with ipmi.serve(Behaviour(Waveform("constant"))) as bmc:
+        options = {"ipmi": {**bmc, "tool": str(endless / "ipmitool"), "timeout": "30 s"}, "slurm": {"job": "7"}}[kind]
+        meter = drivers.meter(Spec(kind, {name: value for name, value in options.items() if name != "kind"}))
+        assert isinstance(meter, Metered)
+        with pytest.raises(TransientError, match="printed more than 1 MiB"), meter.connect(Boundary("it", "", "total")) as read:
+            list(read())
+
+
+ROW = f"2026-01-01T00:00:00Z,60.5,{200 * '-'}\n"
+LOG: dict[str, Json] = {"time": ["t"], "value": "P", "unit": "W", "semantics": "instantaneous", "grade": "wall"}
+
+
+def log_meter(path):
+    made = drivers.meter(Spec("csv", {"path": str(path), **LOG}))
+    assert isinstance(made, Metered)
+    return made
+
+
+def test_an_old_log_is_read_in_little_memory(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("t,P\n" + 40_000 * ROW)
+    tracemalloc.start()
+    try:
+        with log_meter(path).connect(Boundary("it", "", "total")) as read:
+            assert list(read()) == []
+        most_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert path.stat().st_size > 8 * MIB
+    assert most_bytes < 8 * MIB  # a chunk of it, as lines
+
+
+def test_a_line_without_an_end_is_a_sentence_and_the_log_goes_on(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("t,P\n" + ROW)
+    with log_meter(path).connect(Boundary("it", "", "total")) as read:
+        with path.open("a") as file:
+            file.write(2 * MIB * "x" + "\n")
+        with pytest.raises(ValueError, match=r"^a line is longer than 1 MiB; it begins with 'xxxx"):
+            list(read())
+        with path.open("a") as file:
+            file.write(f"{datetime.now(UTC).isoformat()},61.5\n")
+        values = [reading.value for _ in range(3) for reading in heard(read)]
+    assert values[-1] == 61.5
+
+
+def heard(read):
+    try:
+        return list(read())
+    except ValueError:  # the rest of that line
+        return []

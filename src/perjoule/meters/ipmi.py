@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import socket
-import subprocess
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ from perjoule.meters._metered import Read, Reading
 from perjoule.meters._on_hosts import SHORT_S, Command, Sampled
 from perjoule.meters._placed import Placed
 from perjoule.meters._sysfs import Sensor
+from perjoule.meters._tool import printed
 from perjoule.model import OPTIONS, Channel, Json, Specification
 from perjoule.model.errors import MachineError, TransientError
 from perjoule.model.units import Hertz, Seconds
@@ -161,22 +161,12 @@ class Ipmi(Placed):
 
     def _asked(self, argv: Sequence[str]) -> str:
         environment = {"IPMI_PASSWORD": "", **os.environ, "LC_ALL": "C"}  # without a password ipmitool would ask the terminal
-        try:
-            done = subprocess.run(
-                argv,
-                capture_output=True,
-                text=True,
-                timeout=self.timeout_s,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise TransientError(f"no answer within {self.timeout_s:g} s", where=f"meter {self.label}") from None
+        done = printed(argv, timeout_s=self.timeout_s, where=f"meter {self.label}", env=environment)
+        said, complained = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
         if done.returncode:
-            words = " | ".join((done.stderr or done.stdout).split("\n")).strip(" |") or f"exit code {done.returncode}"
+            words = " | ".join((complained or said).split("\n")).strip(" |") or f"exit code {done.returncode}"
             raise TransientError(f"ipmitool failed ({words})", where=f"meter {self.label}")
-        return done.stdout
+        return said
 
 
 def power_w(text: str, *, where: str = "") -> float:

@@ -7,7 +7,6 @@ or the last of its polls (`ipmi`: every 30 s by default).
 
 import re
 import shutil
-import subprocess
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from copy import copy
@@ -18,6 +17,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check, Hosts, Sink
 from perjoule.meters._metered import Metered, Read, Reading
+from perjoule.meters._tool import printed
 from perjoule.model import OPTIONS, Channel, Grade, Specification
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.model.units import Hertz
@@ -128,14 +128,12 @@ def _sstat(job: str) -> list[str]:
 
 
 def _asked(*argv: str) -> str:
-    """Return what a command of Slurm prints. Raises MachineError with its message."""
+    """Return what a command of Slurm prints. Raises MachineError with its message, or TransientError as `printed` does."""
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=ANSWER_S, stdin=subprocess.DEVNULL, check=False)
+        done = printed(argv, timeout_s=ANSWER_S)
     except OSError as error:
         raise MachineError(f"{argv[0]} could not be started ({error.strerror})", next="install Slurm's commands") from None
-    except subprocess.TimeoutExpired:
-        raise MachineError(f"{argv[0]} did not answer within {ANSWER_S:g} s") from None
     if done.returncode:
-        words = (done.stderr.strip() or "no message").splitlines()[-1]
+        words = (done.stderr.decode(errors="replace").strip() or "no message").splitlines()[-1]
         raise MachineError(f"{argv[0]} failed ({words})")
-    return done.stdout
+    return done.stdout.decode(errors="replace")

@@ -12,8 +12,9 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
-from typing import Literal, NamedTuple, Self
+from typing import BinaryIO, Literal, NamedTuple, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import model_validator
@@ -27,7 +28,7 @@ from perjoule.meters.csv.rows import Layout, Rows
 from perjoule.meters.csv.times import Kind, Times
 from perjoule.model import OPTIONS, Channel, Clock
 from perjoule.model.errors import CampaignError
-from perjoule.model.units import Seconds
+from perjoule.model.units import MIB, Seconds, bytes_text
 
 EXAMPLE = """
 [[meter]]
@@ -47,6 +48,8 @@ grade = "wall"
 
 MOST_BEHIND_S = 60.0  # by which a new row's time may precede ours; older times are invalid
 _UNIT_ROWS = 3  # below a header, as instruments write them
+_CHUNK_BYTES = MIB  # read at once, and the longest line
+_CHUNKS_AT_ONCE = 16  # of new lines; the rest waits for the next read
 
 
 class Sample(NamedTuple):
@@ -139,23 +142,20 @@ class Csv(Declared):
         channel, replays = self.declared(where), self.clock == "beginning"
         log = _Log(self, Clock(time.monotonic(), time.time()))
         with self.path.expanduser().open("rb") as file:
-            decoder = codecs.getincrementaldecoder(self.encoding)(errors="replace")
-            rest, held = "", deque[Sample]()
+            text, held = _Growing(file, self.encoding), deque[Sample]()
 
-            def new(*, only_last: bool = False) -> Iterable[Sample]:
-                nonlocal rest
+            def new(chunks: Iterable[object], *, only_last: bool = False) -> Iterable[Sample]:
                 self._same(file.fileno(), file.tell())
-                *lines, rest = (rest + decoder.decode(file.read())).split("\n")
-                found = list(log.samples(lines, only_last=only_last))
-                if lines and not log.rows.began:
+                found = list(log.samples(text.lines(chunks), only_last=only_last))
+                if text.began and not log.rows.began:
                     raise ValueError(log.rows.missing())
                 return found
 
-            old = new(only_last=not replays)  # the last row alone shows whether it is as declared
+            old = new(count(), only_last=not replays)  # the last row alone shows whether it is as declared
             held.extend(old if replays else ())
 
             def read() -> Iterable[Reading]:
-                held.extend(new())
+                held.extend(new(range(_CHUNKS_AT_ONCE)))
                 while held and not (replays and held[0].t_s > time.monotonic()):
                     sample = held.popleft()
                     yield Reading(channel, sample.value, _dated_s(sample), sample.duration_s, dated=True)
@@ -190,6 +190,27 @@ class Csv(Declared):
             raise OSError(f"{self.path} was replaced or truncated")
 
 
+class _Growing:
+    """The lines of a file that grows, each once it is whole; only a chunk of them is in memory."""
+
+    def __init__(self, file: BinaryIO, encoding: str) -> None:
+        self.began = False  # whether a line was whole
+        self._file, self._rest = file, ""
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+
+    def lines(self, chunks: Iterable[object]) -> Iterator[str]:
+        """Read on until the file's end, in at most as many chunks. Raises ValueError: a line does not end."""
+        for _ in chunks:
+            if not (chunk := self._file.read(_CHUNK_BYTES)):
+                return
+            *whole, self._rest = (self._rest + self._decoder.decode(chunk)).split("\n")
+            if len(self._rest) > _CHUNK_BYTES:
+                begins, self._rest = self._rest[:40], ""
+                raise ValueError(f"a line is longer than {bytes_text(_CHUNK_BYTES)}; it begins with {begins!r}")
+            self.began = self.began or bool(whole)
+            yield from whole
+
+
 class _Log:
     """The rows of a log as samples, in order."""
 
@@ -206,7 +227,7 @@ class _Log:
     def samples(self, lines: Iterable[str], *, only_last: bool = False) -> Iterator[Sample]:
         """Read lines. Raises ValueError if they are not as declared, or time goes back."""
         rows = self.rows.rows(lines)
-        for row in list(rows)[-1:] if only_last else rows:
+        for row in deque(rows, maxlen=1) if only_last else rows:
             value = math.nan if row.value is None else row.value * self._meter.factor
             try:
                 t_s = self._times.moment_s(row.time)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d+,\d+")
 _NOTHING = {"", "-", "--", "---", "nan", "inf", "+inf", "-inf", "null", "none", "n/a", "error", "overflow", "overrange"}
+_SHOWN = 3  # of the lines above the one that names the columns
 _SCPI_NAN = 9.9e37  # IEEE 488.2 and SCPI: 9.91E37 is "not a number", 9.9E37 infinity; no watts are as many
 
 
@@ -53,7 +54,7 @@ class Rows:
 
     def missing(self) -> str:
         """Return the message that no line named the columns."""
-        seen = " | ".join(self._skipped[:3])
+        seen = " | ".join(self._skipped)
         return f"no line has the columns {', '.join(self._names)}; the first lines are: {seen[:200]}"
 
     def rows(self, lines: Iterable[str]) -> Iterator[Row]:
@@ -66,7 +67,7 @@ class Rows:
             if named:  # once, or again where a logger was restarted
                 self._columns = [cells.index(name) for name in self._names]
             elif self._columns is None:
-                self._skipped.append(self._layout.delimiter.join(fields))
+                self._skipped += [self._layout.delimiter.join(fields)] if len(self._skipped) < _SHOWN else []
             else:
                 yield self._row([cells[column] if column < len(cells) else "" for column in self._columns])
 

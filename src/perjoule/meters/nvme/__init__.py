@@ -6,7 +6,6 @@ Others only have a power state, whose maximum bounds the power from above: a sta
 
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass as plain_dataclass
@@ -23,6 +22,7 @@ from perjoule.meters._metered import MOMENTS_HZ, RATE, Read, Reading
 from perjoule.meters._on_hosts import SHORT_S, Command, Sampled, copied
 from perjoule.meters._placed import Placed
 from perjoule.meters._sysfs import Sensor
+from perjoule.meters._tool import printed
 from perjoule.meters.nvme import answers
 from perjoule.meters.nvme.answers import Drive
 from perjoule.model import DRIVE, OPTIONS, Json, Specification
@@ -203,11 +203,7 @@ class Nvme(Placed):
         return doubts
 
     def _asked(self, argv: Sequence[str]) -> str:
-        try:
-            done = subprocess.run(argv, capture_output=True, timeout=SHORT_S, stdin=subprocess.DEVNULL, check=False)
-        except subprocess.TimeoutExpired:
-            raise TransientError(f"no answer within {SHORT_S:g} s", where=f"meter {self.label}") from None
-        return done.stdout.decode("ascii", "replace")
+        return printed(argv, timeout_s=SHORT_S, where=f"meter {self.label}").stdout.decode("ascii", "replace")
 
 
 def _there(root: Path) -> dict[str, str]:
