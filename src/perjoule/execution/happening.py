@@ -15,7 +15,7 @@ from perjoule.model.errors import PerjouleError, WorkloadError
 
 LOOK_S = 1.0  # between the beginnings of two questions to the file system
 END_S = 20.0  # for a question under way
-LATE_S = 0.05
+LATE_S, LATE_THERE_S = 0.05, 0.2  # above which an event is a doubt: on this machine's hosts, and by a command over SSH
 ABSENT = frozenset({"kill", "cut", "fail"})  # the file system is without the host until it is back
 WEIGH_S = 3.0  # before a disk fails: when its content is measured
 Work = Callable[[], None]
@@ -31,6 +31,7 @@ class Course:
         self.health: tuple[Health, ...] = ()
         self.failure: WorkloadError | None = None  # why an event could not be done
         self._hosts = {host.name: host for host in hosts.all}
+        self._late_s = LATE_S if hosts.machine else LATE_THERE_S
         self._mounted = mounted
         self._gone: frozenset[str] = frozenset()  # hosts that were killed or cut off, and are not back
         self._under_way = ""  # the event whose work has not ended
@@ -219,7 +220,7 @@ class Course:
     def doubts(self) -> list[Doubt]:
         """Return which events were late, or did not happen."""
         done = [one.event for one in self.happened]
-        late = [f"{one.event.text} was done {one.late_s * 1e3:.0f} ms late" for one in self.happened if one.late_s > LATE_S]
+        late = [f"{one.event.text} was done {one.late_s * 1e3:.0f} ms late" for one in self.happened if one.late_s > self._late_s]
         missed = [f"{one.text} did not happen: the load ended before" for one in self.planned if one not in done]
         return [EVENTS.doubt(words) for words in (*late, *missed)]
 
