@@ -14,7 +14,7 @@ from perjoule import drivers
 KEPT = Path(__file__).with_name("outcomes.json")
 LACKS = "lacks"  # the property by which a test that passes says what it could not try, as in `record_property("lacks", "no md")`
 FAMILIES = ("filesystems", "workloads", "testbeds", "meters")
-FOLDERS = ("live", "pipeline")  # those of unit tests start nothing
+FOLDERS = ("live", "meters", "pipeline")  # those of unit tests start nothing
 # Test files that are not named after their driver. The first driver of the name is meant elsewhere: filesystems before workloads.
 NAMED = {
     "test_local_fs": "filesystems/local",
@@ -35,7 +35,7 @@ CONTRACTS = {
 # What a driver can do only on some kernels is a row of its own: its tests by their names.
 APART = {
     "CephFS by the kernel's client": r"test_cephfs::.*kernels_client_reads",
-    "NFS by the kernel's client": r"(test_nfs::|test_filesystem_contract::.*\[nfs\]|test_trial::.*\[nfs\])",
+    "NFS by the kernel's client": r"(test_nfs::|test_trial::.*\[nfs\])",  # the contract mounts it in user space
     "OrangeFS by the kernel's client": r"test_orangefs_kernel::",
     "f2fs": r"test_local_fs::.*f2fs",
     "latency and loss of links (netem)": r"test_virtual_links::",
@@ -50,7 +50,7 @@ MEANT = {
     "meters/modelled": r"test_virtual::.*board_draws",
 }
 # Campaigns by which meters are tested besides what the campaign is about.
-ALSO = {"meters/system": r"test_trial::", "meters/simulated": r"pipeline\.test_simulated::"}
+ALSO = {"meters/system": r"live\.test_trial::", "meters/simulated": r"pipeline\.test_simulated::"}
 
 
 @dataclass
@@ -89,7 +89,7 @@ def outcome(*reports: Path) -> Outcome:
             found.reasons.append(f"{kind}: {case.get('name')}: {words}")
         name = f"{str(case.get('classname')).removeprefix('tests.')}::{case.get('name')}"
         found.tests.add(name)
-        for driver in (row_of(name), *(row for row, pattern in ALSO.items() if re.search(pattern, name))):
+        for driver in (row_of(name), *(row for row, pattern in ALSO.items() if re.match(pattern, name))):
             row = found.rows.setdefault(driver, {"passed": 0, "failed": [], "skipped": []})
             if kind == "passed":
                 row["passed"] += 1
@@ -102,18 +102,18 @@ def outcome(*reports: Path) -> Outcome:
 
 def row_of(test: str) -> str:
     """Return the driver that a test ("live.test_fio::test_a") is about, as family/kind, or a row of `APART`; else ""."""
-    if row := next((row for row, pattern in MEANT.items() if re.search(pattern, test)), ""):
-        return row
     path, _, name = test.partition("::")
     folder, _, module = path.rpartition(".")
-    if folder == "meters" and module.removeprefix("test_") in drivers.kinds("meters"):
-        return f"meters/{module.removeprefix('test_')}"
+    if folder not in FOLDERS:  # a test of this file may have such a name among its parameters
+        return ""
+    if row := next((row for row, pattern in MEANT.items() if re.search(pattern, test)), ""):
+        return row
+    kind = module.removeprefix("test_")
     if family := CONTRACTS.get(module):
         kind = name.partition("[")[2].rstrip("]").partition("-")[0]
         return f"{family}/{kind}" if kind in drivers.kinds(family) else ""
-    if folder not in FOLDERS:
-        return ""
-    kind = module.removeprefix("test_")
+    if folder == "meters":
+        return f"meters/{kind}" if kind in drivers.kinds("meters") else ""
     return NAMED.get(module) or next((f"{family}/{kind}" for family in FAMILIES if kind in drivers.kinds(family)), "")
 
 

@@ -63,12 +63,15 @@ def _cell(kind: str, found: dict[str, Any], reasons: list[str]) -> str:
         return ""
     if found["failed"]:
         return f"**{len(found['failed'])} failed**"
-    if found["passed"]:
-        return str(found["passed"])
     # A reason that begins with the driver's own name is the same everywhere.
-    word = "refused" if any(not reason.startswith(f"{kind}: it ") for reason in found["skipped"]) else "not applicable"
-    reasons += [reason for reason in found["skipped"] if reason not in reasons]
-    return f"{word} ({', '.join(str(reasons.index(reason) + 1) for reason in found['skipped'])})"
+    here = [reason for reason in found["skipped"] if not reason.startswith((f"{kind}: it ", f"{kind} "))]
+    told = here if found["passed"] or here else found["skipped"]
+    words = [str(found["passed"])] if found["passed"] else []
+    if told:
+        reasons += [reason for reason in told if reason not in reasons]
+        numbers = ", ".join(str(reasons.index(reason) + 1) for reason in told)
+        words.append(f"{'refused' if here else 'not applicable'} ({numbers})")
+    return ", ".join(words)
 
 
 def write() -> None:

@@ -70,7 +70,9 @@ def test_a_report_that_lacks_tests_is_no_pass(text: str | None, tmp_path: Path) 
         ("live.test_filesystem_contract::test_it_comes_up[glusterfs]", "filesystems/glusterfs"),
         ("live.test_filesystem_contract::test_the_driver_on_the_page_has_at_most_80_lines", ""),
         ("live.test_workload_contract::test_it_runs[fio]", "workloads/fio"),
+        ("live.test_filesystem_contract::test_it_comes_up[nfs]", "filesystems/nfs"),
         ("live.test_nfs::test_ganesha_gives_back[4.2-sync]", "NFS by the kernel's client"),
+        ("live.test_trial::test_a_campaign[nfs]", "NFS by the kernel's client"),
         ("live.test_nfs::test_a_client_in_user_space_gives_back", "filesystems/nfs"),
         ("live.test_orangefs_kernel::test_a", "OrangeFS by the kernel's client"),
         ("live.test_virtual_delay::test_a", "latency of disks (dm-delay)"),
@@ -78,6 +80,8 @@ def test_a_report_that_lacks_tests_is_no_pass(text: str | None, tmp_path: Path) 
         ("live.test_local_fs::test_what_is_written[f2fs-4 KiB]", "f2fs"),
         ("live.test_slurm::test_a", "testbeds/slurm"),
         ("meters.test_slurm::test_a", "meters/slurm"),
+        ("meters.test_hostile::test_a", ""),
+        ("repository.test_kernels::test_b[live.test_nfs::test_a-NFS by the kernel's client]", ""),
         ("live.test_oracle::test_a", ""),
         ("unit.filesystems.test_moosefs::test_a", ""),
         ("pipeline.test_simulated::test_a", "testbeds/simulated"),
@@ -95,6 +99,22 @@ def test_the_tables_show_what_ran_what_was_refused_and_why(tmp_path: Path) -> No
     assert "| mirror beneath: zfs | refused (1) |" in text
     assert "| mirror beneath: md |  |" in text
     assert "1. this kernel has no zfs" in text
+
+
+@pytest.mark.parametrize(
+    ("passed", "skipped", "cell"),
+    [
+        (0, ["no module"], "refused (1)"),
+        (17, ["no module"], "17, refused (1)"),
+        (3, ["device starts no daemons"], "3"),
+        (0, ["device: it holds no files"], "not applicable (1)"),
+        (3, ["device starts no daemons", "no module"], "3, refused (1)"),
+    ],
+)
+def test_what_was_refused_is_shown_beside_what_ran_but_not_what_never_applies(passed: int, skipped: list[str], cell: str) -> None:
+    rows = {"filesystems/device": {"passed": passed, "failed": [], "skipped": skipped}}
+    text = table.tables({"here": {"about": ["6.1", "x86_64", "Debian 12", "Python 3.11"], "parts": {"live": rows}}})
+    assert f"| `device` | {cell} |" in text
 
 
 def test_a_campaign_counts_for_its_meter_too(tmp_path: Path) -> None:
