@@ -23,13 +23,14 @@ def printed(
     streams = [os.memfd_create(name) for name in ("stdout", "stderr")]
     try:
         with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=streams[0], stderr=streams[1], env=env) as child:
-            # Where it prints more, the kernel ends it by SIGXFSZ.
-            resource.prlimit(child.pid, resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES))
             try:
+                # Where it prints more, the kernel ends it by SIGXFSZ.
+                resource.prlimit(child.pid, resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES))
                 code = child.wait(timeout_s)
             except subprocess.TimeoutExpired:
-                child.kill()
                 raise TransientError(f"{argv[0]} did not answer within {timeout_s:g} s", where=where) from None
+            finally:
+                child.kill()  # whatever interrupts us: leaving the block waits for its end
         if any(os.fstat(stream).st_size >= MOST_BYTES for stream in streams):
             raise TransientError(f"{argv[0]} printed more than {bytes_text(MOST_BYTES)}", where=where)
         stdout, stderr = (os.pread(stream, MOST_BYTES, 0) for stream in streams)

@@ -147,7 +147,7 @@ class Csv(Declared):
             def new(chunks: Iterable[object], *, only_last: bool = False) -> Iterable[Sample]:
                 self._same(file.fileno(), file.tell())
                 found = list(log.samples(text.lines(chunks), only_last=only_last))
-                if text.began and not log.rows.began:
+                if text.found and not log.rows.began:
                     raise ValueError(log.rows.missing())
                 return found
 
@@ -194,12 +194,13 @@ class _Growing:
     """The lines of a file that grows, each once it is whole; only a chunk of them is in memory."""
 
     def __init__(self, file: BinaryIO, encoding: str) -> None:
-        self.began = False  # whether a line was whole
+        self.found = False  # whether the last call found a whole line
         self._file, self._rest = file, ""
         self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
 
     def lines(self, chunks: Iterable[object]) -> Iterator[str]:
         """Read on until the file's end, in at most as many chunks. Raises ValueError: a line does not end."""
+        self.found = False
         for _ in chunks:
             if not (chunk := self._file.read(_CHUNK_BYTES)):
                 return
@@ -207,7 +208,7 @@ class _Growing:
             if len(self._rest) > _CHUNK_BYTES:
                 begins, self._rest = self._rest[:40], ""
                 raise ValueError(f"a line is longer than {bytes_text(_CHUNK_BYTES)}; it begins with {begins!r}")
-            self.began = self.began or bool(whole)
+            self.found = self.found or bool(whole)
             yield from whole
 
 

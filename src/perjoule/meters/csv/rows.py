@@ -67,7 +67,8 @@ class Rows:
             if named:  # once, or again where a logger was restarted
                 self._columns = [cells.index(name) for name in self._names]
             elif self._columns is None:
-                self._skipped += [self._layout.delimiter.join(fields)] if len(self._skipped) < _SHOWN else []
+                if len(self._skipped) < _SHOWN:
+                    self._skipped.append(self._layout.delimiter.join(fields))
             else:
                 yield self._row([cells[column] if column < len(cells) else "" for column in self._columns])
 
