@@ -15,7 +15,7 @@ from perjoule.model.errors import PerjouleError, WorkloadError
 
 LOOK_S = 1.0  # between the beginnings of two questions to the file system
 END_S = 20.0  # for a question under way
-LATE_S, LATE_THERE_S = 0.05, 0.2  # above which an event is a doubt: on this machine's hosts, and by a command over SSH
+LATE_S, LATE_ELSEWHERE_S = 0.05, 0.2  # above which an event is a doubt: here, and by a command over SSH
 ABSENT = frozenset({"kill", "cut", "fail"})  # the file system is without the host until it is back
 WEIGH_S = 3.0  # before a disk fails: when its content is measured
 Work = Callable[[], None]
@@ -25,13 +25,13 @@ UNKNOWN = "it has not yet said that it is healthy"
 class Course:
     """What happened so far in a trial, and what the file system said of it. Two threads write, any may read."""
 
-    def __init__(self, planned: Sequence[TrialEvent], hosts: Hosts, mounted: Mounted) -> None:
+    def __init__(self, planned: Sequence[TrialEvent], hosts: Hosts, mounted: Mounted, *, late_s: float = LATE_S) -> None:
         self.planned = planned
         self.happened: tuple[Happened, ...] = ()
         self.health: tuple[Health, ...] = ()
         self.failure: WorkloadError | None = None  # why an event could not be done
         self._hosts = {host.name: host for host in hosts.all}
-        self._late_s = LATE_S if hosts.machine else LATE_THERE_S
+        self._late_s = late_s  # above which an event is a doubt
         self._mounted = mounted
         self._gone: frozenset[str] = frozenset()  # hosts that were killed or cut off, and are not back
         self._under_way = ""  # the event whose work has not ended

@@ -10,7 +10,7 @@ from perjoule import drivers
 from perjoule.drivers.protocols import Hosts, Mounted, require_time
 from perjoule.execution import settling, write_back
 from perjoule.execution.ageing import Aged
-from perjoule.execution.happening import Course
+from perjoule.execution.happening import LATE_ELSEWHERE_S, LATE_S, Course
 from perjoule.model import REBUILT, Campaign, Clock, Happened, Health, HostFact, Json, Outcome, Phase, Record
 from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import PerjouleError, TransientError, WorkloadError
@@ -53,7 +53,8 @@ def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None
     metered: list[Sequence[str]] = []
     ended: list[Doubt] = []
     outcome, failure, busy = None, None, ""
-    course = Course(trial.events, hosts, mounted)
+    late_s = LATE_ELSEWHERE_S if drivers.testbed(trial.testbed).elsewhere else LATE_S
+    course = Course(trial.events, hosts, mounted, late_s=late_s)
 
     @contextmanager
     def phase(name: str) -> Generator[None]:

@@ -4,12 +4,11 @@ import time
 
 import pytest
 
-from perjoule.drivers.protocols import Host, Hosts, Machine
+from perjoule.drivers.protocols import Host, Hosts
 from perjoule.execution import happening
-from perjoule.execution.happening import UNKNOWN, Course
+from perjoule.execution.happening import LATE_ELSEWHERE_S, UNKNOWN, Course
 from perjoule.model import COMMANDS, EventKind, Happened, Health, TrialEvent, healthy_since
 from perjoule.model.errors import TransientError, WorkloadError
-from perjoule.testbeds._machine import ThisMachine
 from scripted import ScriptedHost, ScriptedMount
 
 
@@ -290,12 +289,12 @@ def test_what_has_not_happened_when_the_load_ends_does_not_happen_and_is_a_doubt
     assert course.unhealthy() == ""
 
 
-@pytest.mark.parametrize(("machine", "in_time_s", "late_s"), [(ThisMachine(), 0.049, 0.051), (None, 0.199, 0.201)])
-def test_a_late_event_is_a_doubt(machine: Machine | None, in_time_s: float, late_s: float) -> None:
+@pytest.mark.parametrize(("options", "in_time_s", "late_s"), [({}, 0.049, 0.051), ({"late_s": LATE_ELSEWHERE_S}, 0.199, 0.201)])
+def test_a_late_event_is_a_doubt(options: dict[str, float], in_time_s: float, late_s: float) -> None:
     """50 ms on hosts of this machine, 200 ms over SSH: docs/how-to/events.md."""
     host = Server()
     (one,) = events((1.0, "cut"))
-    course = Course((one,), Hosts((host,), machine=machine), Healing(host))
+    course = Course((one,), Hosts((host,)), Healing(host), **options)
     course.happened = (Happened(one, 10.0, 10.01, 10.0 + in_time_s),)
     assert course.doubts() == []
     course.happened = (Happened(one, 10.0, 10.01, 10.0 + late_s),)
