@@ -16,6 +16,9 @@ from perjoule.campaign import replication
 from perjoule.execution import runner
 from perjoule.model import Cell, Doubt, Interval
 from perjoule.report.content import content
+from perjoule.results import sides
+from perjoule.results.comparison import compare
+from perjoule.results.history import history
 from perjoule.results.verification import verify
 from perjoule.summary import Summary, _kept, _trials, computing, summary
 from perjoule.summary.trial import trial_summary
@@ -73,6 +76,25 @@ def test_cells_are_computed_once(results: store.Results, counted: list[str]) -> 
     assert whole.scales == tuple(sorted({record.scale for record in records} - {1}))
     counted.clear()
     assert summary(results) == whole
+    assert counted == []
+
+
+def test_compare_and_history_read_the_cells_that_were_kept(
+    results: store.Results, counted: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(results.folder, tmp_path / "again")
+    again = store.open_results(tmp_path / "again")
+    whole = [summary(one).cells for one in (results, again)]
+    counted.clear()
+    monkeypatch.setattr(computing, "cells", lambda *_, **__: pytest.fail("computed cells that were kept"))
+    first, second = sides.side(results), sides.side(again)
+    assert [first.cells, second.cells] == whole
+    assert {row.judged.ratio.mean for row in compare(first, second).rows} == {1.0}
+    labels = sorted({record.trial.filesystem.label for record in first.records})
+    for one in (both := sides.between(first, (labels[0], labels[1]))):
+        assert one.cells == first.cells
+    assert compare(*both).rows
+    assert [moment.cells for moment in history([results, again], ["throughput_bytes_per_s"]).moments] == whole
     assert counted == []
 
 

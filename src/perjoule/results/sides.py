@@ -10,7 +10,8 @@ from perjoule.analysis.changes import ROOTS, Change, changes
 from perjoule.model import Campaign, Cell, Direction, Point, Record
 from perjoule.model.errors import CampaignError
 from perjoule.store import Results
-from perjoule.summary.computing import cells_of, points_of
+from perjoule.summary import summary
+from perjoule.summary.computing import points_of
 
 Key = tuple[str, str, str, Direction, int]  # testbed, file system, workload, direction, clients
 Measured = tuple[Record, Point]
@@ -24,6 +25,7 @@ class Side:
     asked: Campaign | None
     records: tuple[Record, ...]  # the last attempt at each trial
     points: tuple[Point, ...]
+    cells: tuple[Cell, ...]  # of the whole campaign, even where only one file system is compared
     filesystem: str = ""  # only this one of it; "" for all
 
     @cached_property
@@ -35,11 +37,6 @@ class Side:
             if self.filesystem in ("", point.trial.filesystem.label):
                 grouped.setdefault(_key(point), []).append((of[point.trial.id], point))
         return grouped
-
-    @cached_property
-    def cells(self) -> tuple[Cell, ...]:
-        """Summarise the whole campaign."""
-        return cells_of(self.asked, self.records, self.points)
 
     @cached_property
     def judge(self) -> Judge:
@@ -54,11 +51,11 @@ class Side:
 
 
 def side(results: Results, name: str = "") -> Side:
-    """Compute the numbers of a results folder."""
+    """Read the numbers of a results folder. Raises MachineError, CampaignError."""
     records = results.latest()
     found = points_of(results, records)
     asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
-    return Side(name or results.folder.name, asked, records, found)
+    return Side(name or results.folder.name, asked, records, found, summary(results).cells)
 
 
 def between(whole: Side, labels: tuple[str, str]) -> tuple[Side, Side]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from perjoule.analysis.cells import cells
 from perjoule.analysis.changes import undeclared
 from perjoule.analysis.trends import campaign_doubts
 from perjoule.model import Clock, Point, Spec
@@ -29,7 +30,7 @@ def side(made):
                 records.append(replace(record, clock=clock, facts={"filesystem": facts or {"version": "1.0", "run": name}}))
                 metrics = {"throughput_bytes_per_s": value * MIB, "efficiency_bytes_per_j": value * MIB / 50}
                 points.append(Point(asked, "write", metrics, (), grade))
-        return Side(name, None, tuple(records), tuple(points))
+        return Side(name, None, tuple(records), tuple(points), cells(records, points))
 
     return build
 

@@ -57,7 +57,7 @@ def campaign(made):
                 metrics = {"throughput_bytes_per_s": rate, "efficiency_bytes_per_j": rate / dice.gauss(40.0, 1.0), "mean_w": 40.0}
                 metrics |= {"duration_s": 1e9 / rate, "tpp_ratio": rate / (445.36 * MIB)}
                 points.append(Point(asked, "write", metrics, (), "modelled"))
-        return Side("campaign", None, tuple(records), tuple(points))
+        return Side("campaign", None, tuple(records), tuple(points), cells(records, points))
 
     return build
 
