@@ -59,7 +59,7 @@ def test_it_runs_valid_and_its_raw_outputs_say_the_same_again(kind: str, tmp_pat
         pytest.skip(f"{kind}: {NOT_RUN[kind]}")
     table = workload_table(kind)
     driver = drivers.build("workloads", kind, {option: value for option, value in table.items() if option != "kind"})
-    assert isinstance(driver, Workload)
+    assert isinstance(driver, Workload), "inherit Workload"
     if missing := lacking(driver.checks()):
         pytest.skip(missing)
     testbed: dict[str, Any] = {"kind": "virtual", "disk": "directory", "servers": 2, "cpu_cap": False}
@@ -83,7 +83,7 @@ def test_it_runs_valid_and_its_raw_outputs_say_the_same_again(kind: str, tmp_pat
     results = open_results(tmp_path / "results")
     for record in results.records():
         assert record.status == "valid", f"the EXAMPLE of {kind} fails: {record.reason}"
-        assert record.outcome is not None
+        assert record.outcome is not None, "have `run` return an Outcome"
         assert record.outcome.results, "have `run` return a result for each client"
         for one in record.outcome.results:
             assert one.ended_s > one.began_s, f"{one.host}: say when the load began and ended, by its own tool"

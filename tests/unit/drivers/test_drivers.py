@@ -45,40 +45,44 @@ def takes(annotation: object, kind: type) -> bool:
 
 
 def test_every_part_has_drivers() -> None:
-    assert {part for part, _ in DRIVERS} == set(drivers.PROTOCOLS)
+    assert {part for part, _ in DRIVERS} == set(drivers.PROTOCOLS), "a part has no driver: is its package complete?"
 
 
 @every
 def test_a_driver_says_in_its_docstring_what_it_speaks_to(part: str, kind: str) -> None:
     said = module(part, kind).__doc__ or ""
-    assert len(said.strip().partition("\n")[0]) > 20
+    assert len(said.strip().partition("\n")[0]) > 20, "say what the driver is in the first line of the module's docstring"
     if kind not in ("simulated", "modelled"):  # these speak to nothing
-        assert re.search(r"https?://\S+\.\S+", said)
+        assert re.search(r"https?://\S+\.\S+", said), "link the tool's documentation in the module's docstring"
 
 
 @every
 def test_a_driver_is_one_frozen_dataclass_with_a_docstring(part: str, kind: str) -> None:
     driver = drivers.driver_class(part, kind)
-    assert dataclasses.is_dataclass(driver)
-    assert (driver.__doc__ or "").strip()
-    assert not (driver.__doc__ or "").startswith(f"{driver.__name__}(")  # what dataclasses write when nobody does
-    assert cast("Any", driver).__dataclass_params__.frozen
-    assert all(field.kw_only for field in dataclasses.fields(driver))
+    assert dataclasses.is_dataclass(driver), "decorate the class with pydantic's dataclass"
+    said = (driver.__doc__ or "").strip()
+    assert said, "give the class a docstring: what the driver runs"
+    assert not said.startswith(f"{driver.__name__}("), "give the class a docstring: this one was written by dataclasses"
+    assert cast("Any", driver).__dataclass_params__.frozen, "make the dataclass frozen"
+    positional = [field.name for field in dataclasses.fields(driver) if not field.kw_only]
+    assert not positional, f"make the dataclass kw_only: {positional} can be given by position"
 
 
 @every
 def test_the_example_of_a_driver_is_a_table_of_a_campaign(part: str, kind: str) -> None:
     document: dict[str, Any] = tomllib.loads(module(part, kind).EXAMPLE)
     name = part.removesuffix("s")
-    assert list(document) == [name]
-    assert all(table["kind"] == kind for table in ([document[name]] if name == "testbed" else document[name]))
-    assert isinstance(campaign.example(part, kind), drivers.driver_class(part, kind))
+    assert list(document) == [name], f"have EXAMPLE hold tables [[{name}]] and nothing else"
+    kinds = {table["kind"] for table in ([document[name]] if name == "testbed" else document[name])}
+    assert kinds == {kind}, f'write kind = "{kind}" in each table of EXAMPLE, not {kinds}'
+    made = campaign.example(part, kind)
+    assert isinstance(made, drivers.driver_class(part, kind)), f"EXAMPLE makes a {type(made).__name__}: one class per module"
 
 
 @every
 def test_every_option_of_a_driver_is_explained(part: str, kind: str) -> None:
     silent = [o for o, found in driver_schema(part.removesuffix("s"), kind)["properties"].items() if "description" not in found]
-    assert silent == ["kind"]
+    assert silent == ["kind"], f"write a docstring below each option; these have none: {silent}"
 
 
 @every
@@ -91,14 +95,16 @@ def test_every_quantity_among_the_options_has_its_unit_in_its_name(part: str, ki
         if any(isinstance(m, BeforeValidator) for m in info.metadata) and takes(info.annotation, int)
     ]
     quantities = [field for field, info in fields if takes(info.annotation, float) or field in read]
-    assert not [field for field in quantities if not field.endswith(UNIT_SUFFIXES)]
+    bare = [field for field in quantities if not field.endswith(UNIT_SUFFIXES)]
+    assert not bare, f"end the names of {bare} in their unit: {', '.join(UNIT_SUFFIXES)}"
 
 
 @every
 def test_no_two_options_of_a_driver_are_written_alike(part: str, kind: str) -> None:
     names = [option_name(field.name) for field in dataclasses.fields(drivers.driver_class(part, kind))]
-    assert len(names) == len(set(names))
-    assert not {"kind", "label"} & set(names)
+    twice = {name for name in names if names.count(name) > 1}
+    assert not twice, f"rename an option: without their units, several are written {twice}"
+    assert not {"kind", "label"} & set(names), "rename the option: every table has its own kind and label"
 
 
 class Witness:
@@ -142,11 +148,12 @@ def test_a_driver_tells_what_it_needs_without_changing_anything(part: str, kind:
     finally:
         witness.awake = False
     for check in checks:
-        assert isinstance(check, Check)
-        assert check.name
-        assert check.detail
-    assert not [check.name for check in checks if not check.ok and not check.fix]
-    assert witness.noted == []
+        assert isinstance(check, Check), f"have `checks` return Check, not {type(check).__name__}"
+        assert check.name, f"name what is checked: {check}"
+        assert check.detail, f"say in `detail` what was found: {check}"
+    unmended = [check.name for check in checks if not check.ok and not check.fix]
+    assert not unmended, f"say in `fix` what to do about {unmended}"
+    assert witness.noted == [], f"have `checks` change and start nothing: {witness.noted}"
 
 
 @every
@@ -164,7 +171,8 @@ def test_a_driver_that_parses_a_tools_output_has_transcripts_of_it(part: str, ki
     shared = [path for name in set(re.findall(r"\b_\w+", imports)) for path in (room / f"{name}.py", *(room / name).glob("*.py"))]
     texts = [path.read_text() for path in (*family, *shared) if path.exists()]
     if kind != "simulated" and any(map(PARSES.search, texts)):  # what is simulated is its own tool
-        assert any(path.is_file() for path in (TRANSCRIPTS / kind).rglob("*"))
+        found = any(path.is_file() for path in (TRANSCRIPTS / kind).rglob("*"))
+        assert found, f"save outputs of the real tool in tests/transcripts/{kind}, and test the parsers on them"
 
 
 @every
