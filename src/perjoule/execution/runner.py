@@ -24,7 +24,7 @@ from perjoule.execution.remaining import Remaining, planned_s
 from perjoule.execution.stopping import Until
 from perjoule.execution.telling import telling
 from perjoule.execution.time_limit import Pace
-from perjoule.execution.trial import LOG_TAIL_BYTES, Ended, Up, keep_logs, load, record, starved
+from perjoule.execution.trial import LOG_TAIL_BYTES, Ended, UnderWay, Up, keep_logs, record, starved
 from perjoule.machine.environment import environment
 from perjoule.model import Campaign, Json, Point, Trial
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError, WorkloadError
@@ -214,13 +214,10 @@ class _Group:
         """Measure a trial and keep its record; return how it ended."""
         began_s = time.monotonic()
         with self.results.attempt(trial) as attempt:
-            doubts: list[Sequence[str]] = []
-
-            def so_far() -> list[str]:
-                return [words for one in tuple(doubts) for words in tuple(one)]
-
-            self.observe(Event("trial", trial=trial, latest=attempt.sink.latest, doubts=so_far, hosts=up.hosts))
-            ended = load(self.campaign, up, attempt, lambda name: self.observe(Event("phase", name, trial=trial)), doubts)
+            under_way = UnderWay(self.campaign, up, attempt, lambda name: self.observe(Event("phase", name, trial=trial)))
+            doubts = under_way.doubts_so_far
+            self.observe(Event("trial", trial=trial, latest=attempt.sink.latest, doubts=doubts, hosts=up.hosts))
+            ended = under_way.run()
             if ended.failure:
                 time_limit.require_lent(up.hosts.lease, self._again)
             keep_logs(up.mounted, attempt.logs)

@@ -11,7 +11,7 @@ from perjoule.drivers.protocols import Hosts, Mounted, require_time
 from perjoule.execution import settling, write_back
 from perjoule.execution.ageing import Aged
 from perjoule.execution.happening import LATE_ELSEWHERE_S, LATE_S, Course
-from perjoule.model import REBUILT, Campaign, Clock, Happened, Health, HostFact, Json, Outcome, Phase, Record
+from perjoule.model import REBUILT, WRITE_BACK, Campaign, Clock, Happened, Health, HostFact, Json, Outcome, Phase, Record
 from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import PerjouleError, TransientError, WorkloadError
 from perjoule.store import Attempt
@@ -41,83 +41,119 @@ class Ended:
     busy: str = ""  # what the servers or the file system still did at the end of the tail
 
 
-def load(campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None], doubts: list[Sequence[str]]) -> Ended:
-    """Prepare and measure a trial while its meters record.
+class UnderWay:
+    """A trial that is prepared and measured by `run`; another thread may ask meanwhile what is doubted so far.
 
-    `say` takes the name of each phase as it begins, and `doubts` what is doubted; a meter's list grows until it has ended.
+    Args:
+        say: takes the name of each phase as it begins.
     """
-    trial, hosts, mounted = attempt.trial, up.hosts, up.mounted
-    workload = drivers.workload(trial.workload)
-    clients = (*hosts.clients[: trial.clients_count], *hosts.by_role(*workload.using))
-    phases: list[Phase] = []
-    metered: list[Sequence[str]] = []
-    ended: list[Doubt] = []
-    outcome, failure, busy = None, None, ""
-    late_s = LATE_ELSEWHERE_S if drivers.testbed(trial.testbed).elsewhere else LATE_S
-    course = Course(trial.events, hosts, mounted, late_s=late_s)
+
+    def __init__(self, campaign: Campaign, up: Up, attempt: Attempt, say: Callable[[str], None]) -> None:
+        self._campaign, self._up, self._attempt, self._say = campaign, up, attempt, say
+        trial, hosts = attempt.trial, up.hosts
+        self._workload = drivers.workload(trial.workload)
+        self._clients = (*hosts.clients[: trial.clients_count], *hosts.by_role(*self._workload.using))
+        late_s = LATE_ELSEWHERE_S if drivers.testbed(trial.testbed).elsewhere else LATE_S
+        self._course = Course(trial.events, hosts, up.mounted, late_s=late_s)
+        self._syncs: tuple[write_back.Sync, ...] = ()
+        self._phases: list[Phase] = []
+        self._metered: tuple[Sequence[str], ...] = ()  # what each meter doubts, which grows until it has ended
+        self._doubts: list[Doubt] = []
+        self._outcome: Outcome | None = None
+        self._busy = ""
+
+    def doubts_so_far(self) -> list[str]:
+        """Return what is doubted by now."""
+        return [words for doubted in (*self._metered, self._doubts) for words in tuple(doubted)]
+
+    def run(self) -> Ended:
+        """Prepare the load, run it while the meters record, and wait until the hosts are quiet again."""
+        failure: PerjouleError | None = None
+        try:
+            self._prepare()
+            self._record()
+            self._require_sound()
+        except WorkloadError as error:
+            failure = error
+        return self._ended(starved(self._up.hosts, failure) or failure)
 
     @contextmanager
-    def phase(name: str) -> Generator[None]:
+    def _phase(self, name: str) -> Generator[None]:
         began_s = time.monotonic()
-        say(name)
+        self._say(name)
         try:
             yield
         finally:
-            phases.append(Phase(name, began_s, time.monotonic()))
+            self._phases.append(Phase(name, began_s, time.monotonic()))
 
-    try:
-        with phase("prepare"):
-            workload.prepare(clients, mounted, attempt.raw)
-            syncs = write_back.syncs(hosts, mounted)
-        with ExitStack() as meters:
-            metered += [meters.enter_context(drivers.meter(spec).record(hosts, attempt.sink)) for spec in trial.meters]
-            doubts += [*metered, ended]
-            with phase("baseline"):
-                idle_bytes_per_s = settling.rate_bytes_per_s(hosts, campaign.settle_s)
-            with phase("measure"):
-                meters.enter_context(course.running())
-                with course.explained():
-                    loaded = workload.run(clients, mounted, attempt.raw)
-            course.end_load()
-            require_time(loaded.results)
-            if trial.joining:  # hosts that joined may have a disk for the data since then
-                syncs = write_back.syncs(hosts, mounted)
-            written = write_back.write_back(syncs)
-            phases += [written.phase] if written.phase else []
-            ended += written.doubts
-            loaded = workload.read_back(clients, mounted, attempt.raw) or loaded
-            say("tail")
-            tail = settling.tail(
-                hosts,
-                mounted,
-                settle_s=campaign.settle_s,
-                quiet_s=campaign.quiet_s,
-                idle_bytes_per_s=idle_bytes_per_s,
-                unhealthy=course.unhealthy if trial.events else None,
-            )
-            phases.append(tail.phase)
-            busy = tail.busy
-            ended += tail.doubts
-            ended += course.weigh()
-            if any(one.event.kind == "fail" for one in course.happened):
-                rebuilt = write_back.write_back(syncs, REBUILT)
-                phases += [rebuilt.phase] if rebuilt.phase else []
-                ended += rebuilt.doubts
-        course.require_done()  # some take longer than the load
+    def _prepare(self) -> None:
+        with self._phase("prepare"):
+            self._workload.prepare(self._clients, self._up.mounted, self._attempt.raw)
+            self._syncs = write_back.syncs(self._up.hosts, self._up.mounted)
+
+    def _record(self) -> None:
+        """Have the meters record the baseline, the load and the tail."""
+        hosts, sink = self._up.hosts, self._attempt.sink
+        with ExitStack() as recording:
+            meters = map(drivers.meter, self._attempt.trial.meters)
+            self._metered = tuple(recording.enter_context(meter.record(hosts, sink)) for meter in meters)
+            with self._phase("baseline"):
+                idle_bytes_per_s = settling.rate_bytes_per_s(hosts, self._campaign.settle_s)
+            loaded = self._load(recording)
+            self._settle(idle_bytes_per_s)
+        self._course.require_done()  # some take longer than the load
         for series in loaded.series:
-            attempt.sink.extend(series)
-        outcome = loaded
-        mounted.alive()
-        for host in hosts.all:
+            sink.extend(series)
+        self._outcome = loaded
+
+    def _load(self, recording: ExitStack) -> Outcome:
+        """Run the load with its events, and have the hosts write back what it has left in their memory."""
+        hosts, mounted, raw = self._up.hosts, self._up.mounted, self._attempt.raw
+        with self._phase("measure"):
+            recording.enter_context(self._course.running())
+            with self._course.explained():
+                loaded = self._workload.run(self._clients, mounted, raw)
+        self._course.end_load()
+        require_time(loaded.results)
+        if self._attempt.trial.joining:  # hosts that joined may have a disk for the data since then
+            self._syncs = write_back.syncs(hosts, mounted)
+        self._write_back(WRITE_BACK)
+        return self._workload.read_back(self._clients, mounted, raw) or loaded
+
+    def _settle(self, idle_bytes_per_s: float) -> None:
+        """Wait until the hosts are as quiet as before the load, and the file system is healthy."""
+        self._say("tail")
+        tail = settling.tail(
+            self._up.hosts,
+            self._up.mounted,
+            settle_s=self._campaign.settle_s,
+            quiet_s=self._campaign.quiet_s,
+            idle_bytes_per_s=idle_bytes_per_s,
+            unhealthy=self._course.unhealthy if self._attempt.trial.events else None,
+        )
+        self._phases.append(tail.phase)
+        self._busy = tail.busy
+        self._doubts += (*tail.doubts, *self._course.weigh())
+        if any(one.event.kind == "fail" for one in self._course.happened):
+            self._write_back(REBUILT)
+
+    def _write_back(self, name: str) -> None:
+        written = write_back.write_back(self._syncs, name)
+        self._phases += [written.phase] if written.phase else []
+        self._doubts += written.doubts
+
+    def _require_sound(self) -> None:
+        """Require that the file system and the power states of all hosts are as they were. Raises WorkloadError."""
+        self._up.mounted.alive()
+        for host in self._up.hosts.all:
             if host.check_power:
                 host.check_power()
-    except WorkloadError as error:
-        failure = error
-    failure = starved(hosts, failure) or failure
-    of_meters = (METERS.doubt(words) for one in metered for words in one)
-    said = [*(outcome.doubts if outcome else ()), *of_meters, *ended]
-    said += course.doubts() if outcome else ()
-    return Ended(failure, outcome, tuple(phases), tuple(said), course.happened, course.health, busy)
+
+    def _ended(self, failure: PerjouleError | None) -> Ended:
+        course, outcome = self._course, self._outcome
+        of_meters = (METERS.doubt(words) for one in self._metered for words in one)
+        doubts = [*(outcome.doubts if outcome else ()), *of_meters, *self._doubts, *(course.doubts() if outcome else ())]
+        return Ended(failure, outcome, tuple(self._phases), tuple(doubts), course.happened, course.health, self._busy)
 
 
 def starved(hosts: Hosts, failure: PerjouleError | None) -> TransientError | None:
