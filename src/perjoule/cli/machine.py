@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,12 +14,12 @@ from perjoule import campaign, catalogue, drivers
 from perjoule.cli import json_output, parameters
 from perjoule.cli.display import out, show_checks, show_findings, show_line
 from perjoule.cli.parameters import all_kinds, completing, examples
+from perjoule.drivers.protocols import Cleaned
 from perjoule.execution import readiness, resources
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import counted
-from perjoule.testbeds import cluster as real_hosts
-from perjoule.testbeds import local, slurm, virtual
+from perjoule.testbeds import virtual
 
 
 @click.command(
@@ -80,23 +81,16 @@ def down(kept: str | None, everything: bool) -> None:
         advice = f"known: {', '.join(known)}" if known else "none are known"
         raise CampaignError(f'`perjoule up` has not made a cluster "{kept}"', next=advice)
     tried = {kept, *(one.id for one in virtual.dead(everything=everything))}  # one that dies from here on is not stuck
-    on_hosts, not_cleaned = real_hosts.clean()
-    jobs, not_cancelled = slurm.clean()
-    removed = (
-        *jobs,
-        *virtual.clean(everything=everything),
-        *(virtual.clean(everything=True, run=kept) if kept else ()),
-        *on_hosts,
-    )
-    put_back, not_put_back = local.clean()
-    swept, left_alone = local.sweep()
-    for words in put_back:
-        out.print(f"put back {words}")
-    for words in (*removed, *swept):
-        out.print(f"removed {words}")
-    left_alone = (*left_alone, *virtual.strangers(), *virtual.blocked(), *not_cleaned, *not_cancelled, *not_put_back)
-    for words in left_alone:
-        out.print(f"left {words}", soft_wrap=True)
+    found, failures = False, list[str]()
+    for cleaned in _cleanings(kept, everything):
+        lines = [
+            *(f"put back {words}" for words in cleaned.put_back),
+            *(f"removed {words}" for words in cleaned.removed),
+            *(f"left {words}" for words in (*cleaned.left, *cleaned.failures)),
+        ]
+        for line in lines:
+            out.print(line, soft_wrap=True)
+        found, failures = found or bool(lines), [*failures, *cleaned.failures]
     left = virtual.kept()
     for one, pids in left.items():
         out.print(f"kept run {one.id}, made by `perjoule up`; `perjoule down {one.id}` removes it")
@@ -105,13 +99,20 @@ def down(kept: str | None, everything: bool) -> None:
     if stuck := [one for one in virtual.dead() if one.id in tried]:
         what = f"run {', '.join(one.id for one in stuck)} could not be removed entirely: something is still busy"
         raise MachineError(what, where=str(stuck[0].folder), next="run `perjoule down` again")
-    if not_put_back:
-        raise MachineError("power states that a killed run set could not be put back", next="run `sudo perjoule down` again")
-    if not_cleaned or not_cancelled:
-        raise MachineError("what killed runs left on some hosts could not be removed", next="run `perjoule down` again")
-    if not (removed or swept or put_back or left_alone or left):
+    if failures:
+        what = "not all that killed runs left could be removed or put back"
+        raise MachineError(what, next="see the reasons above; run `perjoule down` again, as the user who started the run")
+    if not (found or left):
         unseen = " that this user may see; `sudo perjoule down` sees everything" if os.geteuid() != 0 else ""
         out.print(f"nothing left behind{unseen}")
+
+
+def _cleanings(kept: str | None, everything: bool) -> Iterator[Cleaned]:
+    """Clean up one testbed after the other, after the clusters made by `up` that are to go."""
+    if kept or everything:
+        yield Cleaned(removed=virtual.clean(everything=True, run=kept or ""))
+    for kind in drivers.kinds("testbeds"):
+        yield drivers.testbed_class(kind).clean()
 
 
 def _entrance(name: str, pid: int) -> str:

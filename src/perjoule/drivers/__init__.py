@@ -92,6 +92,13 @@ def workload(spec: Spec) -> protocols.Workload:
     return _built("workloads", spec, protocols.Workload)
 
 
+def testbed_class(kind: str) -> type[protocols.Testbed]:
+    """Find the class of a kind of testbed. Raises KeyError."""
+    found = driver_class("testbeds", kind)
+    assert issubclass(found, protocols.Testbed)
+    return found
+
+
 def meter_class(kind: str) -> type[protocols.Meter]:
     """Find the class of a kind of meter. Raises KeyError."""
     found = driver_class("meters", kind)

@@ -1,36 +1,19 @@
 """The spectrum of muon pairs: all of it, and its peaks with their fits."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from perjoule.figures.vega import FULL_WIDTH, PANEL_WIDTH, Spec, titled
+from perjoule.model.spectrum import MassSpectrum, Peak
 
 HEIGHT = 200
 
 
-@dataclass(frozen=True)
-class Peak:
-    """A peak in its window: (mass in GeV, pairs per GeV, their standard error) of each bin, and points of the fitted curve."""
-
-    words: str
-    seen: Sequence[tuple[float, float, float]]
-    fitted: Sequence[tuple[float, float]]
-
-
-@dataclass(frozen=True)
-class Dimuon:
-    """Pairs of opposite charge: (mass in GeV, pairs per GeV) of each bin with any, in order, and the peaks by name."""
-
-    spectrum: Sequence[tuple[float, float]]
-    peaks: Mapping[str, Peak]
-
-
-def dimuon(found: Dimuon, *, notes: Sequence[str] = ()) -> Spec:
+def dimuon(found: MassSpectrum, *, notes: Sequence[str] = ()) -> Spec:
     """Draw the whole spectrum on logarithmic axes, and below it each peak with its fit."""
     whole: Spec = {
         "width": FULL_WIDTH,
         "height": HEIGHT,
-        "data": {"values": [{"mass": mass, "pairs": pairs} for mass, pairs in found.spectrum]},
+        "data": {"values": [{"mass": mass, "pairs": pairs} for mass, pairs in found.pairs]},
         "mark": {"type": "line", "interpolate": "step", "strokeWidth": 1.2},
         "encoding": {
             "x": {"field": "mass", **_axis("mass of the pair in GeV", "log")},

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+from perjoule.model.spectrum import TITLES
 from perjoule.model.units import MIB, RATIOS
 
 
@@ -305,7 +306,7 @@ ENTRIES = (
            "higher"),
     *(
         Metric(f"{peak}_{what}_ev", f"{title} {words}", _GEV, f"{words} of the {title} peak as fitted")
-        for peak, title in (("jpsi", "J/ψ"), ("z", "Z"))
+        for peak, title in TITLES.items()
         for what, words in (
             ("mass", "mass"),
             ("mass_error", "standard error of the mass"),

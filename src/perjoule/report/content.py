@@ -12,15 +12,15 @@ from perjoule.analysis.paper_facts import Pair, beside, measured
 from perjoule.analysis.replacement import machines, replacements
 from perjoule.analysis.winners import Finding, winners
 from perjoule.figures.alignment import Found
-from perjoule.figures.dimuon import Dimuon
 from perjoule.figures.overhead import Overhead
 from perjoule.figures.power import Samples
 from perjoule.figures.timeline import Timeline
 from perjoule.model import Cell, Channel, Point, Record, Replacement
 from perjoule.model.doubts import Doubt
 from perjoule.model.metrics import DEFAULT, RANKED, RATES
+from perjoule.model.spectrum import MassSpectrum
 from perjoule.report.metered import alignments
-from perjoule.report.muons import dimuon
+from perjoule.report.muons import mass_spectrum
 from perjoule.store import Results
 from perjoule.store.patterns import read_patterns
 from perjoule.summary import summary
@@ -48,7 +48,7 @@ class Content:
     overheads: tuple[Overhead, ...]  # the first trial with the most clients of each file system and direction
     winners: tuple[Finding, ...]
     replacements: tuple[Replacement, ...]  # of machines by themselves
-    dimuon: Dimuon | None  # the spectrum of a muon analysis
+    mass_spectrum: MassSpectrum | None  # the spectrum of a muon analysis
     metered: tuple[Metered, ...] = ()  # what meters said of each valid trial
     doubts: tuple[Doubt, ...] = ()  # of the campaign as a whole
     alignments: tuple[Found, ...] = ()  # load patterns, found in the meters
@@ -126,7 +126,7 @@ def content(results: Results) -> Content:
         overheads=tuple(overheads.values()),
         winners=best(records, whole.cells),
         replacements=replacements(machines(records, whole.cells)),
-        dimuon=dimuon(results, records),
+        mass_spectrum=mass_spectrum(results, records),
         doubts=whole.doubts,
     )
 

@@ -111,9 +111,9 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
     if any(one.power_ratio for one in found.replacements):
         as_many = "as many machines as reach the server's throughput, fractions included; mean and 95 % interval"
         yield "replacement", replacement(found.replacements, notes=[as_many, *power_notes])
-    if found.dimuon:
+    if found.mass_spectrum:
         told = "pairs of opposite charge of one trial; below: standard errors, and the fit of a peak over a background"
-        yield "dimuon", dimuon(found.dimuon, notes=[told])
+        yield "dimuon", dimuon(found.mass_spectrum, notes=[told])
     shares = {
         ", ".join((*one.key[:2], *(() if direction in one.key[1] else (direction,)), clients_text(one.key[2]))): relative(
             [energy.budgets["net"]]

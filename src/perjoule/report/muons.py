@@ -3,20 +3,14 @@
 from collections.abc import Sequence
 from math import isfinite
 
-import numpy as np
-from numpy.typing import NDArray
-
-from perjoule.figures.dimuon import Dimuon, Peak
+from perjoule import drivers
 from perjoule.model import Cell, Interval, Record
 from perjoule.model.metrics import metric_of
+from perjoule.model.spectrum import TITLES, MassSpectrum
 from perjoule.model.units import JOULES
 from perjoule.results.table import Table, with_interval
 from perjoule.store import Results
-from perjoule.workloads.hep import WINDOW_GEV, Spectrum, density, fit, spectrum
 
-TITLES = {"jpsi": "J/ψ", "z": "Z"}
-TOGETHER_COUNT = 8  # bins of the histogram in one step of the drawn spectrum
-STEPS_COUNT = 150  # of a fitted curve
 COLUMNS = (  # header, metric, what one unit of it is
     *((one.label, one.key, one.unit.per) for one in map(metric_of, ("events_per_s", "energy_per_event_j"))),
     ("Wh/job", "energy_j", JOULES["Wh"]),  # a job is the analysis of the whole data set
@@ -52,44 +46,14 @@ def _mass(cell: Cell, name: str) -> str:
     return f"{mass.mean / per:.4f} ± {error.mean / per:.4f}" if mass and error else "–"
 
 
-def dimuon(results: Results, records: Sequence[Record]) -> Dimuon | None:
+def mass_spectrum(results: Results, records: Sequence[Record]) -> MassSpectrum | None:
     """Read the spectrum of the first valid analysis again; all others of the same data set have the same."""
     for record in records:
-        if record.outcome and "locality_ratio" in record.outcome.measured:  # as the analysis alone reports
+        if record.outcome:
             try:
-                return drawn(spectrum(results.folder_of(record) / "raw"))
+                found = drivers.workload(record.trial.workload).mass_spectrum(results.folder_of(record) / "raw")
             except (OSError, ValueError, LookupError):
                 continue  # `perjoule verify` reports what is wrong with it
+            if found:
+                return found
     return None
-
-
-def drawn(seen: Spectrum) -> Dimuon:
-    """Return the figure's data."""
-    whole = seen.counts[: len(seen.counts) // TOGETHER_COUNT * TOGETHER_COUNT].reshape(-1, TOGETHER_COUNT).sum(axis=1)
-    edges_gev = seen.edges_gev[::TOGETHER_COUNT][: len(whole) + 1]
-    rows = _per_gev(edges_gev, whole)
-    peaks = {name: peak for name in TITLES if (peak := _peak(name, seen))}
-    return Dimuon([(mass, pairs) for mass, pairs, _ in rows if pairs > 0], peaks)
-
-
-def _peak(name: str, seen: Spectrum) -> Peak | None:
-    try:
-        found = fit(name, seen.edges_gev, seen.counts)
-    except ValueError:
-        return None  # the outcome's doubts say it
-    low, high = WINDOW_GEV[name]
-    rows = [row for row in _per_gev(seen.edges_gev, seen.counts) if low <= row[0] <= high]
-    masses_gev = np.linspace(low, high, STEPS_COUNT)
-    curve = density(name, masses_gev, *found.parameters)
-    words = f"{TITLES[name]}: {found.mass_gev:.4f} ± {found.mass_error_gev:.4f} GeV"
-    return Peak(words, rows, [(_short(m), _short(n)) for m, n in zip(masses_gev, curve, strict=True)])
-
-
-def _per_gev(edges_gev: NDArray[np.float64], counts: NDArray[np.int64]) -> list[tuple[float, float, float]]:
-    """Return the middle of each bin, its counts per GeV, and their standard error."""
-    middles, widths = (edges_gev[1:] + edges_gev[:-1]) / 2, np.diff(edges_gev)
-    return [(_short(m), _short(n / w), _short(n**0.5 / w)) for m, n, w in zip(middles, counts, widths, strict=True)]
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.5g}")

@@ -81,7 +81,7 @@ def report(side):
         overheads=(),
         winners=best(side.records, summary),
         replacements=replacements(machines(side.records, summary)),
-        dimuon=None,
+        mass_spectrum=None,
         reproduces=PAPER.name,
         held=held(PAPER, beside(PAPER, own), side.records, summary),
         claims=judged(PAPER, own),

@@ -13,12 +13,15 @@ from click.testing import CliRunner
 from pydantic import ValidationError
 
 from perjoule import catalogue
-from perjoule.cli import cli, machine
-from perjoule.drivers.protocols import Check
+from perjoule.cli import cli
+from perjoule.drivers.protocols import Check, Cleaned
 from perjoule.machine import locks, removal
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.model.units import MIB
 from perjoule.testbeds import _disk, _kernel, _process, local, virtual
+from perjoule.testbeds.cluster import Cluster
+from perjoule.testbeds.local import Local
+from perjoule.testbeds.slurm import Slurm
 from perjoule.testbeds.virtual import Virtual, cgroup, cpu, mark, network, requirements, runs, topology
 from places import TRANSCRIPTS
 from typed import as_written
@@ -403,15 +406,14 @@ def test_locks_of_several_dead_runs_are_waited_for_together(registry: Path, monk
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root's folders are runs")
 def test_down_calls_only_stuck_what_it_tried_to_remove(registry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for one in (machine.real_hosts, machine.slurm, machine.local):
-        monkeypatch.setattr(one, "clean", lambda: ((), ()))
-    monkeypatch.setattr(machine.local, "sweep", lambda: ((), ()))
+    for one in (Cluster, Local, Slurm):
+        monkeypatch.setattr(one, "clean", Cleaned)
     lock = runs.claim(runs.fresh())
     monkeypatch.setattr(virtual, "blocked", lambda: os.close(lock) or ())  # it dies while `down` is at work
     done = CliRunner().invoke(cli, ["down"])
     assert (done.exit_code, done.output) == (0, "nothing left behind\n")
     monkeypatch.setattr(virtual, "blocked", tuple[str, ...])
-    monkeypatch.setattr(virtual, "clean", lambda *, everything: ())  # something is busy
+    monkeypatch.setattr(virtual, "clean", tuple[str, ...])  # something is busy
     done = CliRunner().invoke(cli, ["down"])
     assert "could not be removed entirely" in str(done.exception)
 

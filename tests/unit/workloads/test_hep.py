@@ -356,7 +356,8 @@ def test_networks_say_nothing_of_a_load_on_the_servers_themselves(made: Any) -> 
 
 
 def test_the_report_has_the_spectrum_the_peaks_and_what_an_event_costs() -> None:
-    drawn = muons.drawn(report.spectrum(RECORDED))
+    drawn = analysis().mass_spectrum(RECORDED)
+    assert drawn is not None
     assert list(drawn.peaks) == ["jpsi", "z"]
     assert drawn.peaks["z"].words == "Z: 91.1804 ± 0.0095 GeV"
     low, top = min(pairs for _, pairs in drawn.peaks["z"].fitted), max(drawn.peaks["z"].fitted, key=lambda point: point[1])

@@ -8,13 +8,14 @@ from perjoule.drivers.protocols.filesystem import Access, FileSystem, Mounted, P
 from perjoule.drivers.protocols.host import ClockOffset, Completed, Counters, Host, Launcher, Process
 from perjoule.drivers.protocols.hosts import Hosts, Lease, Machine, PlannedHost, planned
 from perjoule.drivers.protocols.meter import Meter, Sink
-from perjoule.drivers.protocols.testbed import Testbed
+from perjoule.drivers.protocols.testbed import Cleaned, Testbed
 from perjoule.drivers.protocols.tunable import Tunable
 from perjoule.drivers.protocols.workload import ListsUsers, Need, Workload, require_time
 
 __all__ = [
     "Access",
     "Check",
+    "Cleaned",
     "ClockOffset",
     "Completed",
     "Counters",

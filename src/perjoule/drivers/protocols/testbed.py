@@ -4,6 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence, Set
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,6 +13,16 @@ from perjoule.drivers.protocols.checks import Check
 from perjoule.drivers.protocols.hosts import Hosts
 from perjoule.model import EventKind, Overwrite, Permit, Reality
 from perjoule.model.hardware import Cluster
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """What killed runs had left, and what became of it, each in words."""
+
+    removed: tuple[str, ...] = ()
+    put_back: tuple[str, ...] = ()  # settings of hosts that a run had changed
+    left: tuple[str, ...] = ()  # does not bear perjoule's mark, or is in use: with the reason
+    failures: tuple[str, ...] = ()  # should have been removed or put back, and could not be
 
 
 class Testbed(ABC):
@@ -70,6 +81,11 @@ class Testbed(ABC):
     @abstractmethod
     def hold(self, clients_count: int) -> AbstractContextManager[Hosts]:
         """Hold the servers and this many clients during the block, and leave nothing behind. Raises MachineError."""
+
+    @classmethod
+    def clean(cls) -> Cleaned:
+        """Remove what killed runs left of hosts from here; whatever is in use stays. Raises MachineError: this user may not."""
+        return Cleaned()
 
     @abstractmethod
     def checks(self) -> tuple[Check, ...]:

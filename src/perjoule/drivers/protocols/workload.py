@@ -12,6 +12,7 @@ from perjoule.drivers.protocols.filesystem import Access, Mounted
 from perjoule.drivers.protocols.host import Host
 from perjoule.model import ClientResult, Direction, Json, Outcome, Pattern
 from perjoule.model.errors import WorkloadError
+from perjoule.model.spectrum import MassSpectrum
 
 Need = Access | Literal["nothing"]
 
@@ -78,6 +79,14 @@ class Workload(ABC):
         Raises:
             WorkloadError: an output is missing or damaged.
         """
+
+    def mass_spectrum(self, folder: Path) -> MassSpectrum | None:
+        """Return the spectrum that its analysis of muon pairs left in the raw folder; None if it analyses none.
+
+        Raises:
+            OSError, ValueError, LookupError: it is missing or damaged.
+        """
+        return None
 
     @abstractmethod
     def checks(self) -> tuple[Check, ...]:

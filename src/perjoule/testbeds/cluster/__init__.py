@@ -16,7 +16,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, ClockOffset, Host, Hosts, Testbed, planned
+from perjoule.drivers.protocols import Check, Cleaned, ClockOffset, Host, Hosts, Testbed, planned
 from perjoule.machine.each import each
 from perjoule.model import COMMANDS, OPTIONS, EventKind, Json, Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
@@ -33,7 +33,7 @@ from perjoule.testbeds.cluster.machines import Machine, NodeName, Word, hardware
 from perjoule.testbeds.cluster.names import unfold
 from perjoule.testbeds.cluster.openssh import Ssh
 
-__all__ = ["Cluster", "Login", "Machine", "NodeName", "clean", "unfold"]
+__all__ = ["Cluster", "Login", "Machine", "NodeName", "unfold"]
 
 EXAMPLE = """
 [testbed]
@@ -183,6 +183,12 @@ class Cluster(Testbed):
             facts = self._facts(run, keepers, clocks) | {"power": {one.name: states[one.name] for one in chosen}}
             yield Hosts(hosts, 1.0, hardware_of(list(nodes.values())), facts)
 
+    @classmethod
+    def clean(cls) -> Cleaned:
+        """Make the hosts of killed runs remove what is left there; a host that can't be reached is a failure."""
+        removed, failures = notes.clean()
+        return Cleaned(removed=tuple(removed), failures=tuple(failures))
+
     def checks(self) -> tuple[Check, ...]:
         """Check that each host can be reached, and has enough space and the tools."""
         there = shutil.which("ssh")
@@ -275,8 +281,3 @@ class Cluster(Testbed):
             },
             "removed": [words for keeper in keepers for words in keeper.removed],
         }
-
-
-def clean() -> tuple[list[str], list[str]]:
-    """Remove what dead runs left on their hosts; return what was removed, and why hosts could not be cleaned."""
-    return notes.clean()

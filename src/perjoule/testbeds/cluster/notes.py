@@ -67,7 +67,7 @@ def _noted(text: str) -> list[tuple[Ssh, str]]:
 
 
 def clean() -> tuple[list[str], list[str]]:
-    """Make the hosts of dead runs remove what is left there; see `cluster.clean`."""
+    """Make the hosts of dead runs remove what is left there; return what was removed, and why hosts could not be cleaned."""
     removed: list[str] = []
     failures: list[str] = []
     for path in sorted(_folder().glob("*.json")):

@@ -14,7 +14,7 @@ from typing import Self
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed, planned
+from perjoule.drivers.protocols import Check, Cleaned, Completed, Counters, Host, Hosts, Process, Testbed, planned
 from perjoule.machine import removal
 from perjoule.machine.mounts import folder_check
 from perjoule.model import OPTIONS, Disk, Overwrite, Permit
@@ -87,6 +87,13 @@ class Local(Testbed):
             stack.callback(host.stop)
             states = stack.enter_context(power.held(host, self.power)) if self.power else _power.facts(host)
             yield Hosts((host,), facts={"power": {host.name: states}}, machine=ThisMachine(covers=(host.name,)))
+
+    @classmethod
+    def clean(cls) -> Cleaned:
+        """Put back the power states that killed runs have set, and remove their scratch folders and disks."""
+        put_back, failures = clean()
+        swept, left = sweep()
+        return Cleaned(tuple(map(str, swept)), tuple(put_back), left, tuple(failures))
 
     def checks(self) -> tuple[Check, ...]:
         """Check the permission to drop caches, which reads need, the folder `work`, and whether there are the power states."""

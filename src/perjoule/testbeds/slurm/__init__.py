@@ -16,7 +16,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Hosts, Lease, Testbed
+from perjoule.drivers.protocols import Check, Cleaned, Hosts, Lease, Testbed
 from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import Seconds, seconds_text
@@ -143,6 +143,12 @@ class Slurm(Testbed):
                 host.launcher = launcher
             facts["mpi"] = launcher.facts  # filled by workloads with ranks
             yield replace(held, lease=lease, facts={**held.facts, "slurm": facts})
+
+    @classmethod
+    def clean(cls) -> Cleaned:
+        """Cancel the jobs of killed runs."""
+        removed, failures = clean()
+        return Cleaned(removed=tuple(removed), failures=tuple(failures))
 
     def checks(self) -> tuple[Check, ...]:
         """Check for Slurm's commands and an allocation that can be had; inside of one, check its nodes."""

@@ -14,7 +14,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule import catalogue
-from perjoule.drivers.protocols import Check, Host, Hosts, Testbed, planned
+from perjoule.drivers.protocols import Check, Cleaned, Host, Hosts, Testbed, planned
 from perjoule.model import OPTIONS, Disk, EventKind, Json, Reality
 from perjoule.model.errors import MachineError
 from perjoule.model.hardware import Cluster
@@ -166,6 +166,11 @@ class Virtual(Testbed):
         """Return the process by which to enter a host: `nsenter -t PID -n -m -u -i -p`."""
         assert isinstance(host, VirtualHost)
         return host.pid
+
+    @classmethod
+    def clean(cls) -> Cleaned:
+        """Remove what killed runs left, but no cluster that was made to stay (`hold(keep=True)`)."""
+        return Cleaned(removed=clean(), left=(*strangers(), *blocked()))
 
     def checks(self) -> tuple[Check, ...]:
         """Check what virtual hosts need on this machine."""

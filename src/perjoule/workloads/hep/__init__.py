@@ -23,15 +23,12 @@ from perjoule.machine.untrusted import json_of
 from perjoule.model import OPTIONS, Direction, Json, Outcome
 from perjoule.model.doubts import UNLIKE
 from perjoule.model.errors import WorkloadError
+from perjoule.model.spectrum import MassSpectrum
 from perjoule.model.units import MIB, Bytes, Seconds
 from perjoule.workloads._muons.data import EVENT_BYTES, file_name
-from perjoule.workloads._muons.fit import WINDOW_GEV, density, fit
 from perjoule.workloads._raw import noted, reading
 from perjoule.workloads._running import codes, cold, daemons_first, last_words, require_common, stop
-from perjoule.workloads.hep import dask, report
-from perjoule.workloads.hep.report import Spectrum, spectrum
-
-__all__ = ["EXAMPLE", "WINDOW_GEV", "Hep", "Spectrum", "density", "fit", "spectrum"]
+from perjoule.workloads.hep import dask, peaks, report
 
 EXAMPLE = """
 [[workload]]
@@ -152,6 +149,10 @@ class Hep(Workload):
         """Parse a raw folder, and repeat the fits. Raises WorkloadError if a file was not analysed, or an output is damaged."""
         with reading("the raw output of the analysis", folder):
             return report.outcome(folder)
+
+    def mass_spectrum(self, folder: Path) -> MassSpectrum:
+        """Return the histogram of a raw folder, and its peaks. Raises OSError, ValueError, LookupError."""
+        return peaks.peaks(report.spectrum(folder))
 
     def placed(self, holders: Mapping[str, Sequence[str]], workers: Sequence[str]) -> dict[tuple[str, int], list[str]]:
         """Choose the workers that may do each task: a part (from 0) of a file.
