@@ -1,4 +1,4 @@
-# Two commands matter: `make demo` (the main job) and `make test` (all tests). Both do their own set-up.
+# Two commands matter: `make demo` (run the demo) and `make test` (run all tests). Both do their own set-up.
 .PHONY: demo test slow kernels unit coverage site check clean
 .DELETE_ON_ERROR:
 

@@ -44,7 +44,7 @@ class Case:
     repetitions: int = 5
     combinations_count: int = 1
     drift: float = 0.0
-    anew: bool = False  # the drift begins anew with each deployment
+    fresh: bool = False  # the drift starts again with each deployment
     correlation: float = 0.0
     unequal: bool = False  # scatter of every other file system is three times larger
     shared: float = 0.0  # standard uncertainty of what each file system's repetitions share
@@ -62,7 +62,7 @@ def campaign(case: Case, dice: np.random.Generator) -> list[Cell]:
     values: dict[tuple[int, int], list[tuple[Ran, float]]] = {}
     for t, (system, combination, repetition) in enumerate(order):
         time = t / (len(order) - 1)
-        moved = case.drift * (time * k % 1.0 if case.anew else time)
+        moved = case.drift * (time * k % 1.0 if case.fresh else time)
         scatter = SCATTER * (3 if case.unequal and system % 2 else 1)
         level = np.log(1 + case.difference) if system == 0 else 0.0
         value = float(np.exp(level + wrong[system] + moved + scatter * noise[t]))
@@ -152,12 +152,12 @@ CONDITIONS: tuple[tuple[str, Options], ...] = (
 )
 
 
-ANEW = ("drift anew", {"drift": DRIFT, "anew": True})
+FRESH = ("drift from each deployment", {"drift": DRIFT, "fresh": True})
 SIX = {"order": "grouped", "combinations_count": 6}
 TABLES: tuple[tuple[str, Options, Sequence[tuple[str, Options]]], ...] = (
     ("interleaved, one combination", {}, CONDITIONS),
     ("one file system after the other, one combination", {"order": "grouped"}, CONDITIONS),
-    ("one file system after the other, six combinations", SIX, (*CONDITIONS[:2], ANEW)),
+    ("one file system after the other, six combinations", SIX, (*CONDITIONS[:2], FRESH)),
     ("interleaved, every other file system scatters three times as much", {"unequal": True}, CONDITIONS[:1]),
     ("each file system's model is wrong by 4 % (standard uncertainty)", {"shared": 0.04}, CONDITIONS[:1]),
 )
@@ -190,7 +190,7 @@ def table(runs_count: int, rows: str, title: str, extra: Options, conditions: Se
 
 
 def too_many(share: float, count: int) -> bool:
-    """Say whether a share of so many runs is above 5 % by more than chance."""
+    """Say whether a share of this many runs is above 5 % by more than chance."""
     return stats.binomtest(round(share * count), count, 0.05, alternative="greater").pvalue < 0.025
 
 

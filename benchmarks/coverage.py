@@ -85,7 +85,7 @@ class Asking:
     busy: bool = False
 
     def lengths_s(self, dice: Dice, count: int) -> Floats:
-        """Of so many requests: half to one and a half of the usual length, or with a long tail."""
+        """Of this many requests: half to one and a half of the usual length, or with a long tail."""
         if not self.busy:
             return self.request_s * dice.uniform(0.5, 1.5, count)
         return dice.exponential(self.request_s, count) + 0.3 * (dice.random(count) < 0.02)
@@ -154,7 +154,7 @@ def exact(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> 
 
 
 def counter(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> tuple[Series, Load]:
-    """A plug: counts in 0.5 J, five times a second, is asked twice a second, and wraps."""
+    """A plug: counts in 0.5 J, five times a second, is polled twice a second, and wraps."""
     load, polled = loaded(dice, alone), Polled.at(dice, 2.0, asking)
     phase_s = dice.uniform(0, 0.2)
     updated_s = np.floor((polled.looked_s - phase_s) / 0.2) * 0.2 + phase_s
@@ -295,7 +295,7 @@ FALSE_RATIO = 0.05
 
 @dataclass(frozen=True)
 class Coverage:
-    """Of so many runs: in how many the interval held the truth, how many have an energy, how many are refused, the bias, half
+    """Of this many runs: in how many the interval held the truth, how many have an energy, how many are refused, the bias, half
     of the interval (median), that over the rms error, and in how many something is doubted, though nothing was wrong."""
 
     held_ratio: float
@@ -365,7 +365,7 @@ def chosen(found: Series, index: Floats, *, value: Floats | None = None, later_s
 
 
 def within(found: Series, window: Window, length_s: float) -> Floats:
-    """Which samples lie in so many seconds from a quarter of the window on."""
+    """Which samples lie in this many seconds from a quarter of the window on."""
     from_s = window[0] + (window[1] - window[0]) / 4
     return (found.t_s >= from_s) & (found.t_s < from_s + length_s)
 
@@ -421,7 +421,7 @@ def wrap(found: Series, window: Window, dice: Dice) -> Series:
 
 
 def reset(found: Series, window: Window, dice: Dice) -> Series:
-    """A counter begins anew at 0; a power is 0 for as long as it starts."""
+    """A counter begins again at 0; a power is 0 for as long as it starts."""
     after = found.t_s >= window[0] + (window[1] - window[0]) / 4
     value = found.value.copy()
     if found.channel.semantics == "counter":
@@ -455,7 +455,7 @@ def early(found: Series, window: Window, dice: Dice) -> Series:
 
 
 def disconnect(found: Series, window: Window, dice: Dice) -> Series:
-    """It is gone for 12 s; a counter has begun anew since."""
+    """It is gone for 12 s; a counter has begun again since."""
     gone = within(found, window, 12.0)
     left = chosen(found, np.flatnonzero(~gone))
     return reset(left, (found.t_s[gone][-1], found.t_s[gone][-1]), dice) if found.channel.semantics == "counter" else left
@@ -528,7 +528,7 @@ FAULTS: tuple[Fault, ...] = (
 
 @dataclass(frozen=True)
 class Told:
-    """Of so many runs with a fault: how many energies were refused, doubted, or stated without a word; the words of one."""
+    """Of this many runs with a fault: how many energies were refused, doubted, or stated without a word; the words of one."""
 
     refused_count: int = 0
     doubted_count: int = 0

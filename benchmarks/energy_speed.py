@@ -2,7 +2,7 @@
 
     python benchmarks/energy_speed.py [--samples 1e8] [--windows 1e4] [--semantics instantaneous]
 
-Needs 3 GB of memory for 1e8 samples, and with pandas 10 GB. pandas is no dependency of perjoule: without it the benchmark
+Needs 3 GB of memory for 1e8 samples, and with pandas 10 GB. pandas is not a dependency of perjoule: without it the benchmark
 prints only our own figures. Both integrate by the trapezoid up to the windows' edges and must agree.
 """
 

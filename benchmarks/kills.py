@@ -71,7 +71,7 @@ class Victim:
     name: str
     folder: Path
     first: Sequence[str]  # the command
-    again: Sequence[str]  # what goes on with it, once there is `begun`
+    again: Sequence[str]  # what continues it, once there is `begun`
     begun: str  # a file in the folder
     whole: Callable[[Path], str]  # what is wrong when it has finished; "" for nothing
     kept: Kept = field(default_factory=Kept)
@@ -81,7 +81,7 @@ class Victim:
 
     @property
     def command(self) -> list[str]:
-        """What begins, or goes on."""
+        """What begins it, or continues it."""
         return [PERJOULE, *(self.again if (self.folder / self.begun).exists() else self.first)]
 
     def look(self, doing: str) -> None:
@@ -95,7 +95,7 @@ class Victim:
         self.kept = now
 
     def finish(self, environment: dict[str, str]) -> None:
-        """Let it end, check what it made, and begin anew."""
+        """Let it end, check what it made, and begin again."""
         began_s = time.monotonic()
         done = subprocess.run(self.command, env=environment, capture_output=True, text=True, check=False, timeout=LIMIT_S)
         self.whole_s = self.whole_s or time.monotonic() - began_s
@@ -201,7 +201,7 @@ def main() -> None:
     parser.add_argument("kills", type=int, nargs="?", default=500)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="one command")
-    parser.add_argument("--for", dest="minutes", type=float, default=1e9, help="end after so many minutes, whatever the count")
+    parser.add_argument("--for", dest="minutes", type=float, default=1e9, help="end after this many minutes, whatever the count")
     wanted = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was made goes, too
     dice, began_s = random.Random(wanted.seed), time.monotonic()

@@ -229,7 +229,7 @@ def covering(folder: Path, files: Sequence[Path]) -> Ran:
 
 
 def verdicts(drawn: Sequence[Mutant], ran: Ran, jobs: int, folder: Path) -> Iterator[tuple[Mutant, bool]]:
-    """Run each mutant's tests in a process of its own, so many at a time; yield it and whether one of them failed."""
+    """Run each mutant's tests in a process of its own, this many at a time; yield it and whether one of them failed."""
     for name in READY:
         with suppress(ImportError):
             importlib.import_module(name)

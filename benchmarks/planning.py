@@ -2,8 +2,8 @@
 
     python benchmarks/planning.py [--candidates 1e6] [--repetitions 3] [--checked 3000]
 
-Each repetition is a process of its own, whose memory is the most that it held. With moocore installed, which is no dependency of
-perjoule, its front of the same points is timed in the same process and compared.
+Each repetition is a process of its own, whose memory is the most that it held. With moocore installed (perjoule does not
+depend on it), its front of the same points is timed in the same process and compared.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def wide(text: str) -> str:
 
 
 def enlarged(found: Space, candidates_count: int) -> Space:
-    """The same space with so many numbers of servers that more candidates than these fit: some redundancies need whole groups."""
+    """The same space with enough numbers of servers that more candidates than these fit: some redundancies need whole groups."""
     most_count = int(1.42 * candidates_count / (len(found.machines) * len(found.choices)))
     return replace(found, counts=np.arange(1, 1 + most_count))
 

@@ -3,7 +3,7 @@
 - measured points above their bound (goal: none of 200 or more)
 - points that were left out, by level: clients (goal: median <= 2 %), redundancy (median <= 5 %, 90 % of them <= 12 %), hardware
   (median <= 10 %, 90 % <= 25 %), the share of points in 90 % bands (85 to 95 %), dynamic power (skill >= 0.8), order
-  (tau >= 0.9), beside simpler models; fitted anew here
+  (tau >= 0.9), beside simpler models; fitted again here
 - the configuration that predictions would choose, of all file systems, redundancies, speeds of hardware and numbers of clients,
   each predicted by a fit that had not seen its like: how far it is from the best one measured (goal: <= 3 %)
 - published clusters, which no profile was fitted to: the Odroid HC4 cluster of the green-storage paper, the Cubieboards,

@@ -3,7 +3,7 @@
 usage: .venv/bin/python benchmarks/reading.py [--runs 5] [--many 10000]
 
 First a simulated demo of 54 trials is measured (some 3 minutes), with the code of the commit BEFORE, the last that computed every
-number whenever it was asked for: both versions can verify what it wrote. Then 10,000 trials are written through the store (some
+number whenever it was requested: both versions can verify what it wrote. Then 10,000 trials are written through the store (some
 minutes): two simulated trials, kept again and again under other names, and computed when kept, as `perjoule run` does. All
 ratios are of pairs in this run, with compiled bytecode, as an installed package has it. Exit code 1 when a goal is missed.
 """
@@ -107,7 +107,7 @@ def source_of(commit: str, folder: Path) -> Path | None:
 
 
 def write_many(folder: Path, count: int) -> None:
-    """Write a results folder of so many trials (a multiple of 100) through the store."""
+    """Write a results folder of this many trials (a multiple of 100) through the store."""
     from perjoule import campaign, store
     from perjoule.execution import runner
     from perjoule.summary.computing import of_trial

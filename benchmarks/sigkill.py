@@ -104,7 +104,7 @@ class Study:
         return len(self.kept) == TRIALS_COUNT
 
     def command(self) -> list[str]:
-        """What begins the campaign or goes on with it."""
+        """What begins the campaign, or continues it."""
         if (self.folder / "results.json").exists():
             return [PERJOULE, "resume", str(self.folder)]
         return [PERJOULE, "run", str(self.scratch / f"{self.name}.toml"), "--into", str(self.folder)]
@@ -163,7 +163,7 @@ class Study:
         self.kept = now
 
     def conclude(self) -> int:
-        """End a campaign undisturbed and verify it; give how many attempts were set aside, and begin anew."""
+        """End a campaign undisturbed and verify it; give how many attempts were set aside, and begin again."""
         for command in (self.command(), [PERJOULE, "verify", str(self.folder)]):
             done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=LIMIT_S)
             if done.returncode:
@@ -217,7 +217,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", action="append", choices=sorted(STUDIES), help="all by default; may be given again")
-    parser.add_argument("--for", dest="minutes", type=float, default=1e9, help="end after so many minutes, whatever the count")
+    parser.add_argument("--for", dest="minutes", type=float, default=1e9, help="end after this many minutes, whatever the count")
     wanted = parser.parse_args()
     dice, hit, runs, set_aside_count = random.Random(wanted.seed), Counter[str](), set[str](), 0
     began_s = time.monotonic()

@@ -3,7 +3,7 @@
 Simulated response surfaces: 4 to 8 options with 2 to 5 values, of which about half matter (8 % standard deviation each), and
 two of them also together (2 %); scales are concave, choices have no order. Each block scatters by 3 %, each round by 0.5 %. All
 methods get the same number of blocks and see the same surfaces. Printed is the regret: how much better the best setting of all is
-than the one that a method chose. Optuna (https://optuna.org), which is no dependency of perjoule, is asked for one setting at a
+than the one that a method chose. Optuna (https://optuna.org), which is not a dependency of perjoule, suggests one setting at a
 time, begins with the default, and its best trial is its choice: its samplers are TPE, as by default, and TPE over all options
 together.
 

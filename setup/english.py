@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PLACES = (*(f"{folder}/*.{suffix}" for folder in ("src", "docs", "examples") for suffix in ("py", "toml", "md")), "*.md")
-NOT_OURS = {"CHANGELOG.md"}  # what was released stays as it was written
+FOLDERS, SUFFIXES = ("src", "docs", "examples", "benchmarks", "setup"), ("py", "toml", "md")
+PLACES = (*(f"{folder}/*.{suffix}" for folder in FOLDERS for suffix in SUFFIXES), "src/*.js", "src/*.html", "*.md", "Makefile")
+NOT_OURS = {"setup/english.py"}  # which has the signs themselves
+RELEASED = re.compile(r"^## \d.*", re.MULTILINE | re.DOTALL)  # in the changelog: what was released stays as it was written
 SIGNS = {
     r"(is|are|was|were|be|been) (told|said)\b(?! to [a-z])": 'name who reports it, or what is known: "fio reports", "is unknown"',
     r"(what|all) there is": 'name the things: "all drivers", "the valid values"',
@@ -82,7 +84,8 @@ def main(names: list[str]) -> int:
     """Print each sign with its place and the better wording."""
     failed = False
     for name in names or ours():
-        for line, phrase, better in signs(Path(name).read_text()):
+        text = Path(name).read_text()
+        for line, phrase, better in signs(RELEASED.sub("", text) if Path(name).name == "CHANGELOG.md" else text):
             failed = True
             print(f'{name}:{line}: "{phrase}" reads as translated; write {better}')
     return int(failed)

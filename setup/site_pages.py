@@ -62,8 +62,8 @@ def laid_out(target: Path, pages: Path) -> list[Path]:
 
 def accessible(page: str) -> str:
     """Return a page of the theme with what it lacks."""
-    for pattern, mended in LACKING:
-        page = pattern.sub(mended, page)
+    for pattern, better in LACKING:
+        page = pattern.sub(better, page)
     return page
 
 

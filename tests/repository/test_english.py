@@ -43,3 +43,15 @@ def test_plain_text_passes(text, tmp_path, capsys):
     (tmp_path / "plain.md").write_text(text)
     assert english.main([str(tmp_path / "plain.md")]) == 0
     assert capsys.readouterr().out == ""
+
+
+def test_the_changelog_is_read_down_to_the_first_release(tmp_path, capsys):
+    path = tmp_path / "CHANGELOG.md"
+    path.write_text("# Changes\n\n## Unreleased\n\n- It goes on.\n\n## 0.1.0 (2026-11-22)\n\n- It went on.\n")
+    assert english.main([str(path)]) == 1
+    assert capsys.readouterr().out.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["CHANGELOG.md", "Makefile", "benchmarks/reading.py", "src/perjoule/monitoring/page/live.js"])
+def test_what_people_read_is_looked_at(name):
+    assert str(english.ROOT / name) in english.ours()

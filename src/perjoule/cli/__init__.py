@@ -82,7 +82,7 @@ class _Listed(InOrder):
         'eval "$(_PERJOULE_COMPLETE=bash_source perjoule)"',
         "                                    completion (or zsh_source, fish_source)",
     )
-    + "\n\n\b\nExit codes: 0 done, 1 done but something is wrong with the results,\n"
+    + "\n\n\b\nExit codes: 0 success, 1 done but something is wrong with the results,\n"
     "2 wrong request, 3 machine not ready, 4 load failed, 5 interrupted: resume it.",
 )
 @click.version_option(__version__, prog_name="perjoule")

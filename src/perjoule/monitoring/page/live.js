@@ -143,7 +143,7 @@
     } catch {
       root.dataset.state = "lost";
       const since = answered ? `no answer since ${answered}; below is what was known then` : "no answer";
-      at("said").textContent = `${since}. The run, or perjoule watch, has ended; if it is started again, this page goes on.`;
+      at("said").textContent = `${since}. The run, or perjoule watch, has ended; if it is started again, this page shows it.`;
     } finally {
       asking = false;
       waiting = setTimeout(ask, EVERY_MS);
