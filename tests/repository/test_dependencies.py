@@ -1,0 +1,67 @@
+"""Whatever is imported is declared, pinned and explained: a package that only another one brings can disappear with it."""
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from places import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SETS = {"run": PROJECT["dependencies"], **PROJECT["optional-dependencies"]}
+PINS = {"run": "requirements", "development": "requirements-development"}  # the other sets are in requirements-extras
+OUTSIDE = {  # imported where they are, and why they are not declared
+    "asyncssh": "of the Python that `benchmarks/fanout.py --tools` names",
+    "pydantic_core": "a part of pydantic, which requires its version",
+}
+FOLDERS = ("tests", "setup", "benchmarks")
+OURS = {"perjoule", *FOLDERS, *(path.stem for folder in FOLDERS for path in (ROOT / folder).iterdir())}
+DISTRIBUTIONS = packages_distributions()
+EXPLAINED = (ROOT / "docs" / "explanations" / "dependencies.md").read_text().partition("## Our own")[0]
+
+
+def names(wanted: list[str]) -> set[str]:
+    return {canonicalize_name(Requirement(one).name) for one in wanted}
+
+
+def imports(folder: str) -> Iterator[tuple[str, str]]:
+    """Each file of a folder with the first part of each module that it imports and that is not ours, nor Python's."""
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        here = OURS | {one.stem for one in path.parent.iterdir()}
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            found = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                found = [node.module or ""]
+            for module in {name.partition(".")[0] for name in found} - here - sys.stdlib_module_names:
+                yield str(path.relative_to(ROOT)), module
+
+
+@pytest.mark.parametrize("folder", ["src", "tests", "setup", "benchmarks"])
+def test_every_import_is_of_a_package_that_is_declared(folder: str) -> None:
+    sets = SETS.keys() - {"development"} if folder == "src" else SETS.keys()
+    declared = {name for one in sets for name in names(SETS[one])}
+    undeclared = {
+        f"{path} imports {module}"
+        for path, module in imports(folder)
+        if module not in OUTSIDE and not {canonicalize_name(name) for name in DISTRIBUTIONS.get(module, [])} & declared
+    }
+    assert not undeclared, f"declare it in pyproject.toml: {sorted(undeclared)}"
+
+
+def test_what_is_not_declared_is_imported() -> None:
+    assert OUTSIDE.keys() <= {module for folder in ("src", "tests", "benchmarks") for _, module in imports(folder)}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_what_is_declared_is_pinned_and_explained(name: str) -> None:
+    pins = (ROOT / "setup" / f"{PINS.get(name, 'requirements-extras')}.txt").read_text()
+    pinned = {canonicalize_name(line.partition("==")[0]) for line in pins.splitlines() if "==" in line}
+    assert names(SETS[name]) <= pinned
+    explained = {canonicalize_name(word) for row in re.findall(r"(?m)^\| ([^|]+) \|", EXPLAINED) for word in row.split(", ")}
+    assert names(SETS[name]) <= explained, "say in docs/explanations/dependencies.md why"
