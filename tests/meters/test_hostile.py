@@ -34,6 +34,7 @@ def serve(kind, behaviour):
     return simulators.serve(kind, behaviour)
 
 
+@pytest.mark.timeout(60)  # one by one, the bytes of an answer would take minutes
 @pytest.mark.parametrize("fault", HOSTILE)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_hostile_answer_ends_in_time_and_in_little_memory(kind, fault):
@@ -49,18 +50,15 @@ def test_a_hostile_answer_ends_in_time_and_in_little_memory(kind, fault):
                 time.sleep(0.01)
             assert np.isfinite([reading.value for reading in heard]).any()
             behaviour.faults, behaviour.share_ratio = (fault,), 1.0
-            began_s = time.monotonic()
             tracemalloc.start()
             try:
                 with pytest.raises((PerjouleError, OSError, ValueError)) as told:
                     for _ in range(200):
-                        began_s = time.monotonic()
                         list(read())
                         time.sleep(0.01)
-                took_s, most_bytes = time.monotonic() - began_s, tracemalloc.get_traced_memory()[1]
+                most_bytes = tracemalloc.get_traced_memory()[1]
             finally:
                 tracemalloc.stop()
-    assert took_s < 10 * TIMEOUT_S  # one by one, its bytes would take minutes
     assert most_bytes < MOST_BYTES
     assert str(told.value)
 

@@ -132,8 +132,8 @@ def test_a_write_ends_when_the_hosts_have_written_back(tmp_path: Path) -> None:
     assert record.outcome is not None
     phases = {phase.name: phase for phase in record.phases}
     assert list(phases) == ["prepare", "baseline", "measure", "write-back", "tail"]
-    assert 0 <= phases["write-back"].began_s - phases["measure"].ended_s < 0.1
-    assert 0.2 <= phases["write-back"].ended_s - phases["write-back"].began_s < 2
+    assert phases["measure"].ended_s <= phases["write-back"].began_s
+    assert phases["write-back"].began_s + 0.2 <= phases["write-back"].ended_s <= phases["tail"].began_s
     took_s = phases["write-back"].ended_s - record.outcome.began_s
     assert point.metrics["duration_s"] == pytest.approx(took_s)
     assert point.metrics["throughput_bytes_per_s"] == pytest.approx(4 * MIB / took_s)

@@ -319,11 +319,12 @@ def test_a_user_whose_job_fails_fails_the_trial_by_name_and_nobody_begins_anothe
     text = changed("clients = 2}", "clients = 2, fail_at = 1}", text)
     text = changed('size = "4 MiB"}', 'size = "4 MiB", arrival = "every 5 s"}', text)
     wanted = campaign.parse(changed('only = ["", "analysis", "backup"]', "", text), overrides=["repetitions=1"])
-    (record,) = measured(tmp_path, wanted).records()
+    results = measured(tmp_path, wanted)
+    (record,) = results.records()
     assert record.status == "failed"
     assert record.reason == "user backup, client-2: the simulated load fails in its run 1, as configured"
-    measure = next(phase for phase in record.phases if phase.name == "measure")
-    assert measure.ended_s - measure.began_s < 4
+    jobs = results.folder_of(record) / "raw/analysis"  # whose second one is due after the failure
+    assert {job.name: bool(list(job.iterdir())) for job in jobs.iterdir()} == {"job-1": True, "job-2": False}
 
 
 def test_the_figure_is_drawn_where_alone_was_not_measured_and_with_one_repetition(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ class Function(NamedTuple):
     name: str
     asserted: list[ast.expr]
     called: set[str]
+    clocked: tuple[set[str], set[str]]
 
     @property
     def checks(self) -> bool:
@@ -50,7 +51,7 @@ def statements(within: ast.AST) -> Iterator[ast.AST]:
 
 def function(node: ast.FunctionDef) -> Function:
     within = list(ast.walk(node))
-    return Function(node.name, [one.test for one in within if isinstance(one, ast.Assert)], called(within))
+    return Function(node.name, [one.test for one in within if isinstance(one, ast.Assert)], called(within), clocked(within))
 
 
 def called(within: Iterable[ast.AST]) -> set[str]:
@@ -87,7 +88,47 @@ def loose(path: Path) -> list[str]:
     either = [one for one in asserted if isinstance(one, ast.BoolOp) and isinstance(one.op, ast.Or)]
     among = [one for one in asserted if isinstance(one, ast.Compare) and isinstance(one.ops[0], ast.In)]
     either += [one for one in among if isinstance(one.comparators[0], ast.Tuple | ast.Set | ast.List)]
-    return [ast.unparse(one) for one in (*either, *(one for one in asserted if called(ast.walk(one)) & CLOCKS))]
+    timed = [one for test in own(path) for one in test.asserted if called(ast.walk(one)) & CLOCKS or late(one, test.clocked)]
+    return [ast.unparse(one) for one in (*either, *timed)]
+
+
+def clocked(within: Iterable[ast.AST]) -> tuple[set[str], set[str]]:
+    """The names of what a clock showed, and of the differences between such times."""
+    pairs = [pair for one in within if isinstance(one, ast.Assign) for pair in assigned(one.targets[0], one.value)]
+    times, durations = set[str](), set[str]()
+    for name, value in pairs * 2:  # one may be assigned above the time that it is taken from, in a loop
+        if lasting(value, times, durations):
+            durations.add(name)
+        elif called([value]) & CLOCKS:
+            times.add(name)
+    return times, durations
+
+
+def assigned(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    if isinstance(target, ast.Name):
+        yield target.id, value
+    elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        for one, other in zip(target.elts, value.elts, strict=False):
+            yield from assigned(one, other)
+
+
+def lasting(value: ast.expr, times: set[str], durations: set[str]) -> bool:
+    """Whether it is how long something took, by a clock that the test has read."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Sub):
+        return all(called([one]) & CLOCKS or (isinstance(one, ast.Name) and one.id in times) for one in (value.left, value.right))
+    return isinstance(value, ast.Name) and value.id in durations
+
+
+def late(asserted: ast.expr, clocked: tuple[set[str], set[str]]) -> bool:
+    """Whether it fails where something takes longer, as on a busy machine."""
+    for one in (node for node in ast.walk(asserted) if isinstance(node, ast.Compare)):
+        sides = [one.left, *one.comparators]
+        for left, op, right in zip(sides, one.ops, sides[1:], strict=False):
+            if isinstance(op, ast.Lt | ast.LtE) and lasting(left, *clocked):
+                return True
+            if isinstance(op, ast.Gt | ast.GtE) and lasting(right, *clocked):
+                return True
+    return False
 
 
 def silent(path: Path) -> list[str]:
@@ -126,6 +167,15 @@ def test_nothing(): build()
 def test_either(): assert a or b
 def test_among(): assert a in (1, 2)
 def test_late(): assert time.monotonic() < 5
+def test_took():
+    began_s = time.monotonic()
+    took_s, words = time.monotonic() - began_s, run()
+    assert took_s < 10
+    assert 0.2 < took_s
+    assert 5 > time.monotonic() - began_s
+def test_order():
+    before_s = time.monotonic()
+    assert before_s - 0.01 <= read().t_s <= before_s + 1
 def helper(): assert a
 def test_by_a_helper(): helper()
 @pytest.mark.skipif(True)
@@ -134,5 +184,5 @@ def test_named():
     with pytest.raises(OSError): pytest.skip("fio is missing: apt install fio")
 """)
     assert unchecked(one) == ["test_nothing", "test_skipped"]
-    assert loose(one) == ["a or b", "a in (1, 2)", "time.monotonic() < 5"]
+    assert loose(one) == ["a or b", "a in (1, 2)", "time.monotonic() < 5", "took_s < 10", "5 > time.monotonic() - began_s"]
     assert silent(one) == ["pytest.mark.skipif(True)", "pytest.skip()"]
