@@ -39,3 +39,29 @@ def test_the_citation_has_what_its_format_wants() -> None:
     assert citation("title").startswith("perjoule")
     assert citation("license") == "Apache-2.0"
     assert "\nauthors:\n  - name: " in (ROOT / "CITATION.cff").read_text()
+
+
+def addresses(project: str, cited: str, security: str) -> set[str]:
+    """The addresses of this repository in pyproject.toml, CITATION.cff and SECURITY.md; "" where one has none."""
+    urls = tomllib.loads(project)["project"].get("urls", {})
+    code = re.search(r'(?m)^repository-code: "?([^"\n]+)"?$', cited)
+    links = {re.sub(r"/(-/)?(security|issues)\b.*", "", link) for link in re.findall(r"https?://[^\s)>]+", security)}
+    return {urls.get("Repository", ""), code[1] if code else "", *(links or {""})}
+
+
+def test_all_files_name_one_address_of_the_repository_or_none_does() -> None:
+    texts = [(ROOT / name).read_text() for name in ("pyproject.toml", "CITATION.cff", "SECURITY.md")]
+    found = addresses(texts[0], texts[1], texts[2])
+    assert len(found) == 1, f"write the same address in all three, see CONTRIBUTING.md: {sorted(found)}"
+
+
+def test_a_file_without_the_address_of_the_others_is_found() -> None:
+    project, cited = (
+        '[project]\nurls = {Repository = "https://forge.example/lab/x"}',
+        'repository-code: "https://forge.example/lab/x"\n',
+    )
+    security = "Report it [privately](https://forge.example/lab/x/security/advisories/new)."
+    assert addresses(project, cited, security) == {"https://forge.example/lab/x"}
+    assert addresses(project, cited, "Report it privately.") == {"https://forge.example/lab/x", ""}
+    assert addresses("[project]", cited, security) == {"https://forge.example/lab/x", ""}
+    assert addresses(project, cited.replace("/x", "/y"), security) == {f"https://forge.example/lab/{name}" for name in "xy"}
