@@ -1,16 +1,24 @@
 """An oscilloscope: bytes to volts, what is beyond the screen, and the mean of u x i against the product of the means."""
 
+import json
 import math
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
+from perjoule import campaign, store
+from perjoule.execution import runner
+from perjoule.figures import parts as figure
 from perjoule.meters.scope import Preamble, Scope, volts
-from perjoule.model.errors import MachineError
+from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import scope as simulator
 from perjoule.simulators._behaviour import Behaviour
+from perjoule.summary.computing import of_trial
+from perjoule.testbeds.local import LocalHost
 from places import TRANSCRIPTS
+from typed import as_written
 
 SAID = TRANSCRIPTS / "scope"
 SINE = Waveform("sine", 20, 40, period_s=7.3)
@@ -87,5 +95,93 @@ def test_another_instrument_and_a_refused_setup_are_told(listen, monkeypatch):
 
 
 def test_a_point_that_is_missing_leaves_no_power():
-    scope = Scope(address="TCPIP::x::5025::SOCKET")
-    assert math.isnan(scope._power_w(lambda channel: np.array([1.0, math.nan if channel == 2 else 1.0])))
+    scope = Scope(address="TCPIP::x::5025::SOCKET", drives={"1x2": "storage-1/sda", "3x4": "storage-1/sda"})
+    steady = {number: np.ones(2) for number in (1, 2, 3)}
+    for missing_v in (np.array([1.0, math.nan]), np.full(2, math.nan)):
+        assert math.isnan(scope._power_w([(1, 2), (3, 4)], {**steady, 4: missing_v}))
+    with pytest.raises(ValueError, match="channels 3 and 4 have 2 and 3 points"):
+        scope._power_w([(1, 2), (3, 4)], {**steady, 4: np.ones(3)})
+
+
+def test_a_shunt_of_a_tenth_of_an_ohm_on_both_rails_of_a_drive():
+    drives = {"1x2": "storage-1/sda", "3x4": "storage-1/sda"}
+    scope = as_written(Scope, address="x", drives=drives, ampere_per_volt=1 / 0.1)
+    # 12 V with 50 mV and then 20 mV across its shunt (0.5 A, 0.2 A: 4.2 W), 5 V with 60 mV (0.6 A: 3 W)
+    shown_v = {1: np.array([12.0, 12.0]), 2: np.array([0.05, 0.02]), 3: np.array([5.0, 5.0]), 4: np.array([0.06, 0.06])}
+    assert scope._power_w([(1, 2), (3, 4)], shown_v) == pytest.approx(7.2)
+    assert scope._feeds() == {"storage-1/sda": [(1, 2), (3, 4)]}
+
+
+@pytest.mark.parametrize("reads", ["waveforms", "means"])
+def test_the_rails_of_a_drive_add_up_and_other_drives_are_apart(listen, reads):
+    with simulator.serve(Behaviour(Waveform("constant", high_w=30))) as table:
+
+        def watts(drives):
+            heard = listen({**table, **fast, "reads": reads, "drives": drives}, lambda heard: len(heard.samples) > 5)
+            found = {}
+            for channel, _, value, *_ in heard.samples:
+                assert (channel.host, channel.grade, channel.covers) == ("storage-1", "component", ())
+                found.setdefault(channel.component, []).append(value)
+            return {part: float(np.mean(values)) for part, values in found.items()}
+
+        first_w = watts({"1x2": "storage-1/sda"})
+        assert watts({"3x4": "storage-1"}) == {"disks": pytest.approx(3.0, abs=0.02)}
+        assert watts({"1x2": "storage-1/sda", "3x4": "storage-1/sda"}) == {
+            "drive-sda": pytest.approx(first_w["drive-sda"] + 3.0, abs=0.02)
+        }
+        assert watts({"1x2": "storage-1/sda", "3x4": "storage-1/sdb"}) == {
+            "drive-sda": pytest.approx(first_w["drive-sda"], abs=0.02),
+            "drive-sdb": pytest.approx(3.0, abs=0.02),
+        }
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"drives": {"1,2": "storage-1/sda"}}, r'name pairs of channels, the voltage first \("1x2"\)'),
+        ({"drives": {"1x2": "storage-1/sda"}, "current_channel": 4}, "drives names the channels"),
+    ],
+)
+def test_other_ways_to_name_channels_are_refused(options, why):
+    with pytest.raises(ValidationError, match=why):
+        Scope(address="x", **options)
+
+
+def test_a_drive_of_no_host_is_refused(listen, tmp_path):
+    with pytest.raises(CampaignError, match='no host is called "storage-9"'):
+        listen({"kind": "scope", "address": "127.0.0.1:1", "drives": {"1x2": "storage-9/sda"}}, any, hosts=[LocalHost(tmp_path)])
+
+
+MEASURED = """
+name = "sata"
+repetitions = 1
+settle = "50 ms"
+quiet = 0
+[testbed]
+kind = "simulated"
+servers = 1
+[[filesystem]]
+kind = "simulated"
+throughput = "40 MiB/s"
+[[workload]]
+kind = "simulated"
+size = "40 MiB"
+[[meter]]
+rate = "20 Hz"
+window = "4 ms"
+drives = {"1x2" = "storage-1/sda", "3x4" = "storage-1/sda"}
+"""
+
+
+def test_joules_by_device_have_the_drive(tmp_path):
+    with simulator.serve(Behaviour(Waveform("constant", high_w=30))) as table:
+        asked = campaign.parse(MEASURED + "\n".join(f"{key} = {json.dumps(value)}" for key, value in table.items()))
+        results = store.create(tmp_path / "results", asked.text, asked.name)
+        runner.run(asked, results, lambda event: None)
+    (record,) = results.latest()
+    found = of_trial(results, record).metered
+    assert found is not None
+    (part,) = found.parts
+    assert (part.host, part.part, part.meter, part.grade) == ("storage-1", "drive-sda", "scope", "component")
+    assert part.mean_w == pytest.approx(33.0, rel=0.02)  # 30 W of one pair of channels, 3 W of the other
+    assert [row["bar"] for row in figure.parts(found.parts)["data"]["values"]] == ["storage-1 sda"]

@@ -1,4 +1,4 @@
-"""An oscilloscope's voltage and current channel, multiplied: Agilent and Keysight InfiniiVision (DSO6014A, ...) by SCPI
+"""An oscilloscope's voltage and current channels, multiplied: Agilent and Keysight InfiniiVision (DSO6014A, ...) by SCPI
 
 https://www.keysight.com/us/en/assets/9018-08017/programming-guides/9018-08017.pdf. The power is the mean of u x i over an
 acquisition, point by point; the mean of u times the mean of i differs if both vary. It sees nothing between acquisitions, so its
@@ -8,21 +8,23 @@ readings are instantaneous. Tested with a simulator, never with a real one.
 import math
 import re
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass as plain_dataclass
-from typing import Annotated, Literal
+from dataclasses import field
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
-from perjoule.meters._metered import Metered, Read, Reading
+from perjoule.meters._drives import AtDrives
+from perjoule.meters._metered import Read, Reading
 from perjoule.meters._visa import ADDRESS, Instrument, answers, instrument, libraries
-from perjoule.model import OPTIONS, Grade, Json, Specification
+from perjoule.model import OPTIONS, Channel, Grade, Json, Specification
 from perjoule.model.errors import MachineError
 from perjoule.model.units import Ratio, Seconds, Volts
 
@@ -41,10 +43,24 @@ KNOWN = r"(AGILENT|KEYSIGHT).*,\s*(DSO|MSO|EDUX)"
 HOLE, LOWEST, HIGHEST = 0, 1, 255  # bytes of a waveform that are not values: nothing there, below the screen, above it
 NOTHING = 9e37  # 9.9E+37 is a measurement that could not be made
 POINTS = 1000
+PAIR = re.compile(r"(\d)x(\d)")
+DRIVES = (
+    'What each pair of a voltage and a current channel ("1x2") feeds, if it isn\'t one pair for what `covers` says: a drive as '
+    '"storage-1/sda", all disks of a host as "storage-1". Pairs of the same drive, such as its 5 V and its 12 V, are added.'
+)
+
+Pair = tuple[int, int]  # the channels of a voltage and of its current
+Floats = NDArray[np.float64]
+
+
+def _are_pairs(drives: Mapping[str, str]) -> Mapping[str, str]:
+    if not all(PAIR.fullmatch(pair) for pair in drives):
+        raise ValueError('name pairs of channels, the voltage first ("1x2")')
+    return drives
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Scope(Metered):
+class Scope(AtDrives):
     """The mean of voltage times current in each acquisition of an oscilloscope."""
 
     address: Annotated[str, Field(description=ADDRESS)]
@@ -54,6 +70,10 @@ class Scope(Metered):
 
     current_channel: int = 2
     """The channel of the current's probe."""
+
+    drives: Annotated[Mapping[str, str], AfterValidator(_are_pairs), Field(description=DRIVES)] = field(
+        default_factory=dict[str, str]
+    )
 
     volt_per_volt_ratio: float = 1.0
     """Volts at the load for each volt on the scope, which already includes the attenuation set there."""
@@ -85,23 +105,31 @@ class Scope(Metered):
     grade: Grade = "component"
     """Position of the probes: "component" behind a power supply, "wall" before it."""
 
+    @model_validator(mode="after")
+    def _either(self) -> Self:
+        if self.drives and (self.voltage_channel, self.current_channel) != (1, 2):
+            raise ValueError("drives names the channels (remove voltage_channel and current_channel)")
+        return self
+
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
         """Identify it, set it up, and acquire. Raises OSError, ValueError, MachineError (not a known oscilloscope)."""
+        feeds = self._feeds()
+        numbers = sorted({number for pairs in feeds.values() for pair in pairs for number in pair})
         with instrument(self.address, timeout_s=self.timeout_s) as device:
             identified(device)
-            channels = (self.voltage_channel, self.current_channel)
-            error = device.ask(";".join((*setup(channels, self.window_s), ":SYST:ERR?")))
+            error = device.ask(";".join((*setup(numbers, self.window_s), ":SYST:ERR?")))
             if not error.lstrip("+").startswith("0"):
                 raise MachineError(f"the oscilloscope refuses its setup: {error}", where=self.address)
-            channel = where.channel("power", "instantaneous", self.grade, self._specification())
-            power_w = self._of_waveforms if self.reads == "waveforms" else self._of_means
+            channels = {fed: self._channel(where, fed, pairs) for fed, pairs in feeds.items()}
+            shown_v = of_waveform if self.reads == "waveforms" else of_mean
 
             def read() -> list[Reading]:
-                device.tell(f":DIG CHAN{channels[0]},CHAN{channels[1]};*OPC?")
+                device.tell(f":DIG {','.join(f'CHAN{number}' for number in numbers)};*OPC?")
                 device.hear(self.window_s + self.timeout_s)
                 middle_s = time.monotonic() - self.window_s / 2
-                return [Reading(channel, power_w(device), middle_s)]
+                seen_v = {number: shown_v(device, number) for number in numbers}
+                return [Reading(channel, self._power_w(feeds[fed], seen_v), middle_s) for fed, channel in channels.items()]
 
             yield read
 
@@ -119,27 +147,29 @@ class Scope(Metered):
         """Check for pyvisa and pyvisa-py."""
         return libraries()
 
-    def _of_waveforms(self, device: Instrument) -> float:
-        def shown_v(channel: int) -> NDArray[np.float64]:
-            preamble = Preamble.of(device.ask(f":WAV:SOUR CHAN{channel};:WAV:PRE?"))
-            return volts(device.block(":WAV:DATA?"), preamble)
+    def _feeds(self) -> Mapping[str, list[Pair]]:
+        """Return the pairs of channels at the supplies of each drive; of "", what `covers` says."""
+        found: dict[str, list[Pair]] = {}
+        for name, fed in self.drives.items():
+            voltage, current = name.split("x")
+            found.setdefault(fed, []).append((int(voltage), int(current)))
+        return found or {"": [(self.voltage_channel, self.current_channel)]}
 
-        return self._power_w(shown_v)
+    def _channel(self, where: Boundary, fed: str, pairs: Sequence[Pair]) -> Channel:
+        voltage, current = pairs[0]
+        covered = self.fed(where, fed, f"{voltage}x{current}") if self.drives else where
+        return covered.channel("power", "instantaneous", self.grade, self._specification())
 
-    def _of_means(self, device: Instrument) -> float:
-        def shown_v(channel: int) -> NDArray[np.float64]:
-            mean_v = float(device.ask(f":MEAS:VAV? CHAN{channel}"))
-            return np.array([mean_v if abs(mean_v) < NOTHING else math.nan])
-
-        return self._power_w(shown_v)
-
-    def _power_w(self, shown_v: Callable[[int], NDArray[np.float64]]) -> float:
-        """Return the mean of u x i; NaN if a point of either is missing or off the screen."""
-        voltage_v = (shown_v(self.voltage_channel) - self.voltage_zero_v) * self.volt_per_volt_ratio
-        current_a = (shown_v(self.current_channel) - self.current_zero_v) * self.ampere_per_volt_ratio
-        if len(voltage_v) != len(current_a):
-            raise ValueError(f"the channels have {len(voltage_v)} and {len(current_a)} points")
-        return float(np.mean(voltage_v * current_a))
+    def _power_w(self, pairs: Sequence[Pair], shown_v: Mapping[int, Floats]) -> float:
+        """Return the sum of the pairs' means of u x i; NaN if a point is missing or off the screen."""
+        power_w = 0.0
+        for voltage, current in pairs:
+            voltage_v = (shown_v[voltage] - self.voltage_zero_v) * self.volt_per_volt_ratio
+            current_a = (shown_v[current] - self.current_zero_v) * self.ampere_per_volt_ratio
+            if len(voltage_v) != len(current_a):
+                raise ValueError(f"channels {voltage} and {current} have {len(voltage_v)} and {len(current_a)} points")
+            power_w += float(np.mean(voltage_v * current_a))
+        return power_w
 
     def _specification(self) -> Specification:
         """Return the specification: both errors at their worst add up."""
@@ -159,8 +189,20 @@ def identified(device: Instrument) -> str:
     return identity
 
 
+def of_waveform(device: Instrument, number: int) -> Floats:
+    """Return the volts that a channel's acquisition shows, shape (N,). Raises OSError, ValueError."""
+    preamble = Preamble.of(device.ask(f":WAV:SOUR CHAN{number};:WAV:PRE?"))
+    return volts(device.block(":WAV:DATA?"), preamble)
+
+
+def of_mean(device: Instrument, number: int) -> Floats:
+    """Return the mean volts of a channel's acquisition, shape (1,). Raises OSError, ValueError."""
+    mean_v = float(device.ask(f":MEAS:VAV? CHAN{number}"))
+    return np.array([mean_v if abs(mean_v) < NOTHING else math.nan])
+
+
 def setup(channels: Sequence[int], window_s: float) -> tuple[str, ...]:
-    """Commands before the first acquisition: both channels on, a window that begins without waiting for an edge, bytes."""
+    """Commands before the first acquisition: the channels on, a window that begins without waiting for an edge, bytes."""
     shown = tuple(f":CHAN{channel}:DISP ON" for channel in channels)
     window = (f":TIM:RANG {window_s:g}", ":TRIG:SWE AUTO", ":ACQ:TYPE NORM")
     return ("*CLS", *shown, *window, ":WAV:FORM BYTE", ":WAV:UNS ON", f":WAV:POIN {POINTS}")
@@ -183,7 +225,7 @@ class Preamble:
         return cls(float(parts[7]), float(parts[8]), float(parts[9]))
 
 
-def volts(block: bytes, preamble: Preamble) -> NDArray[np.float64]:
+def volts(block: bytes, preamble: Preamble) -> Floats:
     """Return the volts shown, shape (N,); NaN for holes and points off the screen. Raises ValueError: there are none."""
     if not block:
         raise ValueError("an acquisition without data points")

@@ -1,5 +1,6 @@
-"""An Agilent DSO6014A at a TCP port or a serial line: channel 1 an alternating voltage, channel 2 a Hall sensor ACS712-05B.
+"""An Agilent DSO6014A at a TCP port or a serial line: an alternating voltage and 5 V, each with a Hall sensor ACS712-05B.
 
+Channels 1 and 2 show the known power, channels 3 and 4 a second supply, steady at STEADY_W.
 https://www.keysight.com/us/en/assets/9018-08017/programming-guides/9018-08017.pdf
 """
 
@@ -16,8 +17,10 @@ FAULTS: tuple[Fault, ...] = ("late", "duplicate", "missing", "frozen", "nan", "s
 IDENTITY = "AGILENT TECHNOLOGIES,DSO6014A,MY44001234,06.16.0001"
 LOW_V, HIGH_V, SWINGS = 10.0, 14.0, 10  # the voltage, and how often it swings in an acquisition
 VOLT_PER_AMPERE, ZERO_V = 0.185, 2.5
+STEADY_V, STEADY_W = 5.0, 3.0
 POINTS = 1000
-PREAMBLES = {1: (0.08, 10.24, 128), 2: (0.02, 2.5, 128)}  # increment, origin, reference of each channel's bytes
+# Increment, origin, reference of each channel's bytes.
+PREAMBLES = {1: (0.08, 10.24, 128), 2: (0.02, 2.5, 128), 3: (0.05, 5.0, 128), 4: (0.001, 2.5, 128)}
 
 
 @contextmanager
@@ -34,7 +37,7 @@ class _Scope:
     def __init__(self, behaviour: Behaviour, hang_up: Callable[[], None]) -> None:
         self._behaviour, self._hang_up, self._stop = behaviour, hang_up, threading.Event()
         self._window_s, self._source = 0.001, 1
-        self._shown: dict[int, list[float]] = {1: [], 2: []}  # volts
+        self._shown: dict[int, list[float]] = {number: [] for number in PREAMBLES}  # volts
         self._errors: list[str] = []
         self._kept_j = math.nan
 
@@ -78,7 +81,9 @@ class _Scope:
             case ":MEAS:VAV?":
                 shown_v = self._shown[int(value.removeprefix("CHAN"))]
                 answer = f"{math.fsum(shown_v) / len(shown_v):.6E}" if not any(map(math.isnan, shown_v)) else "+9.9E+37"
-            case "*CLS" | ":CHAN1:DISP" | ":CHAN2:DISP" | ":TRIG:SWE" | ":ACQ:TYPE" | ":WAV:FORM" | ":WAV:UNS" | ":WAV:POIN":
+            case ":CHAN1:DISP" | ":CHAN2:DISP" | ":CHAN3:DISP" | ":CHAN4:DISP":
+                pass
+            case "*CLS" | ":TRIG:SWE" | ":ACQ:TYPE" | ":WAV:FORM" | ":WAV:UNS" | ":WAV:POIN":
                 pass
             case _:
                 self._errors.append('-113,"Undefined header"')
@@ -94,7 +99,9 @@ class _Scope:
         moments_s = [now_s - self._window_s * (1 - (n + 0.5) / POINTS) for n in range(POINTS)]
         voltage_v = [LOW_V if n * SWINGS * 2 // POINTS % 2 else HIGH_V for n in range(POINTS)]
         power_w = [self._behaviour.waveform.power_w(t_s) * factor for t_s in moments_s]
-        self._shown = {1: voltage_v, 2: [ZERO_V + VOLT_PER_AMPERE * p / u for p, u in zip(power_w, voltage_v, strict=True)]}
+        current_v = [ZERO_V + VOLT_PER_AMPERE * p / u for p, u in zip(power_w, voltage_v, strict=True)]
+        steady_v = ZERO_V + VOLT_PER_AMPERE * STEADY_W / STEADY_V
+        self._shown = {1: voltage_v, 2: current_v, 3: [STEADY_V] * POINTS, 4: [steady_v] * POINTS}
 
     def _byte(self, shown_v: float) -> int:
         increment_v, origin_v, reference = PREAMBLES[self._source]
