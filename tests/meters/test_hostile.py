@@ -1,8 +1,12 @@
 """Hostile meters: a read ends in time and in little memory; it is a gap and a sentence, and the meter comes back."""
 
 import io
+import os
+import sys
+import threading
 import time
 import tracemalloc
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from http.client import HTTPMessage
 
@@ -12,6 +16,7 @@ import pytest
 import typed
 from perjoule import drivers, simulators
 from perjoule.drivers.boundary import Boundary
+from perjoule.meters import nvml
 from perjoule.meters._metered import Metered
 from perjoule.meters._tool import printed
 from perjoule.model import Json, Spec
@@ -25,13 +30,46 @@ from perjoule.simulators._tcp import connections
 
 TIMEOUT_S = 0.3
 MOST_BYTES = 100 * 2**20
-KINDS = ("shelly", "tasmota", "redfish", "prometheus", "scpi", "serial", "plugwise", "snmp_pdu", "quarch", "powersensor3")
+KINDS = (
+    "shelly",
+    "tasmota",
+    "redfish",
+    "prometheus",
+    "scpi",
+    "serial",
+    "plugwise",
+    "snmp_pdu",
+    "quarch",
+    "powersensor3",
+    "scope",
+    "kasa",
+)
 
 
 def serve(kind, behaviour):
     if kind in ("scpi", "serial"):
         return scpi.serve(behaviour, cycle_s=0.02, line="tcp" if kind == "scpi" else "serial")
     return simulators.serve(kind, behaviour)
+
+
+@contextmanager
+def metered(kind, options):
+    """Connect a meter of these options, and give what reads it."""
+    meter = drivers.meter(Spec(kind, {name: value for name, value in options.items() if name != "kind"}))
+    assert isinstance(meter, Metered)
+    with meter.connect(Boundary("it", "", "total")) as read:
+        yield read
+
+
+def refused(read, why):
+    """Read, which must fail with this; give the memory that it took."""
+    tracemalloc.start()
+    try:
+        with pytest.raises((PerjouleError, OSError, ValueError), match=why):
+            list(read())
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.timeout(60)  # one by one, the bytes of an answer would take minutes
@@ -138,6 +176,144 @@ def test_a_login_is_not_sent_without_encryption_after_it_was_sent_with():
     followed = _OfHost().redirect_request(plain, io.BytesIO(), 302, "Found", HTTPMessage(), "https://bmc-1/")
     assert followed is not None
     assert followed.full_url == "https://bmc-1/"
+
+
+def test_a_plug_that_announces_a_gigabyte_is_left_after_one_mebibyte():
+    behaviour = Behaviour(Waveform("constant"), share_ratio=0.0)
+    with serve("kasa", behaviour) as table, metered("kasa", {**table, "timeout": "20 s"}) as read:
+        assert list(read())
+        behaviour.faults, behaviour.share_ratio = ("endless line",), 1.0
+        most_bytes = refused(read, "answers of more than 1048576 bytes can't come from a plug")
+    assert most_bytes < 8 * MIB
+
+
+def a_pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def a_drip(path):
+    """A pipe that has a digit, and will have more."""
+    a_pipe(path)
+    os.write(os.open(path, os.O_RDWR), b"4")
+
+
+# What a file of the kernel's can become, and what is said of it.
+BROKEN = {
+    "silence": (a_pipe, "is not a file of the kernel's attributes"),
+    "drip": (a_drip, "is not a file of the kernel's attributes"),
+    "endless": (lambda path: (path.unlink(), path.symlink_to("/dev/zero")), "is not a file of the kernel's attributes"),
+    "endless line": (lambda path: path.write_text("9" * 8 * MIB), "has more than 4096 bytes"),
+    "huge": (lambda path: path.write_text("9" * 400), "is larger than any number of the kernel"),
+    "garbage": (lambda path: path.write_bytes(bytes(range(256))), "invalid literal"),
+    "empty": (lambda path: path.write_text(""), "invalid literal"),
+    "gone": (lambda path: path.unlink(), "No such file"),
+}
+
+
+@pytest.fixture(params=["rapl", "hwmon"])
+def sensor(request, tmp_path):
+    """A meter of the kernel's files, its options, and the folder of its files."""
+    if request.param == "rapl":
+        folder, said = tmp_path / "intel-rapl:0", {"name": "package-0", "max_energy_range_uj": "262143328850", "energy_uj": "7"}
+    else:
+        folder, said = tmp_path / "hwmon0", {"name": "ina226", "shunt_resistor": "10000", "power1_input": "5000000"}
+    folder.mkdir()
+    for name, text in said.items():
+        (folder / name).write_text(f"{text}\n")
+    return request.param, {"root": str(tmp_path)}, folder
+
+
+@pytest.mark.timeout(60)  # a pipe would be waited for without end
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_broken_file_of_the_kernel_is_a_sentence_at_once(sensor, fault):
+    kind, options, folder = sensor
+    make, said = BROKEN[fault]
+    (shown,) = [path for path in folder.iterdir() if path.name in ("energy_uj", "power1_input")]
+    with metered(kind, options) as read:
+        assert np.isfinite([reading.value for reading in read()]).all()
+        make(shown)
+        most_bytes = refused(read, said)
+    assert most_bytes < MIB
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_what_describes_a_sensor_may_be_broken_too(sensor, fault, listen):
+    kind, options, folder = sensor
+    for name in ("name", "max_energy_range_uj", "shunt_resistor"):
+        if (folder / name).exists():
+            BROKEN[fault][0](folder / name)
+    tracemalloc.start()
+    try:
+        if kind == "rapl":  # without its range a counter means nothing
+            with pytest.raises(PerjouleError, match="the range of the counter can't be read"):
+                listen({"kind": kind, **options}, any)
+        else:
+            assert listen({"kind": kind, **options}, lambda heard: heard.samples).samples[0][2] == 5.0
+        drivers.meter(Spec(kind, options)).checks()
+        most_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most_bytes < 8 * MIB
+
+
+class Gpu:
+    """NVIDIA's library with one GPU that counts, until `said` is what it says."""
+
+    class NVMLError(Exception):
+        value = 999
+
+    NVML_ERROR_GPU_IS_LOST, NVML_ERROR_NOT_SUPPORTED = 15, 3
+
+    def __init__(self):
+        self.said, self.asked_count = (lambda: 7_500_250), 0
+        self.nvmlInit = self.nvmlShutdown = lambda: None
+        self.nvmlDeviceGetCount = lambda: 1
+        self.nvmlDeviceGetHandleByIndex = lambda index: index
+        self.nvmlDeviceGetUUID = lambda gpu: b"GPU-11111111-2222"
+        self.nvmlDeviceGetName = lambda gpu: b"Tesla"
+
+    def nvmlDeviceGetTotalEnergyConsumption(self, gpu):
+        self.asked_count += 1
+        return self.said()
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    library = Gpu()
+    monkeypatch.setitem(sys.modules, "pynvml", library)
+    monkeypatch.setattr(nvml, "_CALL_S", TIMEOUT_S)
+    return library
+
+
+def test_a_driver_that_hangs_is_left_alone_until_it_answers(gpu):
+    back = threading.Event()
+    with metered("nvml", {}) as read:
+        gpu.said = lambda: back.wait(20) and 7_600_000
+        count = gpu.asked_count
+        refused(read, "the NVIDIA driver does not answer within 0.3 s")
+        for _ in range(3):
+            refused(read, "the NVIDIA driver still doesn't answer")
+        assert gpu.asked_count == count + 1  # no thread for each
+        back.set()
+        heard, until_s = [], time.monotonic() + 10
+        while not heard and time.monotonic() < until_s:
+            with suppress(PerjouleError):
+                heard = list(read())
+            time.sleep(0.01)
+        assert [reading.value for reading in heard] == [7600.0]
+
+
+def test_a_driver_that_fails_is_a_gap_and_a_name_that_is_no_text_is_refused(gpu):
+    def fails():
+        raise Gpu.NVMLError("unknown error")
+
+    with metered("nvml", {}) as read:
+        gpu.said = fails
+        assert np.isnan(next(iter(read())).value)
+    gpu.nvmlDeviceGetUUID = lambda gpu: bytes(range(256))
+    with pytest.raises(ValueError, match="utf-8"), metered("nvml", {}):
+        pass
 
 
 ENDLESS = """#!/bin/sh

@@ -1,12 +1,17 @@
 """Numbers from the kernel's sysfs, for meters that the kernel itself reads."""
 
 import math
+import os
+import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from perjoule.model import Channel
 from perjoule.model.errors import MachineError
+
+MOST_BYTES = 4096  # of an attribute: the kernel gives it a page
+MOST_BITS = 64  # of a number
 
 
 @dataclass(frozen=True)
@@ -27,16 +32,25 @@ class Sensor:
 def word(path: Path) -> str:
     """Return the text of an attribute, "" if it is missing or can't be read."""
     try:
-        return path.read_text().strip()
-    except OSError:
+        return _text(path).strip()
+    except (OSError, ValueError):
         return ""
+
+
+def number(path: Path) -> float | None:
+    """Return the number of an attribute, whatever its sign or unit "%"; None if it has none."""
+    try:
+        found = float(word(path).removesuffix("%"))
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
 
 
 def timed(path: Path) -> tuple[int, float, float]:
     """Read an integer, and CLOCK_MONOTONIC before and after. Raises OSError, ValueError."""
     began_s = time.monotonic()
-    text = path.read_text()
-    return int(text), began_s, time.monotonic()
+    text = _text(path)
+    return _integer(text), began_s, time.monotonic()
 
 
 def whole(path: Path, *, what: str) -> int:
@@ -46,10 +60,31 @@ def whole(path: Path, *, what: str) -> int:
         MachineError: it can't be read, or is not positive.
     """
     try:
-        value = int(path.read_text())
+        value = _integer(_text(path))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise MachineError(f"{what} can't be read ({reason})", where=str(path)) from None
     if value <= 0:
         raise MachineError(f"{what} is {value}", where=str(path))
+    return value
+
+
+def _text(path: Path) -> str:
+    """Read an attribute without waiting. Raises OSError, ValueError: it is a pipe or a device, or longer than an attribute."""
+    opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            raise ValueError(f"{path} is not a file of the kernel's attributes")
+        said = os.read(opened, MOST_BYTES + 1)
+    finally:
+        os.close(opened)
+    if len(said) > MOST_BYTES:
+        raise ValueError(f"{path} has more than {MOST_BYTES} bytes")
+    return said.decode("ascii", "replace")
+
+
+def _integer(text: str) -> int:
+    value = int(text)
+    if value.bit_length() > MOST_BITS:
+        raise ValueError(f"{text.strip()[:20]} ... is larger than any number of the kernel")
     return value

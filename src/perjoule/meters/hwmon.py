@@ -90,10 +90,10 @@ class Hwmon(Sensed):
         """A doubt about a shunt that nobody has verified."""
         if self.shunt_correction_ratio is None:
             for sensor in attributes(root):
-                if self._meant(sensor) and (text := _sysfs.word(sensor.folder / "shunt_resistor")):
+                if self._meant(sensor) and (shunt_uohm := _sysfs.number(sensor.folder / "shunt_resistor")):
                     yield (
                         f"{self.label}: correct only if the shunt of {sensor.chip} at {sensor.device} has the "
-                        f"{float(text) / 1e3:g} mOhm that the kernel assumes (check it, then set shunt_correction)"
+                        f"{shunt_uohm / 1e3:g} mOhm that the kernel assumes (check it, then set shunt_correction)"
                     )
 
     def checks(self) -> tuple[Check, ...]:
@@ -154,8 +154,8 @@ def _specification(sensor: Attribute) -> Specification:
     """Return the specification that the chip's driver states, which never includes the tolerance of a shunt."""
 
     def number(name: str, factor: float) -> float | None:
-        text = _sysfs.word(sensor.folder / name).removesuffix("%")
-        return float(text) * factor if text else None
+        found = _sysfs.number(sensor.folder / name)
+        return None if found is None else found * factor
 
     prefix = sensor.name.partition("_")[0]
     accuracy_ratio = number(f"{prefix}_accuracy", 0.01)

@@ -36,6 +36,7 @@ covers = ["storage-1"]
 FIX = ".venv/bin/pip install 'perjoule[meters]'"
 PORT, KEY, WHO = 9999, 171, b'{"system":{"get_sysinfo":{}}}'  # of the first protocol
 MOST_BYTES = 64 * 1024  # of its answers; a strip of six sockets says 2 KiB
+MOST_ANSWERS_BYTES = 2**20  # of all that are needed to connect, or for a reading
 CONNECT_FACTOR = 5.0  # to connect takes several questions
 Run = Callable[[Coroutine[Any, Any, Any], float], Any]
 
@@ -128,6 +129,27 @@ def _check_short(address: str, timeout_s: float) -> None:
         raise OSError(f"{address}: an answer of {length} bytes can't come from a plug")
 
 
+class _Loop(asyncio.SelectorEventLoop):
+    """A loop whose connections bring no more than `left_bytes`, because the library accepts any length."""
+
+    left_bytes = 0
+
+    async def create_connection(self, *arguments: Any, **options: Any) -> Any:
+        """Connect; too much data ends the connection."""
+        transport, protocol = await super().create_connection(*arguments, **options)
+        take = protocol.data_received
+
+        def data_received(data: bytes) -> None:
+            self.left_bytes -= len(data)
+            if self.left_bytes < 0:
+                transport.abort()
+            else:
+                take(data)
+
+        protocol.data_received = data_received
+        return transport, protocol
+
+
 @contextmanager
 def _running(address: str) -> Generator[Run]:
     """Return a runner of coroutines with a time limit: a loop in its own thread, because the caller may have another."""
@@ -135,11 +157,12 @@ def _running(address: str) -> Generator[Run]:
         raise MachineError("python-kasa is not installed", where="meter kasa", next=FIX)
     from kasa.exceptions import AuthenticationError
 
-    loop = asyncio.new_event_loop()
+    loop = _Loop()
     thread = threading.Thread(target=loop.run_forever, name="kasa", daemon=True)
     thread.start()
 
     def run(coroutine: Coroutine[Any, Any, Any], timeout_s: float) -> Any:
+        loop.left_bytes = MOST_ANSWERS_BYTES
         try:
             return asyncio.run_coroutine_threadsafe(asyncio.wait_for(coroutine, timeout_s), loop).result()
         except AuthenticationError as error:
@@ -148,6 +171,8 @@ def _running(address: str) -> Generator[Run]:
         except TimeoutError:
             raise OSError(f"{address} does not answer within {timeout_s:g} s") from None
         except Exception as error:  # the library's own, and what it trips over in a strange answer
+            if loop.left_bytes < 0:
+                raise OSError(f"{address}: answers of more than {MOST_ANSWERS_BYTES} bytes can't come from a plug") from error
             raise OSError(f"{address}: {error or type(error).__name__}") from error
 
     try:

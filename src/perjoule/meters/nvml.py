@@ -9,8 +9,11 @@ samples only a quarter of the time (https://arxiv.org/abs/2312.02741), so a peri
 import importlib.util
 import math
 import re
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -33,6 +36,8 @@ covers = ["clients"]
 """
 
 _FIX = ".venv/bin/pip install 'perjoule[meters]'"
+_HUNG = "see dmesg, or remove this meter"
+_CALL_S = 5.0  # that a call may take
 _STEP = 1e-3  # both are shown in thousandths
 _POWER_WINDOW_S = 1.0
 _QUERY = ("--query-gpu=uuid,name,power.draw", "--format=csv,noheader,nounits")
@@ -186,12 +191,12 @@ def _text(said: str | bytes) -> str:
 
 @contextmanager
 def _library() -> Generator[Any]:
-    """Return NVIDIA's library, initialised. Raises MachineError with its message."""
+    """Return NVIDIA's library, initialised. Raises MachineError with its message, or because the driver doesn't answer."""
     try:
         import pynvml
     except ImportError:
         raise MachineError("nvidia-ml-py is missing", next=_FIX) from None
-    nvml: Any = pynvml
+    nvml: Any = _Driver(pynvml)
     try:
         nvml.nvmlInit()
     except nvml.NVMLError as error:
@@ -201,4 +206,39 @@ def _library() -> Generator[Any]:
     except nvml.NVMLError as error:
         raise MachineError(f"the NVIDIA driver failed ({error})") from None
     finally:
-        nvml.nvmlShutdown()
+        with suppress(MachineError):  # it is loaded again by the next one
+            nvml.nvmlShutdown()
+
+
+class _Driver:
+    """NVIDIA's library, with a time limit: a call that hangs can't be interrupted, so each runs in a thread that may stay behind.
+
+    While one has not returned there is no other.
+    """
+
+    _called: Future[Any] | None = None
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._library, name)
+        return partial(self._asked, found) if name.startswith("nvml") else found
+
+    @classmethod
+    def _asked(cls, call: Callable[..., Any], *arguments: Any) -> Any:
+        if cls._called is not None and not cls._called.done():
+            raise MachineError(f"the NVIDIA driver still doesn't answer {_CALL_S:g} s later", next=_HUNG)
+        answer = cls._called = Future[Any]()
+
+        def ask() -> None:
+            try:
+                answer.set_result(call(*arguments))
+            except Exception as error:
+                answer.set_exception(error)
+
+        threading.Thread(target=ask, name="nvml", daemon=True).start()
+        try:
+            return answer.result(_CALL_S)
+        except TimeoutError:
+            raise MachineError(f"the NVIDIA driver does not answer within {_CALL_S:g} s", next=_HUNG) from None

@@ -12,8 +12,11 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 
 from perjoule.model import Json
-from perjoule.simulators._behaviour import Behaviour, Fault, Truth
+from perjoule.simulators._behaviour import HOSTILE, Behaviour, Fault, Truth
+from perjoule.simulators._hostile import pour
 from perjoule.simulators._tcp import connections
+
+__all__ = ["FAULTS", "HOSTILE", "serve"]
 
 FAULTS: tuple[Fault, ...] = ("late", "duplicate", "missing", "frozen", "nan", "wrap", "reset", "spike", "disconnect")
 KEY = 171  # of the first byte
@@ -32,6 +35,8 @@ def serve(behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0, ha
                 manner = behaviour.manner() if "emeter" in asked else None
                 if manner is not None and manner.hang_up:
                     return
+                if manner is not None and manner.hostile:
+                    pour(manner.hostile, client.sendall, stop)
                 if manner is not None and (stop.wait(manner.delay_s) or manner.silent):
                     continue
                 said = json.dumps({module: _answers(module, calls, behaviour, realtime) for module, calls in asked.items()})

@@ -10,8 +10,11 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 
 from perjoule.model import Json
-from perjoule.simulators._behaviour import Behaviour, Fault
+from perjoule.simulators._behaviour import HOSTILE, Behaviour, Fault
+from perjoule.simulators._hostile import pour
 from perjoule.simulators._lines import Line, lines
+
+__all__ = ["FAULTS", "HOSTILE", "serve"]
 
 FAULTS: tuple[Fault, ...] = ("late", "duplicate", "missing", "frozen", "nan", "spike", "disconnect")
 IDENTITY = "AGILENT TECHNOLOGIES,DSO6014A,MY44001234,06.16.0001"
@@ -29,13 +32,13 @@ def serve(
 ) -> Generator[Mapping[str, Json]]:
     """Serve one oscilloscope during the block; yields the options of the [[meter]] table that reads it."""
     sensor: Mapping[str, Json] = {"ampere_per_volt": 1 / VOLT_PER_AMPERE, "current_zero": f"{ZERO_V} V"}
-    with lines(lambda send, hang_up: _Scope(behaviour, hang_up), line, address, port) as where:
+    with lines(lambda send, hang_up: _Scope(behaviour, send, hang_up), line, address, port) as where:
         yield {"kind": "scope", "address": where, **sensor}
 
 
 class _Scope:
-    def __init__(self, behaviour: Behaviour, hang_up: Callable[[], None]) -> None:
-        self._behaviour, self._hang_up, self._stop = behaviour, hang_up, threading.Event()
+    def __init__(self, behaviour: Behaviour, send: Callable[[bytes], None], hang_up: Callable[[], None]) -> None:
+        self._behaviour, self._send, self._hang_up, self._stop = behaviour, send, hang_up, threading.Event()
         self._window_s, self._source = 0.001, 1
         self._shown: dict[int, list[float]] = {number: [] for number in PREAMBLES}  # volts
         self._errors: list[str] = []
@@ -66,6 +69,8 @@ class _Scope:
                 manner = self._behaviour.manner()
                 if manner.hang_up:
                     self._hang_up()
+                if manner.hostile:
+                    pour(manner.hostile, self._send, self._stop)
                 if self._stop.wait(manner.delay_s + self._window_s) or manner.silent or manner.hang_up:
                     raise OSError("no answer")
                 self._acquire()
