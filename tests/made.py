@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
+from math import inf
 
 import numpy as np
 
@@ -35,6 +36,7 @@ def points(
     speeds: Sequence[tuple[float, float, float]] = SPEEDS,
     noise_ratio: float = 0.0,
     repetitions_count: int = 2,
+    unit_bytes: float = inf,
 ) -> list[Observation]:
     """Measure the made-up file system on an Odroid HC4 cluster whose servers are slowed in turn."""
     random = np.random.default_rng(7)
@@ -48,7 +50,7 @@ def points(
             direction, Redundancy(copies_count, acknowledged="in memory"), flow(copies_count, direction), there, 128.0 * MIB
         )
         asked: Demand = demand(truth.works, case.flow)
-        rate = throughput_bytes_per_s(truth, case, float("inf")) * float(np.exp(noise_ratio * random.standard_normal()))
+        rate = throughput_bytes_per_s(truth, case, unit_bytes) * float(np.exp(noise_ratio * random.standard_normal()))
         power = plant(cluster, {"A": 4, "B": 1, "C": 1})
         found.append(
             Observation(

@@ -30,6 +30,22 @@ def test_a_prediction_names_its_bottleneck_and_what_it_extrapolates() -> None:
     assert "of the variance of MiB/J: " in told
 
 
+def test_what_rests_on_a_number_that_was_not_identified_has_no_value(tmp_path: Path) -> None:
+    """The boards of the documentation, 64 of them, and one client that is faster than all."""
+    page = (Path(__file__).parents[2] / "docs/how-to/predict.md").read_text()
+    text = page.split("```text\n")[1].split("```")[0]
+    before, after = text.split("[board.desktop]")
+    fast = after.replace("280 MiB/s", "1000 GiB/s", 1).replace("70000", "70000000", 1)
+    (tmp_path / "fast.toml").write_text(f"{before}[board.desktop]{fast}")
+    words = ("predict", "moosefs", "--on", tmp_path / "fast.toml", "--servers", "64", "--clients", "1,64", "--size", "64 GiB")
+    told = said(*words).splitlines()
+    assert "write, clients 1: a range, because it rests on at_once of moosefs, which calibration did not identify" in told
+    assert "–" in next(line for line in told if line.split()[:2] == ["write", "1"])
+    assert "–" not in next(line for line in told if line.split()[:2] == ["write", "64"])
+    said(*words, "--figure", tmp_path / "f.svg")
+    assert "at_once of moosefs" in (tmp_path / "f.svg").read_text()
+
+
 def test_scripts_get_the_same_numbers() -> None:
     data = json.loads(said("predict", "moosefs", "--on", "odroid-hc4", "--clients", "4", "--json"))
     assert data["format"] == "perjoule predict"

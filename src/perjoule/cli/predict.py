@@ -105,7 +105,7 @@ def _fit(sources: tuple[Path, ...], place: Path) -> None:
         show(parameters_table(found), (), ())
         unknown = [f"{way} {one.name}" for way in found.known for one in numbers(found, way) if not one.identified]
         if unknown:
-            show_line(f"not identified: {', '.join(unknown)}: predictions that rest on them have wide bands")
+            show_line(f"not identified: {', '.join(unknown)}: predictions that rest on them have wide bands, or are ranges")
         show_line(f"profile: {path}")
 
 

@@ -23,6 +23,7 @@ from perjoule.prediction.queueing import Job, Spread, Way, duration_s, job, plac
 DRAWS_COUNT = 40
 ROBUST = 0.03  # of ln(throughput): larger errors count less than by their square
 
+NUMBERS = ("in_flight", "overlap", "on_disk_ratio", "fixed_s", "at_once", "cpu_ratio")
 # Of ln(in_flight), ln(overlap - 1), logit(on_disk_ratio), ln(fixed_s), ln(at_once), logit(cpu_ratio): where priors are, and how
 # strongly they hold, in units of ln(throughput) per unit of theirs. Weak: a point that a parameter moves by 1 % outweighs them.
 PRIOR = np.array([1.0, 1.0, 0.0, -4.0, 2.0, 1.0])
@@ -95,6 +96,11 @@ def throughput_bytes_per_s(found: Fit, case: Case, unit_bytes: float) -> float:
     return float(asked_of.user_bytes / duration_s(found.way, asked_of))
 
 
+def jobs(found: Fit, cases: Sequence[Case], unit_bytes: float) -> Job:
+    """Return what cases ask of their hosts, as one job of arrays."""
+    return stacked([_job(case, found.works, unit_bytes, found.uneven_ratio(case.redundancy)) for case in cases])
+
+
 def _job(case: Case, works: Works, unit_bytes: float, uneven: float) -> Job:
     return job(demand(works, case.flow), case.fleet, _spread(case, unit_bytes, uneven), case.client_bytes)
 
@@ -111,12 +117,12 @@ def fit(points: Sequence[Observation], unit_bytes: float, start: Way | None = No
         float(np.median([one.server_mips_s_per_byte / _server_bytes(one.case.flow) for one in points])),
     )
     uneven = [uneven_ratio(one, unit_bytes) for one in points]  # its own, so that luck with placement moves no other number
-    jobs = stacked([_job(one.case, works, unit_bytes, own) for one, own in zip(points, uneven, strict=True)])
+    asked = stacked([_job(one.case, works, unit_bytes, own) for one, own in zip(points, uneven, strict=True)])
     wanted_s = np.array([float(one.case.fleet.clients_count) * one.case.client_bytes for one in points])
     wanted_s /= np.array([one.throughput_bytes_per_s for one in points])
 
     def errors(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.concatenate([np.log(wanted_s / duration_s(_way(x), jobs)), HOLD * (x - PRIOR)])
+        return np.concatenate([np.log(wanted_s / duration_s(_way(x), asked)), HOLD * (x - PRIOR)])
 
     starts = STARTS if start is None else [tuple(_numbers(start))]
     tries = [least_squares(errors, np.array(one), loss="soft_l1", f_scale=ROBUST) for one in starts]
@@ -140,6 +146,14 @@ def _numbers(way: Way) -> NDArray[np.float64]:
     disk, cpu = (min(max(share, 1e-5), 1 - 1e-5) for share in (way.on_disk_ratio, way.cpu_ratio))
     overlap, many = log(max(way.overlap - 1, 1e-5)), log(way.at_once)
     return np.array([log(way.in_flight), overlap, log(disk / (1 - disk)), log(way.fixed_s), many, log(cpu / (1 - cpu))])
+
+
+def moved(way: Way, name: str, ratio: float) -> Way:
+    """Return a way with a number times a ratio: of a share its odds, of `overlap` what it is above 1; within what is possible."""
+    x = _numbers(way)
+    x[NUMBERS.index(name)] += log(ratio)
+    number = float(getattr(_way(x), name))
+    return replace(way, **{name: max(number, min(1.0, way.at_once)) if name == "at_once" else number})
 
 
 def draws(points: Sequence[Observation], unit_bytes: float, near: Fit, *, seed: int = 1) -> tuple[Fit, ...]:

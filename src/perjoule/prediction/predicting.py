@@ -1,9 +1,10 @@
 """What a file system would do on a cluster: throughput, watts and work per joule, with a 90 % band and where that comes from."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import exp, log, sqrt
+from itertools import chain
+from math import exp, log
 
 import numpy as np
 from pydantic import ValidationError
@@ -12,14 +13,17 @@ from perjoule import drivers
 from perjoule.drivers.protocols import planned
 from perjoule.model import Amplification, Direction, Json, Redundancy, Spec, option_name
 from perjoule.model.errors import CampaignError
-from perjoule.model.hardware import Board, Cluster, Disk, Node, Value
-from perjoule.prediction.bounds import RESOURCES, Fleet, Resource, bound_bytes_per_s
+from perjoule.model.hardware import Cluster, Node
+from perjoule.prediction.bounds import RESOURCES, Fleet, Floats, Resource, bound_bytes_per_s
 from perjoule.prediction.fitting import Fit, demand, pressing, throughput_bytes_per_s
+from perjoule.prediction.identification import ends
 from perjoule.prediction.observation import Case, fleet
 from perjoule.prediction.power import mean_w, plant
 from perjoule.prediction.profile import Known, Profile, band_ratio
+from perjoule.prediction.uncertain import moved
 from perjoule.prediction.validation import KEYS, LEVELS, Level
 
+RANGE_RATIO = 2.0
 NORMAL_90 = 1.644854  # 90 % of a normal lie within this many standard deviations
 
 
@@ -39,6 +43,8 @@ class Prediction:
     efficiency_bytes_per_j: tuple[float, float, float]
     beyond: tuple[Level, ...]  # what differs from all that was measured
     worth: Mapping[str, float]  # share of the variance of ln(work per joule) by what is uncertain, the most first
+    # Numbers that were not identified and alone move throughput by more than RANGE_RATIO: then the band counts and not the value.
+    rests_on: tuple[str, ...] = ()  # a pledge of an earlier version has none
 
 
 @dataclass(frozen=True)
@@ -60,9 +66,11 @@ def predictions(target: Target, clients_counts: Sequence[int], client_bytes: int
     """
     redundancy, amplification = _layout(target)
     for direction, known in target.profile.known.items():
+        unidentified = ends(target.profile, direction)
         flow = amplification.write if direction == "write" else amplification.read
         for count in clients_counts:
-            yield _predicted(target, known, Case(direction, redundancy, flow, fleet_of(target, count), float(client_bytes)))
+            case = Case(direction, redundancy, flow, fleet_of(target, count), float(client_bytes))
+            yield _predicted(target, known, case, unidentified)
 
 
 def fleet_of(target: Target, clients_count: int) -> Fleet:
@@ -120,7 +128,7 @@ def _wrong(kind: str, error: ValidationError) -> CampaignError:
     return CampaignError(f"{option}: {first['msg']}", where=kind, next=f"see perjoule drivers {kind}")
 
 
-def _predicted(target: Target, known: Known, case: Case) -> Prediction:
+def _predicted(target: Target, known: Known, case: Case, unidentified: Mapping[str, tuple[Fit, Fit]]) -> Prediction:
     unit_bytes = target.profile.unit_bytes
 
     def both(found: Fit, cluster: Cluster) -> tuple[float, float]:
@@ -130,42 +138,55 @@ def _predicted(target: Target, known: Known, case: Case) -> Prediction:
         return rate, float(mean_w(plant(cluster, _counts(target)), demand(found.works, case.flow), rate))
 
     rate, watts = both(known.fit, target.cluster)
+
+    def off(found: Fit, cluster: Cluster) -> Floats:
+        """Return by how much ln of throughput, watts and work per joule differ."""
+        by_rate, by_watts = np.log(both(found, cluster)) - np.log([rate, watts])
+        return np.array([by_rate, by_watts, by_rate - by_watts])
+
     beyond = _beyond(target.profile, case)
     model = log(band_ratio(known, beyond or ("clients",))) / NORMAL_90
-    moves: dict[str, tuple[float, float, float]] = {}  # ln(throughput), ln(watts), ln(work per joule) by what is uncertain
     share = (watts - plant(target.cluster, _counts(target)).idle_w) / watts  # of the watts, that moves with throughput
-    moves["the model, by points that were left out"] = (model, model * share, model * (1 - share))
-    drawn = np.log([both(one, target.cluster) for one in known.draws]) - np.log([rate, watts])
-    spread = np.std(drawn, axis=0)
-    moves["what calibration found of the file system"] = (
-        float(spread[0]), float(spread[1]), float(np.std(drawn[:, 0] - drawn[:, 1])),
-    )  # fmt: skip
-    for name, moved in _moved(target.cluster).items():
-        other_rate, other_watts = both(known.fit, moved)
-        by_rate, by_watts = log(other_rate / rate), log(other_watts / watts)
-        moves[name] = (by_rate, by_watts, by_rate - by_watts)
-    totals = [NORMAL_90 * sqrt(sum(move[n] ** 2 for move in moves.values())) for n in range(3)]
-    shares = {name: move[2] ** 2 for name, move in moves.items() if move[2]}
+    moves = {
+        "the model, by points that were left out": _alike([model, model * share, model * (1 - share)])
+    }  # by what is uncertain
+    spread = np.std([off(one, target.cluster) for one in known.draws], axis=0)
+    moves["what calibration found of the file system"] = _alike(spread)
+    for name, cluster in moved(target.cluster).items():
+        moves[name] = _alike(off(known.fit, cluster))
+    rests_on: list[str] = []
+    for name, fits in unidentified.items():
+        far = np.array([off(one, target.cluster) for one in fits])
+        rests_on += [name] * bool(np.max(np.abs(far[:, 0])) > log(RANGE_RATIO))
+        apart = np.array([np.maximum(0, -far.min(axis=0)), np.maximum(0, far.max(axis=0))])
+        moves[f"{name} of {target.profile.kind}, which was not identified"] = apart / NORMAL_90
+    low, high = NORMAL_90 * np.sqrt(sum(move**2 for move in moves.values()))
+    shares = {name: float(np.mean(move[:, 2] ** 2)) for name, move in moves.items() if move[:, 2].any()}
     whole = sum(shares.values()) or 1.0
     bound, worst = bound_bytes_per_s(pressing(known.fit, case.flow), case.fleet)
+    highest = max(
+        float(bound_bytes_per_s(pressing(one, case.flow), case.fleet)[0]) for one in (known.fit, *chain(*unidentified.values()))
+    )
     return Prediction(
         direction=case.direction,
         clients_count=int(case.fleet.clients_count),
         client_bytes=int(case.client_bytes),
         redundancy=case.redundancy,
-        throughput_bytes_per_s=(rate, rate * exp(-totals[0]), min(rate * exp(totals[0]), max(rate, float(bound)))),
+        throughput_bytes_per_s=(rate, rate * exp(-low[0]), min(rate * exp(high[0]), max(rate, highest))),
         bound_bytes_per_s=float(bound),
         bottleneck=RESOURCES[int(worst)],
-        mean_w=_band(watts, totals[1]),
+        mean_w=(watts, watts * exp(-low[1]), watts * exp(high[1])),
         idle_w=plant(target.cluster, _counts(target)).idle_w,
-        efficiency_bytes_per_j=_band(rate / watts, totals[2]),
+        efficiency_bytes_per_j=(rate / watts, rate / watts * exp(-low[2]), rate / watts * exp(high[2])),
         beyond=beyond,
         worth=dict(sorted(((name, share / whole) for name, share in shares.items()), key=lambda item: -item[1])),
+        rests_on=tuple(rests_on),
     )
 
 
-def _band(value: float, half: float) -> tuple[float, float, float]:
-    return value, value * exp(-half), value * exp(half)
+def _alike(off: Sequence[float] | Floats) -> Floats:
+    """Return what lies as far below as above: two rows of throughput, watts and work per joule."""
+    return np.array([np.abs(off), np.abs(off)])
 
 
 def _beyond(profile: Profile, case: Case) -> tuple[Level, ...]:
@@ -176,54 +197,3 @@ def _beyond(profile: Profile, case: Case) -> tuple[Level, ...]:
     if "hardware" not in found and counts and float(case.fleet.servers_count) not in counts:
         found.append("hardware")
     return tuple(found)
-
-
-def _moved(cluster: Cluster) -> Mapping[str, Cluster]:
-    """Return the cluster with each uncertain value off by its standard uncertainty, and what was fitted to it moved along."""
-    sigmas: dict[str, float] = {}
-
-    def collect(name: str, value: Value) -> Value:
-        if value.sigma:
-            sigmas[name] = value.sigma
-        return value
-
-    each_value(cluster, collect)
-
-    def off(which: str) -> Cluster:
-        def moved(name: str, value: Value) -> Value:
-            by = (value.sigma if name == which else 0.0) + value.follows.get(which, 0.0) * sigmas[which]
-            return replace(value, value=max(0.0, value.value + by)) if by else value
-
-        return each_value(cluster, moved)
-
-    return {name: off(name) for name in sigmas}
-
-
-def each_value(cluster: Cluster, change: Callable[[str, Value], Value]) -> Cluster:
-    """Return the cluster with every value changed, by the names that `Value.follows` uses."""
-
-    def disk(one: Disk) -> Disk:
-        return replace(
-            one,
-            read_bytes_per_s=change(f"read rate of disk {one.name}", one.read_bytes_per_s),
-            write_bytes_per_s=change(f"write rate of disk {one.name}", one.write_bytes_per_s),
-            idle_w=change(f"idle of disk {one.name}", one.idle_w),
-            active_w=change(f"active of disk {one.name}", one.active_w),
-        )
-
-    def board(one: Board) -> Board:
-        return replace(
-            one,
-            mips=change(f"7-zip rating of board {one.name}", one.mips),
-            nic_bytes_per_s=change(f"network of board {one.name}", one.nic_bytes_per_s),
-            idle_w=change(f"idle of board {one.name}", one.idle_w),
-            dynamic_w=change(f"dynamic of board {one.name}", one.dynamic_w),
-        )
-
-    nodes = (replace(node, board=board(node.board), disks=tuple(map(disk, node.disks))) for node in cluster.nodes)
-    return replace(
-        cluster,
-        nodes=tuple(nodes),
-        switch_w=change("switch", cluster.switch_w),
-        supply_efficiency=change("supply efficiency", cluster.supply_efficiency),
-    )

@@ -3,26 +3,21 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from math import exp, inf, log
 from typing import Any, cast
 
-import numpy as np
-
 from perjoule.machine.untrusted import from_json, json_from
 from perjoule.model import Direction, Json
 from perjoule.model.errors import CampaignError
 from perjoule.prediction.bounds import Fleet, bound_bytes_per_s
 from perjoule.prediction.fitting import Fit, draws, fit, pressing
-from perjoule.prediction.fitting import throughput_bytes_per_s as rate
 from perjoule.prediction.observation import WAYS, Observation
 from perjoule.prediction.validation import Level, Test, left_out, quantile_ratio
 
-IDENTIFIED_RATIO = 4.0  # the end of a parameter's 90 % interval over its begin, above which nothing is known of it
-SEEN_RATIO = 0.01
 SUFFIX = ".json"
 LEAST, MOST = 1e-12, 1e20  # of numbers in a file: no product of a few of them is 0 or infinite
 _UNLIMITED = ("at_once", "unit_bytes", "server_memory_bytes")
@@ -95,57 +90,6 @@ def profile(
     if not known:
         raise CampaignError(f"{kind}: no valid trial that a prediction can learn from")
     return Profile(kind, options, release, data_roles, unit_bytes, emulated, tuple(points), known)
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A number of a fit, with its 90 % interval over draws; identified if the points say what it is."""
-
-    name: str
-    value: float
-    low: float
-    high: float
-    identified: bool
-
-
-WAY = ("in_flight", "overlap", "on_disk_ratio", "fixed_s", "at_once", "cpu_ratio")
-SHARES = ("on_disk_ratio", "cpu_ratio")
-WORKS = ("client_mips_s_per_byte", "server_mips_s_per_byte")
-
-
-def parameters(found: Profile, direction: Direction) -> tuple[Parameter, ...]:
-    """List the numbers of a direction.
-
-    One is identified if its interval's ends are within a factor of IDENTIFIED_RATIO (of a share near 1: of its distance to 1)
-    and, unless it was counted, if twice or half of it would move the throughput of a measured point by SEEN_RATIO or more.
-    """
-    known = found.known[direction]
-    points = [one for one in found.points if one.case.direction == direction]
-    listed: list[Parameter] = []
-    whole = found.unit_bytes < inf  # then these follow from how units lie
-    unused = {"in_flight", "at_once"} if whole and direction == "read" else {"in_flight"} if whole else set[str]()
-    for name in (*(name for name in WAY if name not in unused), *WORKS):
-        part = "way" if name in WAY else "works"
-        value = float(getattr(getattr(known.fit, part), name))
-        drawn = np.array([float(getattr(getattr(draw, part), name)) for draw in known.draws])
-        low, high = (float(end) for end in np.quantile(drawn, [0.05, 0.95]))
-        near = (1 - high, 1 - low) if name in SHARES and value > 1 / 2 else (low, high)
-        sure = near[0] > 0 and near[1] <= IDENTIFIED_RATIO * near[0]
-        listed.append(Parameter(name, value, low, high, sure and (name in WORKS or _seen(found, known.fit, name, points))))
-    return tuple(listed)
-
-
-def _seen(found: Profile, fitted: Fit, name: str, points: Sequence[Observation]) -> bool:
-    value = float(getattr(fitted.way, name))
-    least = 1.0 if name == "overlap" else 0.0
-    others = [min(1.0, 2 * value) if name in SHARES else 2 * value, max(least, value / 2)]
-    moved = [replace(fitted, way=replace(fitted.way, **{name: other})) for other in others]
-    changes = (
-        abs(log(rate(other, one.case, found.unit_bytes) / rate(fitted, one.case, found.unit_bytes)))
-        for other in moved
-        for one in points
-    )
-    return max(changes) >= SEEN_RATIO
 
 
 def read(text: str, name: str) -> Profile:

@@ -21,19 +21,19 @@ _WORDS = {
 
 
 def table(found: Sequence[Prediction]) -> Table:
-    """Lay out predictions, a row each: value and 90 % band, bound and what sets it."""
+    """Lay out predictions, a row each: value (if it is more than a range), 90 % band, bound and what sets it."""
     rate, watts, work = (metric.label for metric in (_RATE, _WATTS, _WORK))
     headers = ("direction", "clients", rate, "90 %", watts, "90 %", f"idle {watts}", work, "90 %", f"bound {rate}", "bottleneck")
     rows = tuple(
         (
             one.direction,
             str(one.clients_count),
-            number(one.throughput_bytes_per_s[0] / _RATE.unit.per),
+            _value(one, one.throughput_bytes_per_s[0] / _RATE.unit.per),
             _band(one.throughput_bytes_per_s, _RATE.unit.per),
-            number(one.mean_w[0]),
+            _value(one, one.mean_w[0]),
             _band(one.mean_w, 1.0),
             number(one.idle_w),
-            number(one.efficiency_bytes_per_j[0] / _WORK.unit.per),
+            _value(one, one.efficiency_bytes_per_j[0] / _WORK.unit.per),
             _band(one.efficiency_bytes_per_j, _WORK.unit.per),
             number(one.bound_bytes_per_s / _RATE.unit.per),
             one.bottleneck,
@@ -52,7 +52,12 @@ def figure(target: Target, found: Sequence[Prediction]) -> Spec:
         for triple, bound in [(getattr(one, pick), one.bound_bytes_per_s / of.unit.per if of is _RATE else None)]
     ]
     kind = f"{target.profile.kind} {target.profile.release}, {found[0].redundancy.text}, on {target.cluster.title}"
-    return prediction(points, title=kind, notes=("predicted, not measured", "bands: 90 %; dashed: the bound"))
+    notes = ("predicted, not measured", "bands: 90 %; dashed: the bound", *_ranges(target, found))
+    return prediction(points, title=kind, notes=notes)
+
+
+def _value(one: Prediction, value: float) -> str:
+    return "–" if one.rests_on else number(value)
 
 
 def _band(triple: tuple[float, float, float], per: float) -> str:
@@ -68,11 +73,24 @@ def remarks(target: Target, found: Sequence[Prediction], worth_count: int) -> It
     )
     if beyond := [level for level in LEVELS if any(level in one.beyond for one in found)]:
         yield f"extrapolated: {', '.join(_WORDS[level] for level in beyond)}"
+    yield from _ranges(target, found)
     total: Counter[str] = Counter()
     for one in found:
         total.update({name: share / len(found) for name, share in one.worth.items()})
     parts = ", ".join(f"{name} {100 * share:.0f} %" for name, share in total.most_common(worth_count))
     yield f"of the variance of {_WORK.label}: {parts}"
+
+
+def _ranges(target: Target, found: Sequence[Prediction]) -> Iterator[str]:
+    """Name the predictions that are a range, and why."""
+    for direction in dict.fromkeys(one.direction for one in found):
+        own = [one for one in found if one.direction == direction and one.rests_on]
+        if own:
+            counts = ", ".join(str(one.clients_count) for one in own)
+            numbers = ", ".join(
+                f"{name} of {target.profile.kind}" for name in dict.fromkeys(name for one in own for name in one.rests_on)
+            )
+            yield f"{direction}, clients {counts}: a range, because it rests on {numbers}, which calibration did not identify"
 
 
 def parameters_table(found: Profile) -> Table:

@@ -11,8 +11,12 @@ import pytest
 from benchmarks.prediction import ceph_servers
 from perjoule import catalogue
 from perjoule.model.errors import CampaignError
-from perjoule.prediction import Profile, Target, parameters, predicting, predictions, profile, read
+from perjoule.model.hardware import Cluster, Value
+from perjoule.prediction import Profile, Target, parameters, predictions, profile, read, uncertain
+from perjoule.prediction.fitting import uneven_ratio
+from perjoule.prediction.identification import ends
 from perjoule.prediction.profile import band_ratio
+from perjoule.results.prediction import remarks, table
 from perjoule.store.records import to_json
 from tests import made
 
@@ -85,6 +89,70 @@ def test_a_number_that_no_point_depends_on_is_not_identified() -> None:
     assert found["in_flight"].value == pytest.approx(made.TRUTH.way.in_flight, rel=0.1)
 
 
+UNIT_BYTES = 64.0 * MIB  # of a file, that lie on one host as a whole
+
+
+@cache
+def _whole() -> Profile:
+    """Return a profile of chunks that are dealt out in turn."""
+    points = [replace(one, busiest_ratio=1 / uneven_ratio(one, UNIT_BYTES)) for one in made.points(unit_bytes=UNIT_BYTES)]
+    return profile("moosefs", {"goal": 1}, points, release="", data_roles=("storage",), unit_bytes=UNIT_BYTES, emulated=True)
+
+
+def _fast_clients() -> Cluster:
+    """Return boards whose clients never hold anything up."""
+
+    def faster(name: str, value: Value) -> Value:
+        return replace(value, value=1e6 * value.value) if name.endswith("of board client") else value
+
+    nodes = (
+        replace(node, board=replace(node.board, name="client")) if node.role == "client" else node
+        for node in catalogue.cluster("odroid-hc4").nodes
+    )
+    return uncertain.each_value(replace(catalogue.cluster("odroid-hc4"), nodes=tuple(nodes)), faster)
+
+
+def test_a_number_that_no_point_depends_on_may_be_as_far_off_as_the_points_allow() -> None:
+    """With four servers, one client is held back only below four at once; nothing says whether it could use more than four."""
+    low, high = (fit.way.at_once for fit in ends(_whole(), "write")["at_once"])
+    assert 1 <= low < 4
+    assert high > 1e5
+
+
+def test_a_number_that_points_depend_on_is_off_by_a_factor_of_two() -> None:
+    wide = replace(_profile().known["write"].draws[0], works=replace(made.TRUTH.works, server_mips_s_per_byte=1.0))
+    known = replace(_profile().known["write"], draws=(_profile().known["write"].fit, wide))
+    found = replace(_profile(), known={"write": known})
+    low, high = (fit.works.server_mips_s_per_byte for fit in ends(found, "write")["server_mips_s_per_byte"])
+    assert (low, high) == pytest.approx((known.fit.works.server_mips_s_per_byte / 2, 2 * known.fit.works.server_mips_s_per_byte))
+
+
+def test_what_rests_on_a_number_that_was_not_identified_is_a_range() -> None:
+    """One client with 200 servers: calibration had four, so that the truth, 50 at once, could not be seen."""
+    target = Target(_whole(), _fast_clients(), {}, memory=False, servers_count=200)
+    found = next(iter(predictions(target, [1], 64 * 1024 * MIB)))
+    assert found.rests_on == ("at_once",)
+    assert max(found.worth, key=lambda name: found.worth[name]) == "at_once of moosefs, which was not identified"
+    value, low, high = found.throughput_bytes_per_s
+    # Of 1024 chunks the fullest of 200 servers has 6; all work at once as long as it has: 1024 / (200 x 6) of their rate.
+    # If 50 are busy at once, it is 50 / 200 of their rate, less what is written back later, by 1.25 of the disks' time.
+    network, disk = 200 * 111.34 * MIB, 200 * 2 * 140.09 * MIB
+    truth = 1 / (200 / 50 / network + 0.8 * (6 * 200 / 1024) / disk)
+    assert low < truth < high
+    assert high == pytest.approx(1 / (6 * 200 / 1024 * (1 / network + 0.8 / disk)), rel=0.15)
+    assert truth > 2 * value
+    (line,) = [line for line in remarks(target, [found], 4) if "a range" in line]
+    assert line == "write, clients 1: a range, because it rests on at_once of moosefs, which calibration did not identify"
+    assert table([found]).rows[0][2] == "–"
+
+
+def test_a_number_that_was_not_identified_and_moves_nothing_widens_nothing() -> None:
+    found = next(iter(predictions(Target(_whole(), catalogue.cluster("odroid-hc4"), {}, memory=False), [4], 128 * MIB)))
+    assert found.rests_on == ()
+    assert found.worth.get("at_once of moosefs, which was not identified", 0.0) < 0.01
+    assert "–" not in table([found]).rows[0]
+
+
 def test_predictions_are_what_was_measured_there() -> None:
     found = next(one for one in predictions(_target(), [4], 128 * MIB) if one.direction == "write")
     measured = [
@@ -123,7 +191,7 @@ def test_bands_widen_with_what_differs() -> None:
 def test_idle_watts_make_work_per_joule_surer_than_throughput() -> None:
     """On hardware without a doubt: 1 % more throughput is 1 % more of the watts above idle, and so less than 1 % more MiB/J."""
     cluster = catalogue.cluster("odroid-hc4")
-    sure = predicting.each_value(cluster, lambda _, value: replace(value, sigma=0.0))
+    sure = uncertain.each_value(cluster, lambda _, value: replace(value, sigma=0.0))
     found = next(iter(predictions(replace(_target(), cluster=sure), [2], 128 * MIB)))
     rate, watts, work = (
         log(one[2] / one[0]) for one in (found.throughput_bytes_per_s, found.mean_w, found.efficiency_bytes_per_j)

@@ -1,0 +1,91 @@
+"""Which numbers of a profile its points determine, and how far from its value each of the others may be."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+from math import inf
+
+import numpy as np
+
+from perjoule.model import Direction
+from perjoule.prediction.fitting import NUMBERS, Fit, jobs, moved
+from perjoule.prediction.profile import Profile
+from perjoule.prediction.queueing import Job, duration_s
+
+IDENTIFIED_RATIO = 4.0  # the end of a parameter's 90 % interval over its begin, above which nothing is known of it
+SEEN_RATIO = 0.01
+STEP_COUNT = 4  # steps in a factor of two
+SHARES = ("on_disk_ratio", "cpu_ratio")
+WORKS = ("client_mips_s_per_byte", "server_mips_s_per_byte")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number of a fit, with its 90 % interval over draws; identified if the points say what it is."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    identified: bool
+
+
+def parameters(found: Profile, direction: Direction) -> tuple[Parameter, ...]:
+    """List the numbers of a direction.
+
+    One is identified if its interval's ends are within a factor of IDENTIFIED_RATIO (of a share near 1: of its distance to 1)
+    and, unless it was counted, if twice or half of it would move the throughput of a measured point by SEEN_RATIO or more.
+    """
+    known, measured = found.known[direction], _measured(found, direction)
+    listed: list[Parameter] = []
+    whole = found.unit_bytes < inf  # then these follow from how units lie
+    unused = {"in_flight", "at_once"} if whole and direction == "read" else {"in_flight"} if whole else set[str]()
+    for name in (*(name for name in NUMBERS if name not in unused), *WORKS):
+        value = _value(known.fit, name)
+        low, high = (float(end) for end in np.quantile([_value(draw, name) for draw in known.draws], [0.05, 0.95]))
+        near = (1 - high, 1 - low) if name in SHARES and value > 1 / 2 else (low, high)
+        sure = near[0] > 0 and near[1] <= IDENTIFIED_RATIO * near[0]
+        seen = name in WORKS or any(_seen(known.fit, _off(known.fit, name, by), measured) for by in (0.5, 2.0))
+        listed.append(Parameter(name, value, low, high, sure and seen))
+    return tuple(listed)
+
+
+def ends(found: Profile, direction: Direction) -> Mapping[str, tuple[Fit, Fit]]:
+    """Return, for each number that is not identified, fits in which it is as small and as large as it may be.
+
+    That is half and twice of it (of a share: of its odds; of `overlap`: of what it is above 1), or further as long as the
+    throughput of no measured point moves by SEEN_RATIO.
+    """
+    fit, measured = found.known[direction].fit, _measured(found, direction)
+    names = [one.name for one in parameters(found, direction) if not one.identified]
+    return {name: (_end(fit, name, 1 / 2, measured), _end(fit, name, 2.0, measured)) for name in names}
+
+
+def _end(fit: Fit, name: str, ratio: float, measured: Job) -> Fit:
+    before = fit
+    for steps_count in count(STEP_COUNT):
+        end = _off(fit, name, ratio ** (steps_count / STEP_COUNT))
+        if name in WORKS or end == before or _seen(fit, end, measured):
+            return end
+        before = end
+    raise AssertionError  # a number has a largest and a smallest value
+
+
+def _off(fit: Fit, name: str, ratio: float) -> Fit:
+    if name in WORKS:
+        return replace(fit, works=replace(fit.works, **{name: ratio * _value(fit, name)}))
+    return replace(fit, way=moved(fit.way, name, ratio))
+
+
+def _seen(fit: Fit, other: Fit, measured: Job) -> bool:
+    changes = np.abs(np.log(duration_s(other.way, measured) / duration_s(fit.way, measured)))
+    return float(np.max(changes)) >= SEEN_RATIO
+
+
+def _value(fit: Fit, name: str) -> float:
+    return float(getattr(fit.works if name in WORKS else fit.way, name))
+
+
+def _measured(found: Profile, direction: Direction) -> Job:
+    cases = dict.fromkeys(one.case for one in found.points if one.case.direction == direction)
+    return jobs(found.known[direction].fit, tuple(cases), found.unit_bytes)
