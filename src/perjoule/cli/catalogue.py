@@ -15,8 +15,9 @@ from perjoule.cli.parameters import completing, examples
 from perjoule.model.errors import CampaignError
 from perjoule.model.options import option_name
 from perjoule.model.units import BYTES, RATES, WATTS, bytes_text, counted, units_of
+from perjoule.planning.measures import THROUGHPUT, number
 from perjoule.planning.parts import shipped
-from perjoule.planning.quantities import Quantity, number, speed
+from perjoule.planning.quantities import Quantity
 
 # The tables of a need, as the list has them: the keys that tell one part from another.
 _TABLES = {
@@ -154,7 +155,7 @@ def _plain(name: str, value: Any) -> str:
         case bool() | str():
             return str(value)
         case _ if units is RATES:
-            return speed(value)
+            return THROUGHPUT.text(value)
         case _ if units is BYTES:
             return bytes_text(value)
         case _:

@@ -100,6 +100,7 @@ def plan_command(
 
 def _show(found: "Answer", everything: bool, number: int | None) -> None:
     from perjoule.planning import texts
+    from perjoule.planning.answer import LEAST_REGRET
     from perjoule.results.table import Table
 
     need = found.question.need
@@ -114,8 +115,8 @@ def _show(found: "Answer", everything: bool, number: int | None) -> None:
     )
     rows = found.rows if everything else texts.shown(found)
     show(Table(texts.HEADERS, tuple(texts.cells(row) for row in rows)), (), ())
-    out.print(f"kWh, USD and kgCO2e: all of {need.years:g} years, from the wall, with the switch")
-    best = found.pick("least regret")
+    out.print(f"{texts.TOTALS}: all of {need.years:g} years, from the wall, with the switch")
+    best = found.pick(LEAST_REGRET)
     out.print(f"\nleast regret, candidate {best.id}:", style="bold")
     for line in texts.about(best):
         show_line(f"  {line}")

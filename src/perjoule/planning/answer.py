@@ -5,21 +5,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perjoule.model.units import BYTES
+from perjoule.planning import measures
 from perjoule.planning.candidates import Choice, Machine, Space, space
 from perjoule.planning.enumeration import Candidates, Constraint, all_candidates, bottleneck, constraints, met, outcomes
 from perjoule.planning.front import front
+from perjoule.planning.measures import AIMS, Measure
 from perjoule.planning.need import DAY_S, YEAR_S, Need, Question
+from perjoule.planning.outcome import Outcome
 from perjoule.planning.quantities import Bools, Floats
-from perjoule.planning.ranking import AIMS, Change, changes
+from perjoule.planning.ranking import Change, changes
 
 DRAWS_COUNT = 400
 SEED = 1
 BAND = (5.0, 95.0)  # percentiles
 MOVES_COUNT = 5
+LEAST_REGRET = "least regret"
 SURE_RATIO = 0.9  # of the draws in which the pick with least regret meets the need
-TIB = BYTES["TiB"]
-TB = BYTES["TB"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Row:
     hosts_count: int
     switch: str
     switches_count: int
-    values: Mapping[str, Banded]  # by name of an Outcome's field, and of `derived`
+    values: Mapping[Measure, Banded]
     binds_read: str  # a resource
     binds_write: str
     tightest: str  # the constraint with least to spare
@@ -98,18 +99,16 @@ def answer(question: Question, draws_count: int = DRAWS_COUNT) -> Answer:
     return Answer(question, there, len(every), len(possible), rows, changes(there, need, best), (), None)
 
 
-def derived(need: Need, found: Mapping[str, Floats]) -> dict[str, Floats]:
+def derived(need: Need, found: Outcome) -> Outcome:
     """Return joules by what was stored and moved: of the idle cluster, of the load above it, and of both together.
 
     TB and years are those of the need, not what a candidate could hold.
     """
-    tb_years = need.capacity_bytes / TB * need.years
-    moved_tib = (need.read_per_day_bytes + need.written_per_day_bytes) * need.years * YEAR_S / DAY_S / TIB
-    by = {"stored_j_per_tb_year": found["idle_j"] / tb_years, "energy_j_per_tb_year": found["energy_j"] / tb_years}
-    if moved_tib:
-        by["moved_j_per_tib"] = (found["energy_j"] - found["idle_j"]) / moved_tib
-        by["energy_j_per_tib"] = found["energy_j"] / moved_tib
-    return by
+    tb_years = need.capacity_bytes / measures.TB.per * need.years
+    moved_tib = (need.read_per_day_bytes + need.written_per_day_bytes) * need.years * YEAR_S / DAY_S / measures.TIB.per
+    energy_j, idle_j = found[measures.ENERGY], found[measures.IDLE_ENERGY]
+    by = {measures.STORED: idle_j / tb_years, measures.STORED_WHOLE: energy_j / tb_years}
+    return by | {measures.MOVED: (energy_j - idle_j) / moved_tib, measures.MOVED_WHOLE: energy_j / moved_tib} if moved_tib else by
 
 
 def regrets(aims: Floats, meets: Bools) -> Floats:
@@ -132,8 +131,8 @@ def _rows(there: Space, need: Need, some: Candidates, draws_count: int) -> Itera
     now, drawn = now | derived(need, now), drawn | derived(need, drawn)
     meets = met(need, drawn)
     sure = meets.mean(axis=0)
-    regret = regrets(np.stack([drawn[key] for key in AIMS.values()], axis=-1), meets)
-    bands = {key: np.percentile(values, BAND, axis=0) for key, values in drawn.items()}
+    regret = regrets(np.stack([drawn[aim] for aim in AIMS], axis=-1), meets)
+    bands = {what: np.percentile(values, BAND, axis=0) for what, values in drawn.items()}
     picks = _picks(now, sure, regret)
     binding = bottleneck(there, need, some)
     for n in range(len(some)):
@@ -149,7 +148,7 @@ def _rows(there: Space, need: Need, some: Candidates, draws_count: int) -> Itera
             hosts_count,
             switches.names[int(switches.choice[hosts_count])],
             int(switches.count[hosts_count]),
-            {key: Banded(float(now[key][n]), float(low[n]), float(high[n])) for key, (low, high) in bands.items()},
+            {what: Banded(float(now[what][n]), float(low[n]), float(high[n])) for what, (low, high) in bands.items()},
             *binding[n],
             wanted[tightest].key,
             float(1 / some.strains[n, tightest] - 1),
@@ -159,12 +158,12 @@ def _rows(there: Space, need: Need, some: Candidates, draws_count: int) -> Itera
         )
 
 
-def _picks(now: Mapping[str, Floats], sure: Floats, regret: Floats) -> dict[str, int]:
+def _picks(now: Outcome, sure: Floats, regret: Floats) -> dict[str, int]:
     """Choose a row by each aim, and the one with least regret of those that are sure to meet the need, or of the surest."""
-    found = {name: int(np.argmin(now[key])) for name, key in AIMS.items()}
-    found["throughput"] = int(np.argmax(now["throughput_bytes_per_s"]))
+    found = {aim.name: int(np.argmin(now[aim])) for aim in AIMS}
+    found[measures.THROUGHPUT.name] = int(np.argmax(now[measures.THROUGHPUT]))
     enough = sure >= min(SURE_RATIO, sure.max())
-    found["least regret"] = int(np.argmin(np.where(enough, regret, np.inf)))
+    found[LEAST_REGRET] = int(np.argmin(np.where(enough, regret, np.inf)))
     return found
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +12,41 @@ from perjoule import drivers
 from perjoule.drivers.protocols import FileSystem, planned
 from perjoule.model import Amplification, Direction, Json, Redundancy
 from perjoule.model.errors import CampaignError
+from perjoule.planning.measures import TB
 from perjoule.planning.need import Question
 from perjoule.planning.parts import Parts
 from perjoule.planning.profiled import server_cpu
 from perjoule.planning.quantities import Book, Ints, Quantity, exact
 
+T = TypeVar("T")
+
 EACH_COUNT = 32  # numbers of servers up to here are all tried, larger ones in steps of 5 %
 STEP_RATIO = 1.05
 MOST_SPREAD_COUNT = 32  # servers on which the least for a redundancy is sought
-TB_BYTES = 1e12
+
+
+class Of(NamedTuple, Generic[T]):
+    """The uncertain quantities of a server with its disks and network card: their positions in the book, or values."""
+
+    mips: T
+    idle: T
+    dynamic: T
+    supply_efficiency: T
+    price: T
+    embodied: T
+    port: T
+    drive_read: T
+    drive_write: T
+    drive_idle: T
+    drive_idle_ratio: T  # idle watts are the product of both
+    drive_active: T
+    drive_active_ratio: T
+    drive_price: T
+    drive_embodied: T
+    goodput: T
+    card: T
+    card_price: T
+    card_embodied: T
 
 
 @dataclass(frozen=True)
@@ -34,7 +61,7 @@ class Machine:
     capacity_tb: float  # by which a disk's price is multiplied if it is one by the terabyte, else 1
     embodied_tb: float
     rack_units: float
-    at: Mapping[str, int]
+    at: Of[int]
 
 
 @dataclass(frozen=True)
@@ -103,9 +130,14 @@ def space(question: Question) -> Space:
     switches = {
         name: _switches(found, name, most_hosts_count, book) for name in dict.fromkeys(machine.network for machine in machines)
     }
-    grid, electricity = (book.add(getattr(question, key), key) for key in ("grid", "electricity"))
-    failing = (book.add(getattr(found.failure, key), f"failure: {key}") for key in ("disks_per_year", "rebuild"))
-    return Space(book, machines, choices, counts, switches, grid, electricity, *failing)
+    grid, electricity = book.add(question.grid, "grid"), book.add(question.electricity, "electricity")
+    failing = _entered(book, "failure", found.failure)
+    return Space(book, machines, choices, counts, switches, grid, electricity, failing["disks_per_year"], failing["rebuild"])
+
+
+def _entered(book: Book, name: str, part: object) -> dict[str, int]:
+    """Enter all quantities of a part, and return their positions by key."""
+    return {key: book.add(value, f"{name}: {key}") for key, value in vars(part).items() if isinstance(value, Quantity)}
 
 
 def _counts(most_count: int) -> Ints:
@@ -125,17 +157,8 @@ def _choices(question: Question, book: Book) -> Iterator[Choice]:
         for options in one.options:
             least_count, redundancy, amplification = _layout(name, options, one.further_hosts)
             if redundancy.tolerated_count >= need.failures_count:
-                yield Choice(
-                    name,
-                    options,
-                    redundancy,
-                    amplification,
-                    least_count,
-                    one.further_hosts,
-                    one.whole_groups,
-                    write_cpu,
-                    read_cpu,
-                )
+                counts = least_count, one.further_hosts, one.whole_groups
+                yield Choice(name, options, redundancy, amplification, *counts, write_cpu, read_cpu)
 
 
 def _cpu(name: str, direction: Direction, stated: Quantity | None) -> Quantity:
@@ -174,23 +197,21 @@ def _machines(question: Question, book: Book, one: int) -> Iterator[Machine]:
     choose, found = question.need.choose, question.parts
     drives = {name: _drive(found, name, book, one) for name in choose.drives or found.drive}
     networks = {
-        name: {key: book.add(value, f"network {name}: {key}") for key in ("goodput", "card", "card_price", "card_embodied")
-               if (value := getattr(network, key)) is not None}
+        name: _entered(book, f"network {name}", network)
         for name, network in found.network.items()
         if choose.networks is None or name in choose.networks
-    }  # fmt: skip
-    nothing = book.add(exact(0.0, "no card"), "nothing")
+    }
+    cardless = dict.fromkeys(("card", "card_price", "card_embodied"), book.add(exact(0.0, "no card"), "nothing"))
     for server_name in choose.servers or found.server:
         server = found.server[server_name]
-        keys = ("mips", "idle", "dynamic", "supply_efficiency", "price", "embodied", "port")
-        own = {key: book.add(getattr(server, key), f"server {server_name}: {key}") for key in keys}
+        own = _entered(book, f"server {server_name}", server)
         for drive_name, there in drives.items():
             drive = found.drive[drive_name]
             slots_count = sum(count for kind, count in server.slots.items() if kind in drive.fits)
             for network in server.networks:
                 if network not in networks:
                     continue
-                at = own | there | dict.fromkeys(("card", "card_price", "card_embodied"), nothing) | networks[network]
+                at = Of(**(own | there | cardless | networks[network]))
                 for count in range(1, slots_count + 1):
                     yield Machine(
                         server_name,
@@ -198,8 +219,8 @@ def _machines(question: Question, book: Book, one: int) -> Iterator[Machine]:
                         count,
                         network,
                         count * float(drive.capacity_bytes),
-                        drive.capacity_bytes / TB_BYTES if drive.price is None else 1.0,
-                        drive.capacity_bytes / TB_BYTES if drive.embodied is None else 1.0,
+                        drive.capacity_bytes / TB.per if drive.price is None else 1.0,
+                        drive.capacity_bytes / TB.per if drive.embodied is None else 1.0,
                         server.rack_units,
                         at,
                     )
@@ -208,16 +229,19 @@ def _machines(question: Question, book: Book, one: int) -> Iterator[Machine]:
 def _drive(found: Parts, name: str, book: Book, one: int) -> dict[str, int]:
     """Enter a disk's quantities: its own, or those that all disks of its technology share."""
     drive, technology = found.drive[name], found.technology[found.drive[name].technology]
-    at = {f"drive_{key}": book.add(getattr(drive, key), f"drive {name}: {key}") for key in ("read", "write")}
-    for state, ratio in (("idle", found.mean.idle), ("active", found.mean.active)):
-        if (watts := getattr(drive, state)) is not None:
+    at = {"drive_read": book.add(drive.read, f"drive {name}: read"), "drive_write": book.add(drive.write, f"drive {name}: write")}
+    for state, watts, ratio in (("idle", drive.idle, found.mean.idle), ("active", drive.active, found.mean.active)):
+        if watts is not None:
             at |= {f"drive_{state}": book.add(watts, f"drive {name}: {state}"), f"drive_{state}_ratio": one}
         elif drive.mean is not None:
             at[f"drive_{state}"] = book.add(drive.mean, f"drive {name}: mean")
             at[f"drive_{state}_ratio"] = book.add(ratio, f"{state} power of a disk over its mean")
-    for key, per_tb in (("price", technology.price_per_tb), ("embodied", technology.embodied_per_tb)):
-        label = f"drive {name}: {key}" if getattr(drive, key) is not None else f"technology {drive.technology}: {key}_per_tb"
-        at[f"drive_{key}"] = book.add(getattr(drive, key) or per_tb, label)
+    for key, stated, per_tb in (
+        ("price", drive.price, technology.price_per_tb),
+        ("embodied", drive.embodied, technology.embodied_per_tb),
+    ):
+        label = f"technology {drive.technology}: {key}_per_tb" if stated is None else f"drive {name}: {key}"
+        at[f"drive_{key}"] = book.add(stated or per_tb, label)
     return at
 
 
@@ -229,9 +253,12 @@ def _switches(found: Parts, network: str, most_hosts_count: int, book: Book) -> 
     needed = np.where(needed > 1, needed + 1, np.maximum(needed, 1))
     watts = needed * np.array([[switch.watts.value] for switch in there.values()])
     choice = np.argmin(watts, axis=0)
-    places = {
-        key: np.array([book.add(getattr(switch, key), f"switch {name}: {key}") for name, switch in there.items()])
-        for key in ("watts", "price", "embodied")
-    }
-    rack_units = np.array([switch.rack_units for switch in there.values()])
-    return Switches(choice, needed[choice, hosts], tuple(there), places["watts"], places["price"], places["embodied"], rack_units)
+    return Switches(
+        choice,
+        needed[choice, hosts],
+        tuple(there),
+        np.array([book.add(switch.watts, f"switch {name}: watts") for name, switch in there.items()]),
+        np.array([book.add(switch.price, f"switch {name}: price") for name, switch in there.items()]),
+        np.array([book.add(switch.embodied, f"switch {name}: embodied") for name, switch in there.items()]),
+        np.array([switch.rack_units for switch in there.values()]),
+    )

@@ -1,14 +1,15 @@
 """All candidates of a space, computed at the values of all quantities and compared with the need."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from perjoule.planning import measures
 from perjoule.planning.candidates import Space
+from perjoule.planning.measures import OBJECTIVES, Measure
 from perjoule.planning.need import Need
-from perjoule.planning.outcome import OBJECTIVES, Outcome, columns, demands, fits, fleet, outcome
-from perjoule.planning.quantities import SPEED, Bools, Floats, Ints
+from perjoule.planning.outcome import Outcome, columns, demands, fits, fleet, outcome
+from perjoule.planning.quantities import Bools, Floats, Ints
 from perjoule.prediction import RESOURCES, bound_bytes_per_s
 
 
@@ -17,20 +18,22 @@ class Constraint:
     """A demand or a limit of the need; its strain is above 1 where it is not met."""
 
     key: str  # of the need
-    what: str  # of an Outcome
+    what: Measure
     needed: float
-    least: bool  # as a minimum, else a maximum
-    unit: str
-    per: float
+
+    @property
+    def least(self) -> bool:
+        """Whether it is needed as a minimum, else as a maximum."""
+        return self.what.better == "higher"
 
     def strain(self, found: Outcome) -> Floats:
         """Return by what factor candidates miss it (above 1), or have to spare."""
-        reached: Floats = getattr(found, self.what)
+        reached = found[self.what]
         return self.needed / reached if self.least else reached / self.needed
 
     def text(self, value: float) -> str:
         """Print a value of it."""
-        return f"{value / self.per:.4g} {self.unit}".rstrip()
+        return f"{value / self.what.unit.per:.4g} {self.what.unit.symbol}"
 
     def at(self, strain: float) -> float:
         """Return what a candidate of this strain reaches."""
@@ -65,24 +68,20 @@ class Candidates:
 def constraints(need: Need) -> tuple[Constraint, ...]:
     """List what a need demands."""
     limits = need.limits
-    found = [Constraint("capacity", "capacity_bytes", need.capacity_bytes, True, "TB", 1e12)]
-    if need.read_bytes_per_s:
-        found.append(Constraint("read", "read_bytes_per_s", need.read_bytes_per_s, True, SPEED.symbol, SPEED.per))
-    if need.write_bytes_per_s:
-        found.append(Constraint("write", "write_bytes_per_s", need.write_bytes_per_s, True, SPEED.symbol, SPEED.per))
-    if need.durability_ratio:
-        found.append(Constraint("durability", "losses_per_year", 1 - need.durability_ratio, False, "losses a year", 1))
-    if limits.power_w:
-        found.append(Constraint("limits.power", "peak_w", limits.power_w, False, "W", 1))
-    if limits.money:
-        found.append(Constraint("limits.money", "money_usd", limits.money.value, False, "USD", 1))
-    if limits.rack_units:
-        found.append(Constraint("limits.rack_units", "rack_units", limits.rack_units, False, "rack units", 1))
-    return tuple(found)
+    found = [
+        ("capacity", measures.CAPACITY, need.capacity_bytes),
+        ("read", measures.READ, need.read_bytes_per_s),
+        ("write", measures.WRITE, need.write_bytes_per_s),
+        ("durability", measures.LOSSES, need.durability_ratio and 1 - need.durability_ratio),
+        ("limits.power", measures.PEAK, limits.power_w),
+        ("limits.money", measures.MONEY, limits.money and limits.money.value),
+        ("limits.rack_units", measures.RACK_UNITS, limits.rack_units),
+    ]
+    return tuple(Constraint(key, what, needed) for key, what, needed in found if needed is not None)
 
 
-def met(need: Need, found: Mapping[str, Floats]) -> Bools:
-    """Return where all constraints hold, by the fields of an Outcome."""
+def met(need: Need, found: Outcome) -> Bools:
+    """Return where all constraints hold."""
     holds = [one.needed <= found[one.what] if one.least else found[one.what] <= one.needed for one in constraints(need)]
     return np.all(np.stack(holds), axis=0)
 
@@ -103,9 +102,9 @@ def all_candidates(space: Space, need: Need) -> Candidates:
     for number, (choice, mask, size, end) in enumerate(zip(space.choices, fitting, sizes, ends, strict=True)):
         rows = slice(end - size, end)
         found = outcome(space, need, choice, there, counts, world)
-        for column, key in enumerate(OBJECTIVES):
-            value = np.broadcast_to(getattr(found, key), shape)[mask]
-            objectives[rows, column] = -value if key == OBJECTIVES[-1] else value
+        for column, one in enumerate(OBJECTIVES):
+            value = np.broadcast_to(found[one], shape)[mask]
+            objectives[rows, column] = -value if one.better == "higher" else value
         for column, one in enumerate(wanted):
             strains[rows, column] = np.broadcast_to(one.strain(found), shape)[mask]
         every[0, rows] = np.broadcast_to(machines, shape)[mask]
@@ -114,19 +113,17 @@ def all_candidates(space: Space, need: Need) -> Candidates:
     return Candidates(every[0], every[1], every[2], objectives, strains)
 
 
-def outcomes(space: Space, need: Need, some: Candidates, world: Floats) -> dict[str, Floats]:
-    """Compute candidates again in one state of the world, or in many, shape (draws, quantities), each a row of the result.
-
-    Returns the fields of Outcome by name, in the order of the candidates.
-    """
+def outcomes(space: Space, need: Need, some: Candidates, world: Floats) -> Outcome:
+    """Compute candidates again in one state of the world, or in many, shape (draws, quantities), each a row of the result."""
     there = columns(space)
     shape = (*world.shape[:-1], len(some))
-    found = {key: np.empty(shape) for key in Outcome.__annotations__}
+    found: Outcome = {}
     for number in map(int, np.unique(some.choice)):
         places = np.flatnonzero(some.choice == number)
         one = outcome(space, need, space.choices[number], there.of(some.machine[places]), some.servers_count[places], world)
-        for key, values in found.items():
-            values[..., places] = getattr(one, key)
+        found = found or {what: np.empty(shape) for what in one}
+        for what, values in one.items():
+            found[what][..., places] = values
     return found
 
 
@@ -136,7 +133,8 @@ def bottleneck(space: Space, need: Need, some: Candidates) -> list[tuple[str, st
     worst = np.empty((2, len(some)), dtype=np.intp)
     for number in map(int, np.unique(some.choice)):
         places = np.flatnonzero(some.choice == number)
-        hardware = fleet(need, there.of(some.machine[places]), some.servers_count[places], world)
+        own = there.of(some.machine[places])
+        hardware = fleet(need, own.drives_count, own.values(world), some.servers_count[places])
         for direction, demand in enumerate(demands(space.choices[number], world)):
             worst[direction, places] = bound_bytes_per_s(demand, hardware)[1]
     return [(RESOURCES[read], RESOURCES[write]) for read, write in worst.T.tolist()]

@@ -11,7 +11,7 @@ from perjoule import campaign, catalogue
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import BYTES, MIB, exact_text
 from perjoule.planning.answer import Answer, Row
-from perjoule.planning.quantities import speed
+from perjoule.planning.measures import IDLE, PEAK, READ, THROUGHPUT, WRITE
 
 SHOWN = ("192.0.2", "198.51.100", "203.0.113")  # of documentation, RFC 5737
 TRANSFER_BYTES = 4 * MIB
@@ -52,10 +52,9 @@ def written(found: Answer, row: Row, scale: float | None) -> str:
 
 
 def _expected(row: Row) -> Iterator[str]:
-    read, write = (speed(row.values[f"{key}_bytes_per_s"].value) for key in ("read", "write"))
-    idle_w, peak_w = row.values["idle_w"].value, row.values["peak_w"].value
-    yield f"Its bounds are {read} reading and {write} writing; planned are {idle_w:.4g} W idle"
-    yield f"and {peak_w:.4g} W at the rates of the need, with the switch."
+    read, write, idle, peak = (one.text(row.values[one].value) for one in (READ, WRITE, IDLE, PEAK))
+    yield f"Its bounds are {read} reading and {write} writing; planned are {idle} idle"
+    yield f"and {peak} at the rates of the need, with the switch."
 
 
 def _virtual(found: Answer, row: Row, scale: float) -> dict[str, Any]:
@@ -88,12 +87,12 @@ def _filesystem(found: Answer, row: Row) -> dict[str, Any]:
 
 def _workload(found: Answer, row: Row, load_s: float) -> dict[str, Any]:
     need = found.question.need
-    fastest = max(row.values[f"{key}_bytes_per_s"].value for key in ("read", "write"))
+    fastest = max(row.values[one].value for one in (READ, WRITE))
     size_bytes = ceil(fastest * load_s / need.clients_count / TRANSFER_BYTES) * TRANSFER_BYTES
-    operations = [key for key in ("write", "read") if getattr(need, f"{key}_bytes_per_s") is not None]
+    rates = {"write": need.write_bytes_per_s, "read": need.read_bytes_per_s}
     return {
         "kind": "fio",
-        "operation": operations,
+        "operation": [direction for direction, rate in rates.items() if rate is not None],
         "transfer": exact_text(TRANSFER_BYTES, BYTES),
         "size": exact_text(size_bytes, BYTES),
     }
@@ -113,7 +112,7 @@ def _differences(found: Answer, row: Row, kind: str) -> Iterator[str]:
     yield f"{have}; the candidate has {machine.drives_count} x {machine.drive}."
     own, its = found.question.parts.network[machine.network].goodput.value, storage.board.nic_bytes_per_s.value
     if abs(own / its - 1) > 0.05:
-        yield f"Their network has {speed(its)}; the candidate's has {speed(own)}."
+        yield f"Their network has {THROUGHPUT.text(its)}; the candidate's has {THROUGHPUT.text(own)}."
     others = f"Beside {row.servers_count} storage hosts they have the other servers of {cluster.name}"
     yield f"{others}; the candidate has {row.hosts_count - row.servers_count}."
     yield "Watts are modelled from the catalogue's, not from the plan's."

@@ -14,17 +14,18 @@ from perjoule.campaign.source import Source, is_table, read_toml, text_of
 from perjoule.model import OPTIONS, option_name
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import KG_PER_J, MIB, RATES, Bytes, BytesPerSecond, Ratio, SecondsOrZero, Watts, exact_text
+from perjoule.planning.measures import GRID, THROUGHPUT
 from perjoule.planning.parts import TABLES, Parts, parts
-from perjoule.planning.quantities import Money, Price, Quantity, form, of_units, speed
+from perjoule.planning.quantities import Money, Price, Quantity, form, of_units
 
 DAY_S = 86400.0
 YEAR_S = 365.25 * DAY_S
 GRID_RATIO = 0.2  # by which the carbon of a country's electricity may differ from its last year's, to either side
 _Grid = Annotated[
     str | Quantity,
-    BeforeValidator(lambda raw: raw if isinstance(raw, str) and "/" not in raw else of_units(raw, KG_PER_J, "g/kWh")),
+    BeforeValidator(lambda raw: raw if isinstance(raw, str) and "/" not in raw else of_units(raw, KG_PER_J, GRID.symbol)),
     WithJsonSchema(
-        {"anyOf": [{"type": "string", "pattern": "^[^/]*$"}, *form(KG_PER_J)["anyOf"]], "examples": ["DE", "300 g/kWh"]}
+        {"anyOf": [{"type": "string", "pattern": "^[^/]*$"}, *form(KG_PER_J)["anyOf"]], "examples": ["DE", f"300 {GRID.symbol}"]}
     ),
 ]
 _NAMES = Annotated[tuple[str, ...], Field(min_length=1)]
@@ -142,7 +143,7 @@ class Need:
             ("write", self.write_bytes_per_s, self.day.write_s),
         ):
             if rate is not None and rate > (most := self.clients_count * self.client_network_bytes_per_s):
-                asked, reached = exact_text(round(rate), RATES), speed(most)
+                asked, reached = exact_text(round(rate), RATES), THROUGHPUT.text(most)
                 more = "raise clients or client_network, or lower the rate"
                 raise ValueError(f"{what} = {asked} is more than the network of all clients, {reached} ({more})")
             if rate is None and time_s:
@@ -233,9 +234,7 @@ def _grid(need: Need, found: Parts, source: Source) -> Quantity:
         return need.grid
     if need.grid not in found.grid:
         what = f'no carbon intensity of "{need.grid}" is known'
-        raise source.error(("grid",), what, f'{instead(need.grid, found.grid)}, or write grid = "300 g/kWh"')
-    kg_per_j = found.grid[need.grid] * KG_PER_J["g/kWh"]
+        raise source.error(("grid",), what, f'{instead(need.grid, found.grid)}, or write grid = "300 {GRID.symbol}"')
+    kg_per_j = found.grid[need.grid] * GRID.per
     low, high = kg_per_j * (1 - GRID_RATIO), kg_per_j * (1 + GRID_RATIO)
-    return Quantity(
-        kg_per_j, low, high, "datasheet", f"Ember, 2024: {need.grid}, CC BY-SA 4.0", "grid", "g/kWh", KG_PER_J["g/kWh"]
-    )
+    return Quantity(kg_per_j, low, high, "datasheet", f"Ember, 2024: {need.grid}, CC BY-SA 4.0", "grid", GRID.symbol, GRID.per)

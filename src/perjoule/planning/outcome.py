@@ -4,72 +4,54 @@ All arrays of one call have shapes that broadcast: machines (m, 1) and counts (1
 states of the world (k, quantities).
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from perjoule.model import Flow
-from perjoule.planning.candidates import Choice, Space
+from perjoule.planning import measures
+from perjoule.planning.candidates import Choice, Of, Space, Switches
+from perjoule.planning.measures import Measure
 from perjoule.planning.need import DAY_S, YEAR_S, Need
 from perjoule.planning.quantities import Bools, Floats, Ints
 from perjoule.prediction import Demand, Fleet, times_s_per_byte
 
-OBJECTIVES = ("energy_j", "money_usd", "carbon_kg", "throughput_bytes_per_s")  # the last is better the higher it is
+Outcome = dict[Measure, Floats]  # of many candidates; energies are at the wall, with the switch, over all years of the need
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """Of many candidates. Energies are at the wall, with the switch, over all years of the need."""
-
-    read_bytes_per_s: Floats  # the most that could be read, sustained
-    write_bytes_per_s: Floats
-    throughput_bytes_per_s: Floats  # of the need's mix of both
-    capacity_bytes: Floats  # of user data
-    losses_per_year: Floats  # of data, at most
-    rack_units: Floats
-    idle_w: Floats
-    peak_w: Floats  # at the rates of the need
-    energy_j: Floats
-    idle_j: Floats
-    purchase_usd: Floats
-    money_usd: Floats
-    embodied_kg: Floats
-    carbon_kg: Floats
-
-
-@dataclass(frozen=True)
-class Columns:
+class Columns(NamedTuple):
     """The machines of a space as columns: positions of their quantities, and exact numbers."""
 
-    at: Mapping[str, Ints]
+    at: Of[Ints]
     drives_count: Ints
     capacity_bytes: Floats
     price_tb: Floats
     embodied_tb: Floats
     rack_units: Floats
-    network: Ints  # into `networks`
-    networks: tuple[str, ...]
+    network: Ints  # in the order of the space's switches
 
     def of(self, machines: Ints) -> "Columns":
         """The columns of these machines, in the shape of their numbers."""
-        picked = {key: getattr(self, key)[machines] for key in ("drives_count", "capacity_bytes", "price_tb", "embodied_tb")}
-        at = {key: positions[machines] for key, positions in self.at.items()}
-        return Columns(at, **picked, rack_units=self.rack_units[machines], network=self.network[machines], networks=self.networks)
+        own = self.drives_count[machines], self.capacity_bytes[machines], self.price_tb[machines], self.embodied_tb[machines]
+        return Columns(Of(*(one[machines] for one in self.at)), *own, self.rack_units[machines], self.network[machines])
+
+    def values(self, world: Floats) -> Of[Floats]:
+        """Their quantities in a state of the world, or in many, which come first."""
+        return Of(*(world[..., positions] for positions in self.at))
 
 
 def columns(space: Space) -> Columns:
     """Lay the machines of a space out as columns."""
-    networks = tuple(space.switches)
+    machines, networks = space.machines, list(space.switches)
     return Columns(
-        {key: np.array([machine.at[key] for machine in space.machines]) for key in space.machines[0].at},
-        np.array([machine.drives_count for machine in space.machines]),
-        np.array([machine.capacity_bytes for machine in space.machines]),
-        np.array([machine.capacity_tb for machine in space.machines]),
-        np.array([machine.embodied_tb for machine in space.machines]),
-        np.array([machine.rack_units for machine in space.machines]),
-        np.array([networks.index(machine.network) for machine in space.machines]),
-        networks,
+        Of(*np.array([machine.at for machine in machines]).T),
+        np.array([machine.drives_count for machine in machines]),
+        np.array([machine.capacity_bytes for machine in machines]),
+        np.array([machine.capacity_tb for machine in machines]),
+        np.array([machine.embodied_tb for machine in machines]),
+        np.array([machine.rack_units for machine in machines]),
+        np.array([networks.index(machine.network) for machine in machines]),
     )
 
 
@@ -91,15 +73,14 @@ def demands(choice: Choice, world: Floats) -> tuple[Demand, Demand]:
     )
 
 
-def fleet(need: Need, there: Columns, servers_count: Ints, world: Floats) -> Fleet:
+def fleet(need: Need, drives_count: Ints, own: Of[Floats], servers_count: Ints) -> Fleet:
     """Return the hardware of candidates. The work of the clients' CPUs is left out."""
-    at, port = there.at, world[..., there.at["port"]]
     return Fleet(
         servers_count=servers_count.astype(np.float64),
-        server_network_bytes_per_s=world[..., at["goodput"]],
-        server_mips=world[..., at["mips"]],
-        disk_read_bytes_per_s=np.minimum(there.drives_count * world[..., at["drive_read"]], port),
-        disk_write_bytes_per_s=np.minimum(there.drives_count * world[..., at["drive_write"]], port),
+        server_network_bytes_per_s=own.goodput,
+        server_mips=own.mips,
+        disk_read_bytes_per_s=np.minimum(drives_count * own.drive_read, own.port),
+        disk_write_bytes_per_s=np.minimum(drives_count * own.drive_write, own.port),
         clients_count=float(need.clients_count),
         client_network_bytes_per_s=need.client_network_bytes_per_s,
         client_mips=1.0,
@@ -117,56 +98,56 @@ def outcome(space: Space, need: Need, choice: Choice, there: Columns, servers_co
         servers_count: their servers with data.
         world: a state of the world, shape (quantities,), or many, shape (draws, quantities), which come first in the result.
     """
-    at = there.at
+    own = there.values(world)
     hosts_count = servers_count + choice.further_hosts_count
     disks_count = servers_count * there.drives_count
-    efficiency = world[..., at["supply_efficiency"]]
-    drive_idle_w = world[..., at["drive_idle"]] * world[..., at["drive_idle_ratio"]]
-    drive_active_w = world[..., at["drive_active"]] * world[..., at["drive_active_ratio"]]
+    drive_idle_w = own.drive_idle * own.drive_idle_ratio
+    drive_active_w = own.drive_active * own.drive_active_ratio
     switch_w, switch_usd, switch_kg, switch_rack_units = _switching(space, there, hosts_count, world)
 
-    server_w = world[..., at["idle"]] + world[..., at["card"]] / efficiency
-    idle_w = need.pue * (hosts_count * server_w + disks_count * drive_idle_w / efficiency + switch_w)
+    server_w = own.idle + own.card / own.supply_efficiency
+    idle_w = need.pue * (hosts_count * server_w + disks_count * drive_idle_w / own.supply_efficiency + switch_w)
+    shared = _column(world, idle_w)
 
-    hardware = fleet(need, there, servers_count, world)
+    hardware = fleet(need, there.drives_count, own, servers_count)
     rates: list[Floats] = []
     loads_w: list[Floats] = []
-    for demand, asked, key in zip(
-        demands(choice, _column(world, idle_w)), (need.read_bytes_per_s, need.write_bytes_per_s), ("read", "write"), strict=True
+    reading, writing = demands(choice, shared)
+    for demand, asked, disk_bytes_per_s in (
+        (reading, need.read_bytes_per_s, own.drive_read),
+        (writing, need.write_bytes_per_s, own.drive_write),
     ):
         times = times_s_per_byte(demand, hardware)
         rates.append(1 / np.maximum.reduce(np.broadcast_arrays(*times.values())))
         rate = asked or 0.0
-        disk_use = rate * _at_disks(demand.flow) / (disks_count * world[..., at[f"drive_{key}"]])
-        cpu_w = servers_count * world[..., at["dynamic"]] * np.minimum(1, rate * times["server CPU"])
-        disk_w = disks_count * np.maximum(0, drive_active_w - drive_idle_w) / efficiency * np.minimum(1, disk_use)
+        disk_use = rate * _at_disks(demand.flow) / (disks_count * disk_bytes_per_s)
+        cpu_w = servers_count * own.dynamic * np.minimum(1, rate * times["server CPU"])
+        disk_w = disks_count * np.maximum(0, drive_active_w - drive_idle_w) / own.supply_efficiency * np.minimum(1, disk_use)
         loads_w.append(need.pue * (cpu_w + disk_w))
 
     idle_j = idle_w * need.years * YEAR_S
     busy_days = need.years * YEAR_S / DAY_S
     energy_j = idle_j + busy_days * (loads_w[0] * need.day.read_s + loads_w[1] * need.day.write_s)
-    drive_usd = there.price_tb * world[..., at["drive_price"]]
-    drive_kg = there.embodied_tb * world[..., at["drive_embodied"]]
-    purchase_usd = hosts_count * (world[..., at["price"]] + world[..., at["card_price"]]) + disks_count * drive_usd + switch_usd
-    embodied_kg = (
-        hosts_count * (world[..., at["embodied"]] + world[..., at["card_embodied"]]) + disks_count * drive_kg + switch_kg
-    )
-    return Outcome(
-        read_bytes_per_s=rates[0],
-        write_bytes_per_s=rates[1],
-        throughput_bytes_per_s=_mixed(need, *rates),
-        capacity_bytes=servers_count * there.capacity_bytes * need.fill_ratio / choice.amplification.write.disk_written_ratio,
-        losses_per_year=_losses_per_year(space, need, choice, there, servers_count, world),
-        rack_units=hosts_count * there.rack_units + switch_rack_units,
-        idle_w=idle_w,
-        peak_w=idle_w + np.maximum(*loads_w),
-        energy_j=energy_j,
-        idle_j=idle_j,
-        purchase_usd=purchase_usd,
-        money_usd=purchase_usd + energy_j * _column(world, idle_w)[..., space.electricity],
-        embodied_kg=embodied_kg,
-        carbon_kg=embodied_kg + energy_j * _column(world, idle_w)[..., space.grid],
-    )
+    drive_usd = there.price_tb * own.drive_price
+    drive_kg = there.embodied_tb * own.drive_embodied
+    purchase_usd = hosts_count * (own.price + own.card_price) + disks_count * drive_usd + switch_usd
+    embodied_kg = hosts_count * (own.embodied + own.card_embodied) + disks_count * drive_kg + switch_kg
+    return {
+        measures.READ: rates[0],
+        measures.WRITE: rates[1],
+        measures.THROUGHPUT: _mixed(need, *rates),
+        measures.CAPACITY: servers_count * there.capacity_bytes * need.fill_ratio / choice.amplification.write.disk_written_ratio,
+        measures.LOSSES: _losses_per_year(space, need, choice, there, servers_count, own.drive_write, shared),
+        measures.RACK_UNITS: hosts_count * there.rack_units + switch_rack_units,
+        measures.IDLE: idle_w,
+        measures.PEAK: idle_w + np.maximum(*loads_w),
+        measures.ENERGY: energy_j,
+        measures.IDLE_ENERGY: idle_j,
+        measures.PURCHASE: purchase_usd,
+        measures.MONEY: purchase_usd + energy_j * shared[..., space.electricity],
+        measures.EMBODIED: embodied_kg,
+        measures.CARBON: embodied_kg + energy_j * shared[..., space.grid],
+    }
 
 
 def _column(world: Floats, like: Floats) -> Floats:
@@ -186,16 +167,17 @@ def _mixed(need: Need, read_bytes_per_s: Floats, write_bytes_per_s: Floats) -> F
     return (read_bytes + written_bytes) / (read_bytes / read_bytes_per_s + written_bytes / write_bytes_per_s)
 
 
-def _losses_per_year(space: Space, need: Need, choice: Choice, there: Columns, servers_count: Ints, world: Floats) -> Floats:
+def _losses_per_year(
+    space: Space, need: Need, choice: Choice, there: Columns, servers_count: Ints, write_bytes_per_s: Floats, shared: Floats
+) -> Floats:
     """Return how often a year data are lost because disks fail, each before the data of those before are made again.
 
     An upper bound for independent failures: any such disks of different servers are taken to hold parts of the same data.
     """
     drive_bytes = there.capacity_bytes / there.drives_count * need.fill_ratio
     disks_count, others_count = servers_count * there.drives_count, (servers_count - 1) * there.drives_count
-    write = world[..., there.at["drive_write"]]
-    failing, rebuild = (_column(world, write)[..., at] for at in (space.disks_per_year, space.rebuild))
-    rebuilding_years = drive_bytes / (rebuild * write) / YEAR_S
+    failing, rebuild = shared[..., space.disks_per_year], shared[..., space.rebuild]
+    rebuilding_years = drive_bytes / (rebuild * write_bytes_per_s) / YEAR_S
     found = disks_count * failing
     for further in range(1, choice.redundancy.tolerated_count + 1):
         found = found * others_count * failing * rebuilding_years / further
@@ -204,16 +186,13 @@ def _losses_per_year(space: Space, need: Need, choice: Choice, there: Columns, s
 
 def _switching(space: Space, there: Columns, hosts_count: Ints, world: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Return watts, price, carbon and rack units of the switches of candidates."""
-    most_count = max(len(switches.choice) for switches in space.switches.values())
-    each = [space.switches[name] for name in there.networks]
+    each = space.switches.values()
 
-    def table(of: str) -> Ints:
-        found = np.zeros((len(each), most_count), dtype=np.intp)
-        for row, switches in enumerate(each):
-            found[row] = getattr(switches, of)[switches.choice]
-        return found
+    def looked_up(of: Callable[[Switches], Ints]) -> Floats:
+        table = np.stack([of(switches)[switches.choice] for switches in each])
+        return world[..., table[there.network, hosts_count]]
 
     count = np.stack([switches.count for switches in each])[there.network, hosts_count]
     rack_units = np.stack([switches.rack_units[switches.choice] for switches in each])[there.network, hosts_count]
-    watts, price, embodied = (world[..., table(key)[there.network, hosts_count]] for key in ("watts", "price", "embodied"))
+    watts, price, embodied = looked_up(lambda of: of.watts), looked_up(lambda of: of.price), looked_up(lambda of: of.embodied)
     return count * watts, count * price, count * embodied, count * rack_units

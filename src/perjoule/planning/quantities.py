@@ -11,23 +11,12 @@ from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_v
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from perjoule.model import units
-from perjoule.model.metrics import metric_of
+from perjoule.planning.measures import KG, PRICE, SPEED, USD, WATT, number
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
-SPEED = metric_of("throughput_bytes_per_s").unit
 Status = Literal["measured", "datasheet", "fitted", "assumed", "stated"]
-
-
-def number(value: float) -> str:
-    """Print three digits, large numbers in groups of three."""
-    return f"{value:.3g}" if abs(value) < 999.5 else f"{float(f'{value:.3g}'):,.0f}".replace(",", " ")
-
-
-def speed(bytes_per_s: float) -> str:
-    """Print a throughput as all tables do."""
-    return f"{number(bytes_per_s / SPEED.per)} {SPEED.symbol}"
 
 
 @pydantic_dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -90,11 +79,11 @@ def _unit(allowed: dict[str, float], shown: str) -> tuple[Any, ...]:
     return BeforeValidator(partial(of_units, allowed=allowed, shown=shown)), WithJsonSchema(form(allowed))
 
 
-Watts = Annotated[Quantity, *_unit(units.WATTS, "W")]
+Watts = Annotated[Quantity, *_unit(units.WATTS, WATT.symbol)]
 Rate = Annotated[Quantity, *_unit(units.RATES, SPEED.symbol)]
-Money = Annotated[Quantity, *_unit(units.USD, "USD")]
-Mass = Annotated[Quantity, *_unit(units.KILOGRAMS, "kg")]
-Price = Annotated[Quantity, *_unit(units.USD_PER_J, "USD/kWh")]
+Money = Annotated[Quantity, *_unit(units.USD, USD.symbol)]
+Mass = Annotated[Quantity, *_unit(units.KILOGRAMS, KG.symbol)]
+Price = Annotated[Quantity, *_unit(units.USD_PER_J, PRICE.symbol)]
 Bare = Annotated[Quantity, *_unit(units.RATIOS, "")]  # without a unit, or in percent
 
 
@@ -124,7 +113,7 @@ class Book:
         and high: the value is the median, and nothing lies outside of the interval.
         """
         shares = np.random.default_rng(seed).random((count, len(self.quantities)))
-        low, value, high = (np.array([getattr(one, key) for one in self.quantities]) for key in ("low", "value", "high"))
+        low, value, high = np.array([(one.low, one.value, one.high) for one in self.quantities]).T
         low, value, high = (np.where(value > 0, one, 1.0) for one in (low, value, high))  # nothing stays nothing, below
         drawn = np.where(shares < 0.5, low * (value / low) ** (2 * shares), value * (high / value) ** (2 * shares - 1))
         return np.where(self.values > 0, drawn, 0.0)

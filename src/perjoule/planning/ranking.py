@@ -6,10 +6,10 @@ import numpy as np
 
 from perjoule.planning.candidates import Space
 from perjoule.planning.enumeration import Candidates, met, outcomes
+from perjoule.planning.measures import AIMS, Measure
 from perjoule.planning.need import Need
 from perjoule.planning.quantities import Floats, Ints, Quantity
 
-AIMS = {"energy": "energy_j", "money": "money_usd", "carbon": "carbon_kg"}
 _HALVINGS_COUNT = 24
 
 
@@ -67,7 +67,7 @@ def changes(space: Space, need: Need, some: Candidates) -> tuple[Change, ...]:
             at, to = ends[row]
             one = space.book.quantities[at]
             threshold = one.value * (to / one.value) ** share
-            found.append((share, Change(aim, one, threshold, to > one.value, names[int(winners[0])], names[int(other)])))
+            found.append((share, Change(aim.name, one, threshold, to > one.value, names[int(winners[0])], names[int(other)])))
     return tuple(change for _, change in sorted(found, key=lambda pair: pair[0]))
 
 
@@ -78,9 +78,9 @@ def _moved(value: Floats, place: Ints, end: Floats, share: Floats) -> Floats:
     return worlds
 
 
-def _best(space: Space, need: Need, some: Candidates, worlds: Floats) -> dict[str, Ints]:
+def _best(space: Space, need: Need, some: Candidates, worlds: Floats) -> dict[Measure, Ints]:
     """Return the place of the best candidate by each aim in each world; all count where none meets the need."""
     found = outcomes(space, need, some, worlds)
     meets = met(need, found)
     meets |= ~np.any(meets, axis=1, keepdims=True)
-    return {aim: np.argmin(np.where(meets, found[key], np.inf), axis=1) for aim, key in AIMS.items()}
+    return {aim: np.argmin(np.where(meets, found[aim], np.inf), axis=1) for aim in AIMS}

@@ -1,18 +1,21 @@
 """An answer in words and as data: the table of the terminal and of the page, and what `--json` prints."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from math import ceil
 
-from perjoule.model.units import JOULES
-from perjoule.planning.answer import Answer, Banded, Move, Row
+from perjoule.planning import measures
+from perjoule.planning.answer import Answer, Move, Row
 from perjoule.planning.enumeration import Constraint
-from perjoule.planning.quantities import SPEED, number
+from perjoule.planning.measures import AIMS, Measure
 from perjoule.planning.ranking import Change
 
 SHOWN_COUNT = 12  # rows of the terminal
 CHANGES_COUNT = 3  # for each aim
-KWH_J = JOULES["kWh"]
-HEADERS = ("#", "servers", "each", "file system", SPEED.symbol, "idle W", "kWh", "USD", "kgCO2e", "meets", "regret", "best at")
+_SHOWN = (measures.THROUGHPUT, measures.IDLE, *AIMS)  # columns
+_UNITS = {one: one.unit.symbol for one in _SHOWN} | {measures.IDLE: f"{measures.IDLE.words} {measures.IDLE.unit.symbol}"}
+HEADERS = ("#", "servers", "each", "file system", *_UNITS.values(), "meets", "regret", "best at")
+TOTALS = f"{measures.ENERGY.unit.symbol}, {measures.MONEY.unit.symbol} and {measures.CARBON.unit.symbol}"
 
 
 def shown(answer: Answer, count: int = SHOWN_COUNT) -> list[Row]:
@@ -25,45 +28,38 @@ def shown(answer: Answer, count: int = SHOWN_COUNT) -> list[Row]:
 
 def cells(row: Row) -> tuple[str, ...]:
     """Lay a row out under HEADERS."""
-    values = row.values
     return (
         str(row.id),
         str(row.servers_count),
         f"{row.machine.server}, {row.machine.drives_count} x {row.machine.drive}, {row.machine.network}",
         row.choice.text,
-        number(values["throughput_bytes_per_s"].value / SPEED.per),
-        number(values["idle_w"].value),
-        number(values["energy_j"].value / KWH_J),
-        number(values["money_usd"].value),
-        number(values["carbon_kg"].value),
+        *(one.number(row.values[one].value) for one in _SHOWN),
         f"{100 * row.meets_ratio:.0f} %",
         f"{100 * row.regret_ratio:.0f} %",
         ", ".join(row.picks),
     )
 
 
-def banded(band: Banded, per: float, unit: str) -> str:
-    """Print a value with its band: "412 (350 to 520) W"."""
-    return f"{number(band.value / per)} ({number(band.low / per)} to {number(band.high / per)}) {unit}"
+def banded(row: Row, what: Measure) -> str:
+    """Print a value of a row with its band: "412 (350 to 520) W"."""
+    band = row.values[what]
+    return f"{what.number(band.value)} ({what.number(band.low)} to {what.number(band.high)}) {what.unit.symbol}"
 
 
 def about(row: Row) -> Iterator[str]:
     """Describe a row in a few lines, each value with its band."""
-    values = row.values
+    of = partial(banded, row)
     further = f", {row.hosts_count - row.servers_count} more without disks" if row.hosts_count > row.servers_count else ""
     yield f"{row.text}{further}; {row.switches_count} x switch {row.switch}"
-    read, write = (banded(values[f"{key}_bytes_per_s"], SPEED.per, SPEED.symbol) for key in ("read", "write"))
-    yield f"read {read}, bound by the {row.binds_read}; write {write}, bound by the {row.binds_write}"
-    idle, loaded = (banded(values[key], 1, "W") for key in ("idle_w", "peak_w"))
-    yield f"idle {idle}, at the rates of the need {loaded}; {banded(values['energy_j'], KWH_J, 'kWh')} in all years"
-    per = [f"stored {banded(values['stored_j_per_tb_year'], 1e6, 'MJ per TB-year')} (the idle cluster)"]
-    if "moved_j_per_tib" in values:
-        per.append(f"moved {banded(values['moved_j_per_tib'], 1e3, 'kJ per TiB')} (above idle)")
-        per.append(f"together {banded(values['energy_j_per_tib'], 1e3, 'kJ per TiB moved')}")
+    yield f"read {of(measures.READ)}, bound by the {row.binds_read}; write {of(measures.WRITE)}, bound by the {row.binds_write}"
+    yield f"idle {of(measures.IDLE)}, at the rates of the need {of(measures.PEAK)}; {of(measures.ENERGY)} {measures.ENERGY.words}"
+    per = [f"stored {of(measures.STORED)} (the idle cluster)"]
+    if measures.MOVED in row.values:
+        per += [f"moved {of(measures.MOVED)} (above idle)", f"together {of(measures.MOVED_WHOLE)} moved"]
     yield "; ".join(per)
-    yield f"{banded(values['money_usd'], 1, 'USD')}, of it to buy {banded(values['purchase_usd'], 1, 'USD')}"
-    yield f"{banded(values['carbon_kg'], 1, 'kgCO2e')}, of it embodied {banded(values['embodied_kg'], 1, 'kgCO2e')}"
-    losses = values["losses_per_year"]
+    yield f"{of(measures.MONEY)}, of it {measures.PURCHASE.words} {of(measures.PURCHASE)}"
+    yield f"{of(measures.CARBON)}, of it {measures.EMBODIED.words} {of(measures.EMBODIED)}"
+    losses = row.values[measures.LOSSES]
     yield f"loses data {losses.value:.1g} ({losses.low:.1g} to {losses.high:.1g}) times a year at most, by failures of disks"
     sure = f"meets the need in {100 * row.meets_ratio:.0f} % of the draws; regret {100 * row.regret_ratio:.0f} %"
     yield f"least to spare: {row.tightest} ({100 * row.spare_ratio:.0f} %); {sure}"
@@ -126,7 +122,7 @@ def row_data(row: Row) -> dict[str, object]:
         "meets_ratio": row.meets_ratio,
         "regret_ratio": row.regret_ratio,
         "picks": row.picks,
-        "values": row.values,
+        "values": {one.key: band for one, band in row.values.items()},
     }
 
 

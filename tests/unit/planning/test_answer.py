@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from perjoule import planning
-from perjoule.planning.answer import AIMS
+from perjoule.planning.measures import AIMS, EMBODIED, THROUGHPUT
 from places import EXAMPLES
 
 
@@ -14,7 +14,7 @@ def found():
 def test_every_candidate_of_the_front_meets_the_need(found) -> None:
     assert len(found.rows) > 5
     for row in found.rows:
-        values = {key: one.value for key, one in row.values.items()}
+        values = {what.key: one.value for what, one in row.values.items()}
         assert values["capacity_bytes"] >= 100e12
         assert values["read_bytes_per_s"] >= 400 * 2**20 and values["write_bytes_per_s"] >= 200 * 2**20
         assert values["peak_w"] <= 800 and values["rack_units"] <= 20
@@ -23,16 +23,14 @@ def test_every_candidate_of_the_front_meets_the_need(found) -> None:
 
 
 def test_no_candidate_of_the_front_is_worse_than_another_at_everything(found) -> None:
-    aims = np.array(
-        [[*(row.values[key].value for key in AIMS.values()), -row.values["throughput_bytes_per_s"].value] for row in found.rows]
-    )
+    aims = np.array([[*(row.values[aim].value for aim in AIMS), -row.values[THROUGHPUT].value] for row in found.rows])
     for own in aims:
         assert not ((aims <= own).all(axis=1) & (aims < own).any(axis=1)).any()
 
 
 def test_the_picks_are_the_lowest_of_the_front(found) -> None:
-    for name, key in AIMS.items():
-        assert found.pick(name).values[key].value == min(row.values[key].value for row in found.rows)
+    for aim in AIMS:
+        assert found.pick(aim.name).values[aim].value == min(row.values[aim].value for row in found.rows)
     best = found.pick("least regret")
     assert best.regret_ratio == min(row.regret_ratio for row in found.rows if row.meets_ratio >= 0.9)
 
@@ -40,7 +38,7 @@ def test_the_picks_are_the_lowest_of_the_front(found) -> None:
 def test_bands_hold_the_value_and_the_contested_carbon_of_ssds_reaches_the_answer() -> None:
     text = (EXAMPLES / "needs" / "archive.toml").read_text() + '\n[choose]\ndrives = ["m2-4tb"]\n'
     row = planning.answer(planning.parse(text.replace("power = ", "servers = 1000\npower = ")), draws_count=400).pick("carbon")
-    band = row.values["embodied_kg"]
+    band = row.values[EMBODIED]
     assert band.low < band.value < band.high
     assert band.high / band.low > 5
 

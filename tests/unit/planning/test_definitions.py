@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from perjoule import planning
+from perjoule.planning import measures
 from perjoule.planning.answer import regrets
 
 DAYS = 2 * 365.25
@@ -21,7 +22,7 @@ def row_of(text: str, servers_count: int = 3, disks_count: int = 2) -> planning.
 
 def test_three_boxes_with_two_disks_each_and_two_copies(small) -> None:
     """Three boxes hold data, one is the master; four ports: one switch."""
-    values = {key: one.value for key, one in row_of(small).values.items()}
+    values = {what.key: one.value for what, one in row_of(small).values.items()}
     idle_w = 4 * (10 + 1 / 0.5) + 6 * 2 / 0.5 + 8
     # A byte that is read leaves one box and one disk; one that is written arrives at two, and one of them passes it on.
     read_w = 3 * 5 * (50e6 * 1e-6 / 3000) + 6 * (4 - 2) / 0.5 * (50e6 / 600e6)
@@ -57,34 +58,34 @@ def test_more_hosts_than_ports_take_another_switch_and_one_that_joins_them(small
     """Four boxes and a master: five ports, so two switches of four ports and a third between them."""
     row = row_of(small.replace('"2.3 TB"', '"3.1 TB"'), servers_count=4)
     assert row.switches_count == 3
-    assert row.values["idle_w"].value == pytest.approx(5 * 12 + 8 * 4 + 3 * 8)
+    assert row.values[measures.IDLE].value == pytest.approx(5 * 12 + 8 * 4 + 3 * 8)
 
 
 def test_a_room_multiplies_all_watts(small) -> None:
     plain, cooled = row_of(small).values, row_of(small.replace("years = 2", "years = 2\npue = 1.5")).values
-    for key in ("idle_w", "peak_w", "idle_j", "energy_j"):
-        assert cooled[key].value == pytest.approx(1.5 * plain[key].value)
+    for what in (measures.IDLE, measures.PEAK, measures.IDLE_ENERGY, measures.ENERGY):
+        assert cooled[what].value == pytest.approx(1.5 * plain[what].value)
 
 
 def test_a_slow_processor_bounds_reads(small) -> None:
     """1000 MIPS at 1e-4 MIPS s per byte: 10 MB/s a box; six of them read the 60 MB/s of which 50 are asked."""
     row = row_of(small.replace("read_cpu = 1e-6", "read_cpu = 1e-4"), servers_count=6, disks_count=1)
-    assert row.values["read_bytes_per_s"].value == pytest.approx(60e6)
+    assert row.values[measures.READ].value == pytest.approx(60e6)
     assert (row.binds_read, row.binds_write) == ("server CPU", "server network")
 
 
 def test_ports_bound_disks_behind_a_fast_network(small) -> None:
     """Two disks of 100 MB/s behind a port of 150 MB/s, in three boxes; a byte that is written goes to two of them."""
     row = row_of(small.replace('goodput = "100 MB/s"', 'goodput = "900 MB/s"'))
-    assert row.values["read_bytes_per_s"].value == pytest.approx(3 * 150e6)
-    assert row.values["write_bytes_per_s"].value == pytest.approx(3 * 150e6 / 2)
+    assert row.values[measures.READ].value == pytest.approx(3 * 150e6)
+    assert row.values[measures.WRITE].value == pytest.approx(3 * 150e6 / 2)
     assert (row.binds_read, row.binds_write) == ("disks", "disks")
 
 
 def test_without_times_the_rates_weigh_the_mix(small) -> None:
     row = row_of(small.replace('read = "6 h"\nwrite = "2 h"', ""))
-    assert row.values["throughput_bytes_per_s"].value == pytest.approx(70e6 / (50e6 / 300e6 + 20e6 / 150e6))
-    assert "moved_j_per_tib" not in row.values
+    assert row.values[measures.THROUGHPUT].value == pytest.approx(70e6 / (50e6 / 300e6 + 20e6 / 150e6))
+    assert measures.MOVED not in row.values
 
 
 def test_a_band_is_that_of_the_one_uncertain_value(small) -> None:
@@ -95,7 +96,7 @@ def test_a_band_is_that_of_the_one_uncertain_value(small) -> None:
     )
     found = planning.answer(planning.parse(text), draws_count=4000)
     row = next(r for r in found.rows if (r.servers_count, r.machine.drives_count) == (3, 2))
-    band = row.values["purchase_usd"]
+    band = row.values[measures.PURCHASE]
     assert band.value == 780
     # 5 % of draws lie in the first tenth of the way from 50 to 100, by logarithms, and 5 % in the last tenth from 100 to 400
     assert band.low == pytest.approx(380 + 4 * 50 * 2**0.1, rel=0.02)
@@ -108,17 +109,17 @@ def test_each_further_copy_takes_a_further_disk_to_lose_data(small) -> None:
     count, rebuilding_years = row.servers_count * row.machine.drives_count, 0.8e12 / 50e6 / (365.25 * 86400)
     others = count - row.machine.drives_count
     expected = count * 0.02 * (others * 0.02 * rebuilding_years) * (others * 0.02 * rebuilding_years / 2)
-    assert row.values["losses_per_year"].value == pytest.approx(expected)
+    assert row.values[measures.LOSSES].value == pytest.approx(expected)
 
 
 def test_a_durability_leaves_only_what_loses_data_as_seldom(small) -> None:
-    lost = row_of(small).values["losses_per_year"].value
+    lost = row_of(small).values[measures.LOSSES].value
     kept, refused = (
         small.replace("failures = 1", f"failures = 1\ndurability = {1 - ratio * lost:.12f}") for ratio in (1.01, 0.99)
     )
-    assert row_of(kept).values["losses_per_year"].value == pytest.approx(lost)
+    assert row_of(kept).values[measures.LOSSES].value == pytest.approx(lost)
     rows = planning.answer(planning.parse(refused), draws_count=5).rows
-    assert all(row.values["losses_per_year"].value < lost for row in rows)
+    assert all(row.values[measures.LOSSES].value < lost for row in rows)
 
 
 def test_regret_is_the_worst_aim_over_its_best_and_only_those_that_meet_the_need_are_best() -> None:

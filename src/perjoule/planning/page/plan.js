@@ -3,7 +3,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
-  const J_PER_KWH = 3.6e6, HEIGHT = 430, LEFT = 66, RIGHT = 28, TOP = 16, BOTTOM = 46;
+  const HEIGHT = 430, LEFT = 66, RIGHT = 28, TOP = 16, BOTTOM = 46;
   const SVG = "http://www.w3.org/2000/svg";
   const at = (id) => document.getElementById(id);
   const stored = (() => { try { return localStorage.getItem("perjoule-theme"); } catch { return null; } })();
@@ -32,14 +32,15 @@
   // As perjoule.planning.outcome does: what is bought and built, and what the energy costs and emits on top.
   const value = (row, name, end = 0) => {
     const { field, per } = data.axes[name], of = (key) => row.values[key][end];
-    if (end === 0 && name === "money") return of("purchase_usd") + of("energy_j") * price();
-    if (end === 0 && name === "carbon") return of("embodied_kg") + of("energy_j") * carbon();
+    const energy = () => of(data.axes.energy.field);
+    if (end === 0 && name === "money") return (of(data.axes.purchase.field) + energy() * price()) / per;
+    if (end === 0 && name === "carbon") return (of(data.axes.embodied.field) + energy() * carbon()) / per;
     return of(field) / per;
   };
-  const price = () => (moved.electricity ? at("electricity").value / J_PER_KWH : data.electricity);
-  const carbon = () => (moved.grid ? at("grid").value / 1000 / J_PER_KWH : data.grid);
-  const moved = { electricity: false, grid: false };
-  const AIMS = ["energy", "money", "carbon"];
+  const { electricity, grid } = data.sliders, moved = { electricity: false, grid: false };
+  const price = () => (moved.electricity ? at("electricity").value * electricity.per : electricity.value);
+  const carbon = () => (moved.grid ? at("grid").value * grid.per : grid.value);
+  const AIMS = data.aims;
   const onFront = (rows) => {
     const points = rows.map((row) => [...AIMS.map((name) => value(row, name)), -value(row, "throughput")]);
     return points.map((own) => !points.some((other) => other.every((v, n) => v <= own[n]) && other.some((v, n) => v < own[n])));
@@ -107,8 +108,8 @@
       legend.append(item);
     }
     place.append(legend);
-    at("electricity-now").textContent = `${(price() * J_PER_KWH).toFixed(2)} USD/kWh`;
-    at("grid-now").textContent = `${Math.round(carbon() * J_PER_KWH * 1000)} g/kWh`;
+    at("electricity-now").textContent = `${(price() / electricity.per).toFixed(2)} ${electricity.unit}`;
+    at("grid-now").textContent = `${Math.round(carbon() / grid.per)} ${grid.unit}`;
     at("best").textContent = shown.length
       ? AIMS.map((name) => { const best = shown.reduce((a, b) => (value(b, name) < value(a, name) ? b : a)); return `Least ${name}: candidate ${best.id} (${text(value(best, name))} ${data.axes[name].label.split(" ")[0]}), ${best.text}.`; }).join(" ")
       : "No candidate of the front has these.";
@@ -140,8 +141,8 @@
     draw();
   };
   if (data.rows.length) {
-    at("electricity").value = data.electricity * J_PER_KWH;
-    at("grid").value = data.grid * J_PER_KWH * 1000;
+    at("electricity").value = electricity.value / electricity.per;
+    at("grid").value = grid.value / grid.per;
     for (const id of ["x", "y", "server", "filesystem"]) at(id).onchange = draw;
     for (const id of ["electricity", "grid"]) at(id).oninput = () => { moved[id] = true; draw(); };
     draw();
