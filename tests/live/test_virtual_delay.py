@@ -63,13 +63,31 @@ def mapped() -> str:
 @pytest.mark.parametrize("way", ["randread", "randwrite"])
 def test_each_request_takes_the_latency_longer_and_those_in_flight_wait_side_by_side(way: str) -> None:
     with bed(disk_latency="25 ms", scale=0.5, disk_cap=False).hold(1) as hosts:
-        assert hosts.facts["disk_delay_s"] == LATENCY_S
+        assert hosts.facts["disk_delay_s"] == {host.name: LATENCY_S for host in hosts.all}
         server = hosts.by_role("storage")[0]
         path = server.directory / "file"
         server.run(["dd", "if=/dev/zero", f"of={path}", "bs=1M", "count=1", "conv=fsync"], timeout_s=60)
         alone_s, together_s = took_s(server, path, depth=1, way=way), took_s(server, path, depth=REQUESTS_COUNT, way=way)
     assert alone_s >= REQUESTS_COUNT * LATENCY_S
     assert LATENCY_S <= together_s < alone_s / 3
+
+
+def test_a_hard_disk_seeks_for_a_load_at_random_as_long_as_the_catalogue_says_and_an_ssd_does_not() -> None:
+    scale = 0.1
+    took: dict[str, list[float]] = {}
+    for cluster in ("pc-hdd2", "pc-ssd2"):
+        with bed(cluster=cluster, servers=None, disk="directory", disk_latency="catalogue", scale=scale).hold(1) as hosts:
+            (client,) = hosts.clients
+            device = client.device("bare", size_bytes=16 * MIB)
+            took[cluster] = []
+            for at_random in (False, True, False):
+                client.seek(at_random=at_random)
+                took[cluster].append(took_s(client, device, depth=1))
+            assert not client.doubts
+    seeks_s = REQUESTS_COUNT * 0.016 / scale  # 12 ms and half a turn of 4.2 ms
+    (before_s, seeking_s, after_s), (_, without_s, _) = took["pc-hdd2"], took["pc-ssd2"]
+    assert seeking_s - without_s == pytest.approx(seeks_s, rel=0.1)
+    assert max(before_s, after_s) < seeks_s / 4
 
 
 def test_a_device_and_a_disk_beneath_wait_as_well_and_are_counted_and_capped() -> None:

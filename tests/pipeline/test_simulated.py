@@ -2,9 +2,10 @@
 
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 import pytest
 
@@ -12,11 +13,11 @@ from perjoule import campaign
 from perjoule.analysis.points import points
 from perjoule.analysis.windows import UNKNOWN
 from perjoule.catalogue import cluster
-from perjoule.drivers.protocols import Check
+from perjoule.drivers.protocols import Check, Host, Mounted
 from perjoule.execution import readiness, runner
 from perjoule.execution.events import Event
 from perjoule.filesystems import simulated
-from perjoule.model import Campaign, Outcome, Point, Record
+from perjoule.model import Campaign, Outcome, Pattern, Point, Record
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import MIB
 from perjoule.store import Results, create, open_results
@@ -124,6 +125,24 @@ def test_counters_are_known_exactly(tmp_path: Path) -> None:
     for metric, rate in expected.items():
         assert point.metrics[metric] == pytest.approx(rate * per_byte, rel=1e-4)
     assert point.metrics["disk_busy_storage_ratio"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("access", ["random", "sequential", ""])
+def test_hosts_hear_before_each_load_whether_their_disks_seek(
+    access: Literal["random", "sequential", ""], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[tuple[str, object]] = []
+    monkeypatch.setattr(Host, "seek", lambda host, *, at_random: heard.append((host.name, at_random)))
+    monkeypatch.setattr(Simulated, "pattern", Pattern(access=access))
+    load = Simulated.run
+
+    def run(self: Simulated, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
+        heard.append(("the load", None))
+        return load(self, clients, mounted, folder)
+
+    monkeypatch.setattr(Simulated, "run", run)
+    (record,) = measured(tmp_path, asked()).records()
+    assert heard == [*((host.name, access == "random") for host in record.hosts), ("the load", None)]
 
 
 def test_a_write_ends_when_the_hosts_have_written_back(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ def _in_si(raw: object, allowed: dict[str, float]) -> object:
 
 _Bytes = Annotated[Value, BeforeValidator(partial(_in_si, allowed=units.BYTES))]
 _Rate = Annotated[Value, BeforeValidator(partial(_in_si, allowed=units.RATES))]
+_Seconds = Annotated[Value, BeforeValidator(partial(_in_si, allowed=units.SECONDS))]
 _Watts = Annotated[Value, BeforeValidator(partial(_in_si, allowed=units.WATTS))]
 
 
@@ -56,6 +57,7 @@ class _Disk(_Strict):
     write: _Rate
     idle: _Watts
     active: _Watts
+    seek: _Seconds | None = None
 
 
 class _Node(_Strict):
@@ -117,7 +119,7 @@ def read_all(text: str, name: str) -> Mapping[str, Cluster]:
         key: Board(key, b.cores, b.mips, b.nic, b.idle, b.dynamic, b.port_read, b.port_write, b.memory)
         for key, b in file.board.items()
     }
-    disks = {key: Disk(key, d.technology, d.capacity, d.read, d.write, d.idle, d.active) for key, d in file.disk.items()}
+    disks = {key: Disk(key, d.technology, d.capacity, d.read, d.write, d.idle, d.active, d.seek) for key, d in file.disk.items()}
     try:
         nodes = {
             key: tuple(_node(n, boards[n.board], disks) for n in found)

@@ -89,6 +89,8 @@ class UnderWay:
     def _prepare(self) -> None:
         with self._phase("prepare"):
             self._workload.prepare(self._clients, self._up.mounted, self._attempt.raw)
+            for host in self._up.hosts.all:
+                host.seek(at_random=self._workload.pattern.access == "random")
             self._syncs = write_back.syncs(self._up.hosts, self._up.mounted)
 
     def _record(self) -> None:

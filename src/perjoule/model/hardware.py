@@ -36,6 +36,7 @@ class Disk:
     write_bytes_per_s: Value
     idle_w: Value  # spinning, not accessed
     active_w: Value  # at full throughput
+    seek_s: Value | None = None  # per request at random: to move its arm, and half a turn; None: it has no arm, or not known
 
 
 @dataclass(frozen=True)

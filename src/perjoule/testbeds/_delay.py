@@ -5,13 +5,37 @@ Requests wait side by side, each for the same time, before they reach the loop d
 file behind that, so a clean-up finds it.
 """
 
+import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
-from perjoule.machine.mirrors import loaded
+from perjoule.machine.mirrors import available, loaded
 from perjoule.testbeds._format import tool
 
 MODULE = "dm_delay"
 READ_AHEAD_SECTORS = 8192  # 4 MiB, or sequential reads through the page cache would wait for every 128 KiB
+
+
+@dataclass(frozen=True)
+class Delay:
+    """How long requests to a host's disks wait."""
+
+    ms: int  # wall time
+    at_random: bool = False  # they seek: only requests of loads at random wait
+
+    @property
+    def first_ms(self) -> int | None:
+        """How long they wait on a new disk; None: this machine can't delay any, for which seeks are doubted."""
+        if not self.at_random:
+            return self.ms
+        return None if lacking() else 0
+
+
+def lacking() -> str:
+    """Return why disks can't be delayed here, as in "this kernel has no dm-delay"; "" if they can. Changes nothing."""
+    if not available(MODULE):
+        return "this kernel has no dm-delay"
+    return "" if shutil.which("dmsetup") else "dmsetup is not installed"
 
 
 def name_of(image: Path) -> str:
@@ -36,8 +60,17 @@ def make(loop: str, image: Path, delay_ms: int, *, lock: int) -> str:
     sectors_count = int(Path("/sys/block", loop, "size").read_text())
     tool("dmsetup", "create", name, "--noudevsync", "--table", words(sectors_count, f"/dev/{loop}", delay_ms), lock=lock)
     made = f"dm-{tool('dmsetup', 'info', '--columns', '--noheadings', '--options', 'minor', name, lock=lock)}"
-    tool("blockdev", "--setra", str(READ_AHEAD_SECTORS), f"/dev/{made}", lock=lock)
+    if delay_ms:
+        tool("blockdev", "--setra", str(READ_AHEAD_SECTORS), f"/dev/{made}", lock=lock)
     return made
+
+
+def change(image: Path, delay_ms: int, *, lock: int) -> None:
+    """Have requests wait for another time from now on; 0 lets them pass. Raises MachineError with the tool's message."""
+    name = name_of(image)
+    table = tool("dmsetup", "table", name, lock=lock).split()
+    tool("dmsetup", "load", name, "--table", " ".join([*table[:-1], str(delay_ms)]), lock=lock)
+    tool("dmsetup", "resume", "--noudevsync", name, lock=lock)  # suspends it for as long as the tables change
 
 
 def release(image: Path, *, lock: int) -> None:

@@ -52,10 +52,10 @@ def loops() -> tuple[Loop, ...]:
     return tuple(found)
 
 
-def make(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Sequence[str] = (), delay_ms: int = 0) -> Loop:
+def make(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Sequence[str] = (), delay_ms: int | None = None) -> Loop:
     """Make a disk in a new file with a file system and mount it on an empty folder; `inside` enters a host's namespace.
 
-    Each request to it takes `delay_ms` (wall time) longer.
+    Each request to it takes `delay_ms` (wall time) longer; None: that can't be changed later.
 
     Raises:
         CampaignError: this file system does not support such blocks.
@@ -68,7 +68,7 @@ def make(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Sequence[
     loop = Path(tool("losetup", "--find", "--show", "--direct-io=on", image, lock=lock)).name
     name = loop
     try:
-        if delay_ms:
+        if delay_ms is not None:
             name = _delay.make(loop, image, delay_ms, lock=lock)
         mount(f"/dev/{name}", place, wanted, lock=lock, inside=inside)
     finally:
@@ -78,10 +78,10 @@ def make(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Sequence[
     return Loop(name, _number(name), image)
 
 
-def bare(image: Path, size_bytes: int, *, lock: int, delay_ms: int = 0) -> Path:
+def bare(image: Path, size_bytes: int, *, lock: int, delay_ms: int | None = None) -> Path:
     """Make a sparse file and return its loop device, without a file system; `remove` or a guard removes both.
 
-    Each request to it takes `delay_ms` (wall time) longer.
+    Each request to it takes `delay_ms` (wall time) longer; None: that can't be changed later.
 
     Raises:
         MachineError: losetup is missing or failed.
@@ -90,7 +90,7 @@ def bare(image: Path, size_bytes: int, *, lock: int, delay_ms: int = 0) -> Path:
     with image.open("xb") as file:
         file.truncate(size_bytes)
     loop = Path(tool("losetup", "--find", "--show", "--direct-io=on", image, lock=lock))
-    if not delay_ms:
+    if delay_ms is None:
         return loop
     try:
         return Path("/dev", _delay.make(loop.name, image, delay_ms, lock=lock))

@@ -37,6 +37,15 @@ def test_the_idle_power_without_switch_is_the_printed_one(name: str, idle_w: flo
     assert catalogue.idle_w(catalogue.cluster(name), switch=False) == pytest.approx(idle_w, abs=tolerance_w)
 
 
+def test_every_hard_disk_seeks_for_longer_than_half_a_turn_and_nothing_else_does():
+    disks = {disk.name: disk for name in catalogue.names() for node in catalogue.cluster(name).nodes for disk in node.disks}
+    turns_hz = {disk.name: (90 if "1000lm035" in disk.name else 120) for disk in disks.values()}  # 5400 and 7200 rpm
+    for disk in disks.values():
+        assert (disk.seek_s is not None) == (disk.technology == "hdd"), disk.name
+        if disk.seek_s:
+            assert 0.008 < disk.seek_s.value - 0.5 / turns_hz[disk.name] < 0.013, disk.name
+
+
 CPU_USE = {"storage": 0.31, "metadata": 0.067, "management": 0.0}  # where the paper measured its peak, as emulated (ADR 16)
 DISK_USE = {"storage": 0.355, "metadata": 0.0, "management": 0.0}
 

@@ -89,6 +89,20 @@ def test_f2fs_is_told_of_even_when_nobody_asks_but_then_it_is_not_needed() -> No
     assert {check.name: check.needed for check in Local(type="f2fs").checks()}["f2fs in the kernel"] is True
 
 
+def test_a_delay_changes_by_the_last_number_of_its_table_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[tuple[str, ...]] = []
+
+    def tool(*argv: str, lock: int) -> str:
+        ran.append(argv)
+        return "0 819200 delay 7:3 0 0" if argv[1] == "table" else ""
+
+    monkeypatch.setattr(_delay, "tool", tool)
+    _delay.change(Path("/var/tmp/perjoule/pj-0badcafe/disks/client-1-bare.img"), 18, lock=-1)
+    name = "pj-0badcafe-client-1-bare"
+    table = "0 819200 delay 7:3 0 18"
+    assert ran[1:] == [("dmsetup", "load", name, "--table", table), ("dmsetup", "resume", "--noudevsync", name)]
+
+
 def test_a_delayed_disk_waits_for_every_request_and_bears_the_name_of_its_run() -> None:
     assert _delay.words(819200, "/dev/loop3", 40) == "0 819200 delay /dev/loop3 0 40"
     assert _delay.name_of(Path("/var/tmp/perjoule/pj-0badcafe/disks/storage-1-beneath.img")) == "pj-0badcafe-storage-1-beneath"

@@ -18,7 +18,8 @@ from perjoule.drivers.protocols import Check, Cleaned
 from perjoule.machine import locks, removal
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.model.units import MIB
-from perjoule.testbeds import _disk, _kernel, _process, local, virtual
+from perjoule.testbeds import _delay, _disk, _kernel, _process, local, virtual
+from perjoule.testbeds._delay import Delay
 from perjoule.testbeds.cluster import Cluster
 from perjoule.testbeds.local import Local
 from perjoule.testbeds.slurm import Slurm
@@ -509,15 +510,35 @@ def test_what_else_refuses_namespaces_is_told_in_its_own_last_words() -> None:
 def test_the_latency_of_a_disk_is_in_the_hosts_own_time_and_of_whole_milliseconds(
     latency: str, scale: float, delay_ms: int
 ) -> None:
-    assert as_written(Virtual, disk_latency=latency, scale=scale)._disk_delay_ms == delay_ms
+    node = catalogue.cluster("odroid-hc4").nodes[0]
+    assert as_written(Virtual, disk_latency=latency, scale=scale)._delay(node) == Delay(delay_ms)
+
+
+@pytest.mark.parametrize(("cluster", "scale", "seek_ms"), [("pc-hdd1", 1, 18), ("mpsoc-hdd2", 0.1, 160), ("pc-ssd2", 1, None)])
+def test_only_hosts_with_a_hard_disk_seek_in_their_own_time(cluster: str, scale: float, seek_ms: int | None) -> None:
+    made = as_written(Virtual, cluster=cluster, disk_latency="catalogue", scale=scale)
+    assert made._delay(made.hardware.nodes[0]) == (seek_ms and Delay(seek_ms, at_random=True))
+    assert ("dm-delay" in {check.name for check in made.checks()}) == bool(seek_ms)
 
 
 @pytest.mark.parametrize("able", [True, False])
 def test_a_latency_of_disks_on_a_kernel_without_dm_delay_is_refused_with_what_to_do(
     able: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(requirements, "available", lambda module: able and module == "dm_delay")
+    monkeypatch.setattr(_delay, "available", lambda module: able and module == "dm_delay")
+    monkeypatch.setattr("shutil.which", lambda tool: f"/sbin/{tool}")
     found = {check.name: check for check in as_written(Virtual, disk_latency="8 ms").checks()}
     assert (found["dm-delay"].ok, found["dm-delay"].needed) == (able, True)
     assert "remove disk_latency" in found["dm-delay"].fix
     assert "dm-delay" not in {check.name for check in as_written(Virtual).checks()}
+    found = {check.name: check for check in as_written(Virtual, disk_latency="catalogue").checks()}
+    assert (found["dm-delay"].ok, found["dm-delay"].needed) == (able, False)
+
+
+def test_a_machine_without_the_kernels_module_or_the_tool_can_not_delay_disks(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[tuple[str, int | None, int | None]] = []
+    for module, tool in ((False, None), (True, None), (True, "/sbin/dmsetup")):
+        monkeypatch.setattr(_delay, "available", lambda name, module=module: module)
+        monkeypatch.setattr("shutil.which", lambda name, tool=tool: tool)
+        found.append((_delay.lacking(), Delay(8).first_ms, Delay(8, at_random=True).first_ms))
+    assert found == [("this kernel has no dm-delay", 8, None), ("dmsetup is not installed", 8, None), ("", 8, 0)]

@@ -224,6 +224,9 @@ class Host(ABC):
         """Make its disks slower by this factor than they were at first; 1 ends it. Raises WorkloadError if it can't."""
         raise WorkloadError("the disks of this host can't be slowed down", where=self.name)
 
+    def seek(self, *, at_random: bool) -> None:  # noqa: B027  # real disks do so by themselves
+        """Have its disks seek as for a load at random, or not, where they are emulated. Raises WorkloadError if it can't."""
+
     def lose_packets(self, loss_ratio: float) -> None:
         """Lose a share of the packets that it sends, each by chance, besides those it lost at first; 0 ends it.
 

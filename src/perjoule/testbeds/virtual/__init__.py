@@ -6,7 +6,7 @@ https://man7.org/linux/man-pages/man7/namespaces.7.html
 import contextlib
 import dataclasses
 import os
-from collections.abc import Generator, Sequence, Set
+from collections.abc import Generator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -17,9 +17,10 @@ from perjoule import catalogue
 from perjoule.drivers.protocols import Check, Cleaned, Host, Hosts, Testbed, planned
 from perjoule.model import OPTIONS, Disk, EventKind, Json, Reality
 from perjoule.model.errors import MachineError
-from perjoule.model.hardware import Cluster
+from perjoule.model.hardware import Cluster, Node
 from perjoule.model.units import BYTES, Bytes, Ratio, Seconds, exact_text
 from perjoule.testbeds import _disk, _power
+from perjoule.testbeds._delay import Delay, lacking
 from perjoule.testbeds._machine import ThisMachine
 from perjoule.testbeds.virtual import cpu, memory, requirements
 from perjoule.testbeds.virtual.host import VirtualHost
@@ -64,9 +65,10 @@ class Virtual(Testbed):
     """Size of each server's disk; the file is sparse."""
     disk_cap: bool = True
     """Cap disks to the bandwidth of the catalogue's, as far as this kernel can."""
-    disk_latency_s: Annotated[Seconds, Field(gt=0, le=1)] | None = None
-    """Time that each request to a disk takes besides its bytes, such as the seek of a hard disk, in the hosts' own time. Requests
-    in flight wait side by side. Needs a kernel with dm-delay."""
+    disk_latency_s: Annotated[Seconds, Field(gt=0, le=1)] | Literal["catalogue"] | None = None
+    """Time that each request to a disk takes besides its bytes, in the hosts' own time; needs a kernel with dm-delay.
+    "catalogue": the seek time of each host's disks, for loads at random; on a kernel without dm-delay they are doubted.
+    Requests in flight wait side by side."""
     cpu_cap: bool = True
     """Cap CPUs to the catalogue's 7-zip rating."""
     memory_ratio: Annotated[Ratio, Field(gt=0)] = 1.0
@@ -136,7 +138,8 @@ class Virtual(Testbed):
         caps, facts = _cpu_caps(there)
         facts |= {"machine_mips_per_core": rated.mips, "machine_mips_source": rated.source} if rated else {}
         clean()
-        rack = Rack("keep" if keep else "run", self._link, disk_delay_ms=self._disk_delay_ms)
+        delays = {place.name: delay for place in there if (delay := self._delay(place.node))}
+        rack = Rack("keep" if keep else "run", self._link, delays)
         done = False
         try:
             rack.start(there, caps, self._server_disk())
@@ -149,9 +152,9 @@ class Virtual(Testbed):
                 facts["network_delay_s"], facts["network_loss_ratio"] = self._link.delay_s, self._link.loss_ratio
             facts["disk"] = self.disk
             facts["disk_cap"] = rack.cap_disks(self.scale_ratio) if self.disk_cap else "none: not requested"
-            if self._disk_delay_ms:
-                facts["disk_delay"] = "dm-delay above each loop device, of whole milliseconds"
-                facts["disk_delay_s"] = self._disk_delay_ms / 1e3
+            if delays:
+                facts["disk_delay"] = _delayed(delays)
+                facts["disk_delay_s"] = {name: delay.ms / 1e3 for name, delay in delays.items()}
             facts |= memory.facts(there, self._uncapped_memory)
             facts["counters"] = rack.counters()
             facts["power"] = {"this machine": _power.facts(rack.hosts[0])}
@@ -175,7 +178,8 @@ class Virtual(Testbed):
     def checks(self) -> tuple[Check, ...]:
         """Check what virtual hosts need on this machine."""
         caps = {"cpu_cap": self.cpu_cap, "disk_cap": self.disk_cap, "memory_cap": self.memory_cap}
-        return requirements.checks(self.disk, **caps, delayed_links=not self._link.bare, delay=self._disk_delay_ms > 0)
+        delays = filter(None, map(self._delay, self.hardware.nodes))
+        return requirements.checks(self.disk, **caps, delayed_links=not self._link.bare, delay=next(delays, None))
 
     def event_checks(self, kinds: Set[EventKind]) -> tuple[Check, ...]:
         """Check for netem, which loses packets."""
@@ -186,10 +190,14 @@ class Virtual(Testbed):
         """Half of the round trip in each direction, in wall time."""
         return Link((self.latency_s or 0.0) / 2 / self.scale_ratio, self.loss_ratio)
 
-    @property
-    def _disk_delay_ms(self) -> int:
-        """Of each request, in wall time."""
-        return max(1, round((self.disk_latency_s or 0.0) / self.scale_ratio * 1e3)) if self.disk_latency_s else 0
+    def _delay(self, node: Node) -> Delay | None:
+        """Of requests to a node's disks. Several of them are one disk here, with the slowest seek."""
+        asked = self.disk_latency_s
+        seek_s = max((disk.seek_s.value for disk in node.disks if disk.seek_s), default=None)
+        latency_s = seek_s if asked == "catalogue" else asked
+        if latency_s is None:
+            return None
+        return Delay(max(1, round(latency_s / self.scale_ratio * 1e3)), at_random=asked == "catalogue")
 
     @property
     def _uncapped_memory(self) -> str:
@@ -199,6 +207,14 @@ class Virtual(Testbed):
     def _server_disk(self) -> Disk | None:
         words: dict[str, Any] = {"kind": self.disk, "size": exact_text(self.disk_size_bytes, BYTES)}
         return None if self.disk == "directory" else Disk(**words)
+
+
+def _delayed(delays: Mapping[str, Delay]) -> str:
+    """Say for the record what delays requests."""
+    if any(delay.first_ms is None for delay in delays.values()):
+        return f"none: {lacking()}"
+    how = "dm-delay above each loop device, of whole milliseconds"
+    return f"{how}, for loads at random" if any(delay.at_random for delay in delays.values()) else how
 
 
 def _cpu_caps(there: Sequence[Place]) -> tuple[dict[str, float], dict[str, Json]]:

@@ -9,10 +9,11 @@ from pathlib import Path
 from perjoule.drivers.protocols import Completed, Counters, Host, Process
 from perjoule.machine import mirrors, removal
 from perjoule.model import Disk
-from perjoule.model.doubts import Doubt
+from perjoule.model.doubts import UNLIKE, Doubt
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import bytes_text
-from perjoule.testbeds import _disk, _process
+from perjoule.testbeds import _delay, _disk, _process
+from perjoule.testbeds._delay import Delay
 from perjoule.testbeds._kernel import Kept, read_once
 from perjoule.testbeds.virtual import memory, network
 from perjoule.testbeds.virtual.cgroup import Groups
@@ -35,7 +36,7 @@ class VirtualHost(Host):
         disk: _disk.Loop | None,
         lock: int = -1,
         *,
-        delay_ms: int = 0,
+        delay: Delay | None = None,
         link: network.Link = network.DIRECT,
     ) -> None:
         self.name, self.role, self.address, self.node = place.name, place.role, place.address, place.node
@@ -46,7 +47,8 @@ class VirtualHost(Host):
         self._groups = groups
         self._lock = lock  # of its run
         self._goodput_bytes_per_s, self._link = place.goodput_bytes_per_s, link  # of what it sends
-        self._delay_ms = delay_ms  # of each request to its disks, wall time
+        self._delay = delay
+        self._delay_ms = delay.first_ms if delay else None  # of each request to its disks; None: that can't be changed
         # By name, in pairs if mirrored; "" is the one under its directory.
         self._disks: dict[str, tuple[_disk.Loop, ...]] = {"": (disk,)} if disk else {}
         self._stats: dict[_disk.Loop, Kept] = {}
@@ -158,7 +160,7 @@ class VirtualHost(Host):
             if wanted.mirror == "none":
                 made = _disk.make(image, place, wanted, lock=self._lock, inside=inside, delay_ms=self._delay_ms)
                 self._attach(name, (made,))
-            elif self._delay_ms:
+            elif self._delay_ms is not None:
                 what = "mirrored disks can't be delayed"
                 raise CampaignError(what, where=self.name, next="remove mirror from beneath, or disk_latency from the testbed")
             else:
@@ -222,6 +224,20 @@ class VirtualHost(Host):
         capped = [self._cap(disks, factor) for disks in self._disks.values()]
         if not any(capped):
             raise WorkloadError("its disks have no caps, so they can't be slowed down", where=self.name)
+
+    def seek(self, *, at_random: bool) -> None:
+        """Delay the requests of a load at random, if its disks seek; if this kernel can't, such a load is doubted."""
+        if self._delay is None or not self._delay.at_random:
+            return
+        if self._delay_ms is None:
+            self.doubt("seek", UNLIKE.doubt(f"disks did not seek: {_delay.lacking()}") if at_random else None)
+            return
+        self._delay_ms = self._delay.ms if at_random else 0
+        try:
+            for disk in (one for disks in self._disks.values() for one in disks):
+                _delay.change(disk.backing, self._delay_ms, lock=self._lock)
+        except MachineError as error:
+            raise WorkloadError(f"its disks can't seek: {error}", where=self.name) from None
 
     def limit_dirty_pages(self, disks: tuple[_disk.Loop, ...] | None = None) -> None:
         """Limit those of its disks to a share of its memory, where that is capped and the kernel can."""

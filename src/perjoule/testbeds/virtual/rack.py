@@ -9,6 +9,7 @@ from typing import Literal
 from perjoule.model import Disk, Json
 from perjoule.model.errors import MachineError
 from perjoule.testbeds import _disk
+from perjoule.testbeds._delay import Delay
 from perjoule.testbeds.virtual import cgroup, mark, network, runs
 from perjoule.testbeds.virtual.holder import Holder
 from perjoule.testbeds.virtual.host import VirtualHost
@@ -23,11 +24,11 @@ _TIMEOUT_S = 20.0
 class Rack:
     """Names a run at once and makes nothing; `close` takes down what exists of it, even if `start` was interrupted."""
 
-    def __init__(self, mode: Literal["run", "keep"], link: network.Link, *, disk_delay_ms: int = 0) -> None:
+    def __init__(self, mode: Literal["run", "keep"], link: network.Link, delays: Mapping[str, Delay]) -> None:
         self.run, self._lock = runs.fresh(), -1
         self._mode: Literal["run", "keep"] = mode
         self._link = link
-        self._disk_delay_ms = disk_delay_ms
+        self._delays = delays  # of disks, by host
         self._groups = cgroup.groups(self.run.id)
         self._holders: list[Holder] = []
         self.disks: Mapping[str, _disk.Loop] = {}
@@ -65,8 +66,9 @@ class Rack:
         images.mkdir()
 
         def make(name: str) -> _disk.Loop:
-            place = self.run.folder / name
-            return _disk.make(images / f"{name}.img", place, wanted, lock=self._lock, delay_ms=self._disk_delay_ms)
+            place, delay = self.run.folder / name, self._delays.get(name)
+            delay_ms = delay.first_ms if delay else None
+            return _disk.make(images / f"{name}.img", place, wanted, lock=self._lock, delay_ms=delay_ms)
 
         servers = [place.name for place in there if place.role != "client"]
         with ThreadPoolExecutor(4) as pool:
@@ -96,7 +98,7 @@ class Rack:
                 self._groups,
                 self.disks.get(place.name),
                 self._lock,
-                delay_ms=self._disk_delay_ms,
+                delay=self._delays.get(place.name),
                 link=self._link,
             )
             for place, cable in zip(there, cables, strict=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from perjoule.drivers.protocols import Check
 from perjoule.machine.disks import PACKAGES
-from perjoule.machine.mirrors import available
 from perjoule.testbeds import _delay, _format
+from perjoule.testbeds._delay import Delay
 from perjoule.testbeds.virtual import cgroup, cpu, memory
 
 _TRIAL = (
@@ -27,13 +27,12 @@ _PACKAGES = {
     "unshare": "util-linux",
     "nsenter": "util-linux",
     "losetup": "mount",
-    "dmsetup": "dmsetup",
     **{f"mkfs.{kind}": package for kind, package in PACKAGES.items()},
 }
 
 
 def checks(
-    disk: str, *, cpu_cap: bool, disk_cap: bool, memory_cap: bool, delayed_links: bool = False, delay: bool = False
+    disk: str, *, cpu_cap: bool, disk_cap: bool, memory_cap: bool, delayed_links: bool = False, delay: Delay | None = None
 ) -> tuple[Check, ...]:
     """Check all requirements, in the order in which to fix them."""
     root = os.geteuid() == 0
@@ -45,7 +44,7 @@ def checks(
     if disk in _format.MAKE:
         found.append(_loops())
     if delay:
-        found += [_tool("dmsetup"), _delayed()]
+        found.append(_delayed(delay))
     version, able = cgroup.controllers()
     if cpu_cap:
         found.append(_cpu(version, able))
@@ -98,11 +97,11 @@ def _loops() -> Check:
     return Check("loop devices", there, "there" if there else "no /dev/loop-control", 'modprobe loop, or disk = "directory"')
 
 
-def _delayed() -> Check:
-    there = available(_delay.MODULE)
-    detail = "there" if there else "this kernel has no dm-delay, so disks have no latency of their own"
-    fix = "a kernel with CONFIG_DM_DELAY, or remove disk_latency of [testbed]"
-    return Check("dm-delay", there, detail, fix)
+def _delayed(delay: Delay) -> Check:
+    lack = _delay.lacking()
+    detail = f"{lack}, so disks have no latency of their own" if lack else "there"
+    fix = "apt-get install dmsetup, a kernel with CONFIG_DM_DELAY, or remove disk_latency of [testbed]"
+    return Check("dm-delay", not lack, detail, fix, needed=not delay.at_random)
 
 
 def _cpu(version: int, able: frozenset[str]) -> Check:

@@ -13,7 +13,8 @@ from perjoule.drivers.protocols import Check, Counters, Hosts
 from perjoule.model import Disk, Json, Spec
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.monitoring.recorder import Memory
-from perjoule.testbeds import local, virtual
+from perjoule.testbeds import _delay, local, virtual
+from perjoule.testbeds._delay import Delay
 from perjoule.testbeds.virtual import cgroup, cpu
 from perjoule.testbeds.virtual import host as _host
 from perjoule.testbeds.virtual.network import Link
@@ -30,9 +31,9 @@ class _Rack:
 
     last: "_Rack"
 
-    def __init__(self, mode: str, link: Link, *, disk_delay_ms: int) -> None:
+    def __init__(self, mode: str, link: Link, delays: dict[str, Delay]) -> None:
         self.run, self.hosts = SimpleNamespace(id="0badcafe"), ()
-        self.mode, self.link, self.disk_delay_ms, self.kept = mode, link, disk_delay_ms, False
+        self.mode, self.link, self.delays, self.kept = mode, link, delays, False
         self.removed: bool | None = None
         self.disk: Disk | None = None
         _Rack.last = self
@@ -150,6 +151,21 @@ def test_latency_is_dilated_half_in_each_direction_and_recorded() -> None:
     with held(cpu_cap=False, latency="2 ms", loss="1 %", scale=0.5) as hosts:
         assert _Rack.last.link == Link(0.002, 0.01)
         assert (hosts.facts["network_delay_s"], hosts.facts["network_loss_ratio"]) == (0.002, 0.01)
+
+
+def test_a_latency_delays_all_disks_and_that_of_the_catalogue_only_hard_disks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with held(cpu_cap=False, scale=0.5, disk_latency="8 ms") as hosts:
+        assert _Rack.last.delays == {host.name: Delay(16) for host in hosts.all}
+        assert hosts.facts["disk_delay"] == "dm-delay above each loop device, of whole milliseconds"
+        assert hosts.facts["disk_delay_s"] == {host.name: 0.016 for host in hosts.all}
+    for lack, words in (("", "dm-delay above each loop device, of whole milliseconds, for loads at random"), ("no", "none: no")):
+        monkeypatch.setattr(_delay, "lacking", lambda lack=lack: lack)
+        monkeypatch.setattr(virtual, "lacking", lambda lack=lack: lack)
+        with held(cpu_cap=False, scale=0.5, servers=1, disk_latency="catalogue") as hosts:
+            assert _Rack.last.delays == {"storage-1": Delay(32, at_random=True)}  # 12 ms and half a turn of 4.2 ms, twice as long
+            assert (hosts.facts["disk_delay"], hosts.facts["disk_delay_s"]) == (words, {"storage-1": 0.032})
 
 
 def test_a_machine_stronger_than_all_boards_caps_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from perjoule import catalogue
 from perjoule.model import Disk
-from perjoule.model.errors import CampaignError
-from perjoule.testbeds import _disk
+from perjoule.model.errors import CampaignError, MachineError, WorkloadError
+from perjoule.testbeds import _delay, _disk
+from perjoule.testbeds._delay import Delay
 from perjoule.testbeds.virtual import cgroup
 from perjoule.testbeds.virtual import host as host_module
 from perjoule.testbeds.virtual.host import VirtualHost
@@ -75,6 +76,27 @@ def test_a_host_without_disks_in_the_catalogue_is_not_capped():
     groups = Groups()
     host = VirtualHost(client, Path("/nowhere"), os.getpid(), groups, loop(0))
     assert (host.cap_disks(1.0), groups.capped, host.copies_count) == ("", {}, 1)
+
+
+def test_disks_seek_while_a_load_is_at_random_and_where_they_can_not_such_a_load_is_doubted(monkeypatch):
+    place = places(HC4, clients_count=1, servers_count=None, scale=1.0)[0]
+    changed = []
+    monkeypatch.setattr(_delay, "change", lambda image, delay_ms, *, lock: changed.append((image.stem, delay_ms)))
+    for lack, delay in (("", Delay(16, at_random=True)), ("", Delay(8)), ("no dm-delay", Delay(16, at_random=True))):
+        monkeypatch.setattr(_delay, "lacking", lambda lack=lack: lack)
+        host = VirtualHost(place, Path("/nowhere"), os.getpid(), Groups(), loop(0), delay=delay)
+        host._disks["device"] = (loop(1),)
+        for at_random in (True, False):
+            host.seek(at_random=at_random)
+            assert [str(doubt) for doubt in host.doubts] == [f"disks did not seek: {lack}"] * bool(lack and at_random)
+    assert changed == [("0", 16), ("1", 16), ("0", 0), ("1", 0)]  # by the first host alone
+
+
+def test_disks_that_can_not_be_made_to_seek_fail_the_load(host, monkeypatch):
+    host._delay, host._delay_ms = Delay(16, at_random=True), 0
+    monkeypatch.setattr(_delay, "tool", lambda *argv, lock: (_ for _ in ()).throw(MachineError("dmsetup: no such device")))
+    with pytest.raises(WorkloadError, match="storage-1: its disks can't seek: dmsetup: no such device"):
+        host.seek(at_random=True)
 
 
 def test_bytes_are_those_of_all_its_disks_or_else_of_its_group(host, monkeypatch):
