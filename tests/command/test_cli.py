@@ -573,6 +573,11 @@ def test_doctor_names_each_thing_missing_with_its_fix(typed: Typed, tmp_path: Pa
     assert "apt-get install" in alone(errors)
 
 
+def test_doctor_says_what_virtual_hosts_can_do_on_this_kernel_besides_the_defaults(typed: Typed) -> None:
+    _, said, _ = typed("doctor")
+    assert all(re.search(rf"^(ok|less) +{name}: ", said, re.MULTILINE) for name in ("netem", "dm-delay", "memory caps"))
+
+
 def test_doctor_of_a_campaign_is_a_table_with_the_fix_of_each_finding(
     typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

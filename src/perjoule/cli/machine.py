@@ -14,7 +14,7 @@ from perjoule import campaign, catalogue, drivers
 from perjoule.cli import json_output, parameters
 from perjoule.cli.display import out, show_checks, show_findings, show_line
 from perjoule.cli.parameters import all_kinds, completing, examples
-from perjoule.drivers.protocols import Cleaned
+from perjoule.drivers.protocols import Cleaned, Testbed
 from perjoule.execution import readiness, resources
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, MachineError
@@ -141,8 +141,11 @@ def doctor(file: Path | None, overrides: tuple[str, ...], as_json: bool) -> None
         return
     if overrides:
         raise CampaignError("--set needs a campaign", next="write `perjoule doctor CAMPAIGN.toml --set ...`")
-    found = {part: {kind: campaign.example(part, kind).checks() for kind in drivers.kinds(part)} for part in drivers.PROTOCOLS}
-    distinct = tuple({one.name: one for kinds in found.values() for checks in kinds.values() for one in checks}.values())
+    made = {part: {kind: campaign.example(part, kind) for kind in drivers.kinds(part)} for part in drivers.PROTOCOLS}
+    found = {part: {kind: driver.checks() for kind, driver in kinds.items()} for part, kinds in made.items()}
+    optional = [driver.optional_checks() for driver in made["testbeds"].values() if isinstance(driver, Testbed)]
+    listed = (*optional, *(checks for kinds in found.values() for checks in kinds.values()))
+    distinct = tuple({one.name: one for checks in listed for one in checks}.values())
     ready = {
         part: {kind: all(one.ok or not one.needed for one in checks) for kind, checks in kinds.items()}
         for part, kinds in found.items()

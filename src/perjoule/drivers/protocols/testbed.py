@@ -91,6 +91,10 @@ class Testbed(ABC):
     def checks(self) -> tuple[Check, ...]:
         """Check what this machine needs for it, without changing anything."""
 
+    def optional_checks(self) -> tuple[Check, ...]:
+        """Check what options need that are off by default, so that `doctor` can say whether they work here; none is needed."""
+        return ()
+
     def event_checks(self, kinds: Set[EventKind]) -> tuple[Check, ...]:
         """Check what this machine needs besides so that events of these kinds can happen to its hosts."""
         return ()

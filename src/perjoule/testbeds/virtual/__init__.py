@@ -181,6 +181,10 @@ class Virtual(Testbed):
         delays = filter(None, map(self._delay, self.hardware.nodes))
         return requirements.checks(self.disk, **caps, delayed_links=not self._link.bare, delay=next(delays, None))
 
+    def optional_checks(self) -> tuple[Check, ...]:
+        """Check for netem, dm-delay and caps of memory."""
+        return requirements.optional(self.disk)
+
     def event_checks(self, kinds: Set[EventKind]) -> tuple[Check, ...]:
         """Check for netem, which loses packets."""
         return (requirements.netem(),) if "lossy" in kinds else ()

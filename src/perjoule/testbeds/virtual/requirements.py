@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -55,6 +56,13 @@ def checks(
     if memory_cap:
         found.append(_memory_cap(disk))
     return tuple(found)
+
+
+def optional(disk: str) -> tuple[Check, ...]:
+    """Check what only options need that are off by default: latency and loss of links, latency of disks, caps of memory."""
+    tried = os.geteuid() == 0 and shutil.which("unshare") is not None
+    links = (replace(netem(), needed=False),) if tried else ()
+    return (*links, _delayed(Delay(0, at_random=True)), _memory_cap(disk))
 
 
 def _tool(name: str) -> Check:
