@@ -14,11 +14,21 @@ from pathlib import Path
 from perjoule.drivers.protocols import Host, Process
 from perjoule.machine.each import each
 
-# $1 is the gate. A pipe opened for reading and writing never blocks, and `read -t` sleeps without a separate program.
+# $1 is the gate. A pipe opened for reading and writing never blocks, and `read -t` sleeps without a separate program. Of several
+# who wait at one gate, the first holds the lock until it has read the moment; later ones don't wait.
 WAIT = """
-mkfifo -m 600 "$1.new" && exec 3<> "$1.new" && mv "$1.new" "$1" || exit 1
-if [ -s "$1.told" ]; then read -r moment < "$1.told"; else read -r moment <&3; fi
-rm -f "$1"
+exec 3<> <(:) 4> "$1.lock" || exit 1
+if [ ! -s "$1.told" ]; then
+  if flock -n 4; then
+    mkfifo -m 600 "$1.new" && exec 3<> "$1.new" && mv "$1.new" "$1" || exit 1
+    if [ ! -s "$1.told" ]; then read -r <&3; fi
+    rm -f "$1"
+  else
+    flock -s 4
+  fi
+fi
+exec 4>&-
+read -r moment < "$1.told" || exit 1
 # A timer may end a few microseconds before the clock says so.
 while left_us=$((${moment/./} - ${EPOCHREALTIME/[.,]/})); [ "$left_us" -gt 0 ]; do
   printf -v left_s %d.%06d $((left_us / 1000000)) $((left_us % 1000000))
@@ -47,7 +57,10 @@ class Gates:
         return self._place(self._hosts[name]) / name
 
     def command(self, name: str) -> str:
-        """Return a shell command that waits at a load's gate and then prints its host's time (UTC, in s)."""
+        """Return a shell command that waits at a load's gate and then prints its host's time (UTC, in s).
+
+        Several parts of a load may wait at its gate at once, and later ones run it again: it waits for no second moment.
+        """
         return shlex.join(["bash", "--norc", str(self._place(self._hosts[name]) / "wait.sh"), str(self.path(name))])
 
     def open(self, running: Mapping[str, Process], ahead_s: Mapping[str, float], *, until_s: float) -> float:

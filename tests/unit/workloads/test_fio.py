@@ -380,9 +380,16 @@ def test_the_sum_of_all_clients_is_not_a_client() -> None:
         assert sum(r.moved_bytes for r in outcome.results if r.host == name) == 64 * MIB
 
 
-def test_servers_that_begin_apart_are_told() -> None:
-    assert server.doubts([10.0, 10.3]) == ("fio's servers started 300 ms apart",)
-    assert server.doubts([10.0, 10.02]) == ()
+def test_a_server_that_begins_late_is_named(tmp_path: Path) -> None:
+    """The recorded servers began where their clocks say; the common start is put 15 ms before the first of them."""
+    raw = tmp_path / "raw"
+    shutil.copytree(SAID / "servers", raw)
+    began_s = {name: float((raw / f"{name}.prerun.txt").read_text()) for name in ("client-1", "client-2")}
+    (raw / "client-2.prerun.txt").write_text(f"{began_s['client-1'] + 0.2:.6f}\n")
+    ran = json.loads((raw / "run.json").read_text())
+    (raw / "run.json").write_text(json.dumps({**ran, "start_utc_s": began_s["client-1"] - 0.015}))
+    outcome = fio(operation="randrw", transfer="1 MiB", size="64 MiB", client_server=True).outcome(raw)
+    assert [doubt for doubt in outcome.doubts if "late" in doubt] == ["client-2 began 215 ms late"]
 
 
 def test_a_listening_port_is_found_among_the_kernels() -> None:

@@ -88,6 +88,19 @@ def test_who_comes_to_its_gate_late_is_told_what_the_others_were(tmp_path: Path)
     assert host.run(["sh", "-c", gates.command("late")], timeout_s=10).returncode == 0
 
 
+def test_all_who_wait_at_one_gate_begin_together_and_those_who_come_later_at_once(tmp_path: Path) -> None:
+    host = LocalHost(tmp_path)
+    gates = Gates({"jobs": host})
+    parts = [host.spawn(["sh", "-c", gates.command("jobs")], log=tmp_path / f"{n}.log") for n in range(5)]
+    moment_s = gates.open({"jobs": parts[0]}, {host.name: 0.5}, until_s=time.monotonic() + 10) + 0.5
+    assert [process.wait(timeout_s=10) for process in parts] == [0] * 5
+    began_s = [float((tmp_path / f"{n}.log").read_text()) for n in range(5)]
+    assert all(s >= moment_s - 1e-6 for s in began_s), (moment_s, began_s)
+    later = host.run(["sh", "-c", gates.command("jobs")], timeout_s=10)
+    assert float(later.stdout) >= max(began_s)
+    assert not [path for path in tmp_path.rglob("*") if path.is_fifo()]
+
+
 def test_a_line_for_a_gate_at_which_nobody_waits_is_kept_and_one_who_waits_gets_it_at_once(tmp_path: Path) -> None:
     host, gate = LocalHost(tmp_path), tmp_path / "gate"
     host.tell(gate, "12.5")  # nobody is there, and nobody is waited for

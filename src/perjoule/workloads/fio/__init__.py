@@ -20,7 +20,8 @@ from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB, bytes_text, seconds_text
 from perjoule.workloads._raw import keep_doubts, noted, reading
 from perjoule.workloads._running import cold, remove_old
-from perjoule.workloads.fio import report, server
+from perjoule.workloads.fio import report
+from perjoule.workloads.fio.job import delayed
 from perjoule.workloads.fio.job_report import results as job_results
 from perjoule.workloads.fio.load import Rounds, prepare_file, run_file, run_jobs
 from perjoule.workloads.fio.options import FioOptions
@@ -72,8 +73,9 @@ class Fio(FioOptions):
                 own.
         """
         if self.job is not None:
-            with noted(folder, clients):
-                run_file(clients, mounted, folder, "", time_limit_s=self.time_limit_s)
+            with noted(folder, clients) as run:
+                ahead_s = None if delayed(self.job.text) else run.ahead_s
+                run.start_utc_s = run_file(clients, mounted, folder, "", time_limit_s=self.time_limit_s, ahead_s=ahead_s)
             return self.outcome(folder)
         load = [f"rw={self.operation}", *self._how(clients), *self._limits(), *self._pace(), *self._checksums(self.operation)]
         if self._mixed:
@@ -140,8 +142,6 @@ class Fio(FioOptions):
         elif self._reads_back:
             doubts += found.read_back(size_bytes)
             notes.append(f"read back and verified ({self.verify}) after the measured window")
-        if self.client_server:
-            doubts += server.doubts(list(found.began_s.values()))
         return replace(whole, doubts=tuple(dict.fromkeys(doubts)), note="; ".join(notes))
 
     def _ended_by(self, client: str, moved: Sequence[ClientResult], size_bytes: int) -> Literal["size", "duration"]:

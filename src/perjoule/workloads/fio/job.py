@@ -116,6 +116,11 @@ def moves(text: str) -> tuple[Literal["write", "read"], ...]:
     return tuple(direction for direction in ("write", "read") if direction in found)
 
 
+def delayed(text: str) -> bool:
+    """Return whether a job starts some time after fio: a wait for a common moment would shorten its delay."""
+    return any(line.key == "startdelay" for line in lines(text))
+
+
 def waiting(text: str) -> frozenset[str]:
     """Return the jobs that start only when those before them in the file have ended."""
     words = ("stonewall", "wait_for_previous")

@@ -1,5 +1,6 @@
 """Run fio on all clients together, by perjoule's own start or by fio's servers, with all its output in one folder."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -60,8 +61,7 @@ def run_jobs(
     jobs = {prefix + c.name: (c, [*wanted[c.name], *LOGS, f"write_bw_log={prefix}{c.name}"]) for c in clients}
     with daemons_first(mounted):
         if by_server:
-            server.together(jobs, folder, prefix, time_limit_s=time_limit_s)
-            return None
+            return server.together(jobs, folder, prefix, time_limit_s=time_limit_s, ahead_s=ahead_s)
         commands = {name: Job(client, partial(_argv, name, lines, steady)) for name, (client, lines) in jobs.items()}
         enough = partial(_enough, steady.most_count) if steady else None
         return together(commands, folder, time_limit_s=time_limit_s, ahead_s=ahead_s, enough=enough)
@@ -80,22 +80,33 @@ def prepare_file(text: str, clients: Sequence[Host], mounted: Mounted, folder: P
 
 
 def run_file(
-    clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, *, time_limit_s: float, options: Sequence[str] = ()
-) -> None:
+    clients: Sequence[Host],
+    mounted: Mounted,
+    folder: Path,
+    prefix: str,
+    *,
+    time_limit_s: float,
+    ahead_s: Mapping[str, float] | None = None,
+    options: Sequence[str] = (),
+) -> float | None:
     """Run `job.fio` of `folder` as it is, on each client in its `job_room`, after `options` and output options.
 
-    fio takes options before a job file as defaults, which the file may overrule. Raises as `run_jobs` does.
+    fio takes options before a job file as defaults, which the file may overrule; a prerun it may not have. With `ahead_s` there
+    is one, so that the jobs that begin with fio wait for the common start. Its times go where the reports are: the `#` keeps fio
+    from writing a file for them into the file system. Returns and raises as `run_jobs` does.
     """
     require_folders(clients, mounted, time_limit_s)
 
-    def argv(name: str, place: Path, there: Path, _: str) -> list[str | Path]:
+    def argv(name: str, place: Path, there: Path, wait: str) -> list[str | Path]:
         output = ["--eta=never", "--output-format=json", f"--output={there / name}.json"]
         logs = [f"--{line}" for line in (*LOGS, f"write_bw_log={there / name}")]
-        return ["env", "-C", place, "fio", *output, *logs, *options, there / JOB]
+        begun = shlex.quote(str(there / f"{name}.prerun.txt"))
+        gate = [f"--exec_prerun={wait} >> {begun} #"] if wait else []
+        return ["env", "-C", place, "fio", *output, *logs, *gate, *options, there / JOB]
 
     jobs = {prefix + c.name: Job(c, partial(argv, prefix + c.name, job_room(c, mounted))) for c in clients}
     with daemons_first(mounted):
-        together(jobs, folder, JOB, time_limit_s=time_limit_s)
+        return together(jobs, folder, JOB, time_limit_s=time_limit_s, ahead_s=ahead_s)
 
 
 def job_room(client: Host, mounted: Mounted) -> Path:

@@ -93,8 +93,7 @@ class FioOptions(Workload):
     """Stop after this many rounds even if not steady: the last five are measured, with a doubt."""
 
     client_server: bool = False
-    """Use fio's own client/server mode: a server on each client host, controlled by one fio on the first. They start within
-    milliseconds of each other; without it, perjoule starts all at the same instant."""
+    """Use fio's own client/server mode: a server on each client host, controlled by one fio on the first."""
 
     job: TextFile | None = None
     """A fio job file, relative to the campaign, run as it is on each client in its own folder in the file system; then time_limit

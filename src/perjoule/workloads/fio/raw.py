@@ -33,8 +33,9 @@ class Raw:
 
     @cached_property
     def began_s(self) -> dict[str, float]:
-        """When each client made its first I/O."""
-        return {name: float(text_of(self.folder / f"{name}.prerun.txt")) + self.ran.offset_of_s(name) for name in self.names}
+        """When each client made its first I/O: the first of its jobs, each of which noted when it began."""
+        noted = {name: text_of(self.folder / f"{name}.prerun.txt").split() for name in self.names}
+        return {name: min(map(float, moments)) + self.ran.offset_of_s(name) for name, moments in noted.items()}
 
     def whole(self) -> Outcome:
         """Return the results of all clients from their first I/O to their end."""
@@ -93,7 +94,8 @@ class Raw:
         results = tuple(one for found in moved.values() for one in found)
         require_time(results)
         series, unlogged = self._goodput(logs, moved)
-        doubts += self.ran.doubts({}) + report.doubts(results) + unlogged
+        began_s = self.began_s if self.ran.start_utc_s is not None else {}
+        doubts += self.ran.doubts(began_s) + report.doubts(results) + unlogged
         version = str(jobs[self.names[0]][0]["fio version"])
         return Outcome(version, results, tuple(dict.fromkeys(doubts)), series)
 

@@ -10,37 +10,49 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perjoule.drivers.protocols import Host, Process
-from perjoule.model.doubts import APART, Doubt
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.workloads._running import codes, last_words, stop
+from perjoule.workloads._start import Gates
 from perjoule.workloads.fio import report
 from perjoule.workloads.fio.start import text_of
 
-NOTE_START = "date +%s.%N"  # fio's prerun, last before its first I/O
+NOTE_START = "date +%s.%N"  # fio's prerun, last before its first I/O, without a common start
 PRERUN_WORDS = "Saving output of prerun"
 REPORT = "servers.json"  # of all clients in one, named like theirs
 PORTS = range(20000, 30000)  # fio shares a port with whoever listens there already: one is drawn
 LISTENING_S = 10.0
 SHORT_S = 60.0
-APART_S = 0.05  # between the first and the last start, above which it is reported
 
 
-def together(jobs: Mapping[str, tuple[Host, Sequence[str]]], folder: Path, prefix: str, *, time_limit_s: float) -> None:
+def together(
+    jobs: Mapping[str, tuple[Host, Sequence[str]]],
+    folder: Path,
+    prefix: str,
+    *,
+    time_limit_s: float,
+    ahead_s: Mapping[str, float] | None = None,
+) -> float | None:
     """Run the jobs (by name: a host, lines of a job file) to their end, by a server on each host.
 
-    Each leaves its start by its host's clock (`<name>.prerun.txt`) and its logs in `folder`; the report is
+    fio starts its clients one after another; with `ahead_s`, by how much the clock of each host is ahead, they wait for a common
+    start. Each leaves its start by its host's clock (`<name>.prerun.txt`) and its logs in `folder`; the report is
     `<prefix>servers.json`.
+
+    Returns:
+        The moment of the common start, in this machine's UTC.
 
     Raises:
         TransientError: a server does not listen, one is not done within the time limit, or its mount is gone.
         WorkloadError: one failed, with fio's message.
     """
     if not jobs:
-        return
+        return None
     until_s = time.monotonic() + time_limit_s
     port = random.choice(PORTS)
     first = next(iter(jobs.values()))[0]
     running: dict[str, Process] = {}
+    moment_s = None
+    gates = Gates({name: host for name, (host, _) in jobs.items()}) if ahead_s is not None else None
     try:
         for name, (host, _) in jobs.items():
             room = _room(host)
@@ -52,11 +64,14 @@ def together(jobs: Mapping[str, tuple[Host, Sequence[str]]], folder: Path, prefi
             _wait_listening(host, running[name], port)
         asked: list[str] = []
         for name, (host, lines) in jobs.items():
-            (folder / f"{name}.fio").write_text("\n".join([f"[{name}]", f"exec_prerun={NOTE_START}", *lines]) + "\n")
+            prerun = gates.command(name) if gates else NOTE_START
+            (folder / f"{name}.fio").write_text("\n".join([f"[{name}]", f"exec_prerun={prerun}", *lines]) + "\n")
             asked += [f"--client=ip:{host.address},{port}", f"{name}.fio"]
         with first.room(folder, *(f"{name}.fio" for name in jobs)) as there:
             argv = ["env", "-C", there, "fio", "--eta=never", "--output-format=json", f"--output={prefix}{REPORT}", *asked]
             running["the controlling fio"] = controller = first.spawn(argv, log=folder / f"{prefix}servers.log")
+            if gates and ahead_s is not None:
+                moment_s = gates.open(dict.fromkeys(jobs, controller), ahead_s, until_s=until_s)
             code = codes("fio", {first.name: controller}, until_s=until_s, time_limit_s=time_limit_s)[first.name]
     finally:
         stop(reversed(running.values()))
@@ -66,6 +81,7 @@ def together(jobs: Mapping[str, tuple[Host, Sequence[str]]], folder: Path, prefi
     for name, (host, _) in jobs.items():
         (folder / f"{name}.prerun.txt").write_bytes(host.read(_room(host) / f"{name}.prerun.txt"))
         (folder / f"{name}_bw.1.log.{host.address}").rename(folder / f"{name}_bw.1.log")
+    return moment_s
 
 
 def _room(host: Host) -> Path:
@@ -79,7 +95,7 @@ def _end_children(host: Host, port: int) -> None:
     for pid in left:  # by the random port; the folder distinguishes them from another run's
         folder = host.run(["readlink", f"/proc/{pid}/cwd"], timeout_s=SHORT_S, check=False).stdout.strip()
         if folder == str(_room(host)):
-            host.run(["kill", "-KILL", pid], timeout_s=SHORT_S, check=False)
+            host.run(["kill", "-KILL", "--", pid, f"-{pid}"], timeout_s=SHORT_S, check=False)  # a job leads a group: its prerun
 
 
 def _wait_listening(host: Host, server: Process, port: int) -> None:
@@ -117,9 +133,3 @@ def _words(text: str) -> str:
     """Return fio's error messages, or else its last message, without the host's name before each line."""
     lines = [re.sub(r"^<\S+> ?", "", line) for line in text.partition("\n{")[0].splitlines() if PRERUN_WORDS not in line]
     return last_words("\n".join([line for line in lines if "err" in line] or lines))
-
-
-def doubts(began_s: Sequence[float]) -> tuple[Doubt, ...]:
-    """Doubt that the clients started together, because nothing in fio ensures it."""
-    apart_s = max(began_s) - min(began_s)
-    return (APART.doubt(f"fio's servers started {apart_s * 1e3:.0f} ms apart"),) if apart_s > APART_S else ()

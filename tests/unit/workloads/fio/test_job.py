@@ -1,19 +1,24 @@
 """A fio job file as it is: measured when it stays in its folder, refused with its line when it doesn't."""
 
-from collections.abc import Mapping
+import json
+import re
+import shutil
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from perjoule import campaign, drivers, store
-from perjoule.drivers.protocols import Workload
+from perjoule.drivers.protocols import Process, Workload
 from perjoule.model import Json
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import MIB
 from perjoule.workloads.fio import job as file
 from perjoule.workloads.fio import job_report
 from places import TRANSCRIPTS
+from scripted import ScriptedHost, ScriptedMount, ScriptedProcess
 
 TRANSCRIPT = TRANSCRIPTS / "fio" / "job"
 JOB = (TRANSCRIPT / "job.fio").read_text()
@@ -52,6 +57,43 @@ def test_a_job_behind_a_stonewall_begins_when_those_before_it_have_ended() -> No
     assert mixed.began_s == pytest.approx(written.ended_s, abs=0.002)
     together = job_report.results("a", [entry("one", 2000), entry("two", 1000)], (), 10.0)
     assert [(r.began_s, r.ended_s) for r in together] == [(8.0, 10.0), (8.0, 9.0)]
+
+
+class Client(ScriptedHost):
+    """A client on which fio leaves what the transcript holds, and its jobs note that they began an hour later."""
+
+    def starts(self, words: Sequence[str], log: Path) -> Process:
+        self.ran.append([*words])
+        for left in TRANSCRIPT.glob(f"{self.name}*"):
+            shutil.copy(left, log.parent)
+        (log.parent / f"{self.name}.prerun.txt").write_text(f"{time.time() + 3600:.6f}\n")
+        return ScriptedProcess(0)
+
+
+def test_its_first_jobs_wait_for_the_common_start_and_who_begins_late_is_named(tmp_path: Path) -> None:
+    clients = [Client(f"client-{number}") for number in (1, 2)]
+    (tmp_path / "job.fio").write_text(JOB)
+    (tmp_path / "prepared.json").write_text('{"doubts": []}')
+    outcome = fio().run(clients, ScriptedMount(*clients), tmp_path)
+    assert len([doubt for doubt in outcome.doubts if re.fullmatch(r"client-[12] began 3\d{6} ms late", doubt)]) == 2
+    start_s = json.loads((tmp_path / "run.json").read_text())["start_utc_s"]
+    for client, late_s in zip(clients, (0.019, 0.3), strict=True):  # its second job comes 3 s later
+        (tmp_path / f"{client.name}.prerun.txt").write_text("".join(f"{start_s + s:.6f}\n" for s in (late_s + 3, late_s)))
+    assert [doubt for doubt in fio().outcome(tmp_path).doubts if "late" in doubt] == ["client-2 began 300 ms late"]
+    (fio_, *_) = [words for words in clients[0].ran if "fio" in words]
+    (gate,) = [word for word in fio_ if word.startswith("--exec_prerun=")]
+    assert fio_.index(gate) < fio_.index(str(tmp_path / "job.fio"))
+    assert gate.endswith(f" >> {tmp_path}/client-1.prerun.txt #")  # fio itself would note it in the measured folder
+
+
+def test_a_file_with_delays_of_its_own_waits_for_no_common_start(tmp_path: Path) -> None:
+    """fio counts them from its own start, so a wait would shorten them."""
+    client = Client("client-1")
+    (tmp_path / "job.fio").write_text(JOB)
+    (tmp_path / "prepared.json").write_text('{"doubts": []}')
+    fio(f"{JOB}\nstartdelay=1\n").run([client], ScriptedMount(client), tmp_path)
+    assert not [word for words in client.ran for word in words if "prerun" in word]
+    assert json.loads((tmp_path / "run.json").read_text())["start_utc_s"] is None
 
 
 def entry(name: str, runtime_ms: int, **more: object) -> Mapping[str, object]:
