@@ -86,6 +86,18 @@ def test_shares_of_a_stonewalled_sum_give_a_doubt() -> None:
     assert report.doubts("", found, equal=True) == ()
 
 
+def test_who_opens_its_file_late_by_its_hosts_clock_is_named(tmp_path: Path) -> None:
+    """Ranks 0, 2 and 4 or 5 are the first of their clients: they opened at .774546, .777877 and .777699 s."""
+    raw = tmp_path / "raw"
+    shutil.copytree(SAID / "write", raw)
+    short = ior(ranks=2).outcome(raw).doubts
+    ran = json.loads((raw / "run.json").read_text())
+    behind = {"client-1": [0.0, 0.0], "client-2": [-0.016, -0.016], "client-3": [-0.03, -0.03]}  # 19.3 and 33.2 ms after client-1
+    (raw / "run.json").write_text(json.dumps({**ran, "ahead_s": behind}))
+    assert set(ior(ranks=2).outcome(raw).doubts) - set(short) == {"client-3 opened its file 33 ms after client-1"}
+    assert not [doubt for doubt in short if "opened" in doubt]
+
+
 def test_iors_warnings_are_doubts() -> None:
     found = report.results({"client-1": (1.0, 2.0)}, "read", MIB, MIB)
     log = "WARNING: inconsistent file size by different tasks, (ior.c:377).\n"

@@ -9,6 +9,7 @@ from perjoule.machine.untrusted import json_from
 from perjoule.model import ClientResult
 from perjoule.model.doubts import DERIVED, TIMES, WORK, Doubt
 from perjoule.model.units import MIB
+from perjoule.workloads._raw import LATE_S
 
 SHORTEST_S = 0.1
 ROUNDED_MIB = 1e-4
@@ -105,6 +106,10 @@ def results(
 def doubts(log: str, found: tuple[ClientResult, ...], *, equal: bool) -> tuple[Doubt, ...]:
     """Return doubts from IOR's own data; `equal` is whether all ranks moved the same."""
     told = [WORK.doubt(f"IOR warned: {words}") for words in _WARNING.findall(log) if not words.startswith(_EXPECTED)]
+    first = min(found, key=lambda one: one.began_s)  # ranks leave MPI's barrier one by one
+    for one in found:
+        if (late_s := one.began_s - first.began_s) > LATE_S:
+            told.append(TIMES.doubt(f"{one.host} opened its file {late_s * 1e3:.0f} ms after {first.host}"))
     shortest_s = min(one.ended_s - one.began_s for one in found)
     if shortest_s < SHORTEST_S:
         told.append(TIMES.doubt(f"a client ran only {shortest_s * 1e3:.0f} ms"))
