@@ -67,6 +67,38 @@ def test_nothing_is_asked_and_a_destination_is_never_an_option() -> None:
         bed({**HOST, "address": "-oProxyCommand=touch"})
 
 
+def test_a_host_without_an_address_has_that_of_the_ssh_configuration(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text("""
+Host storage-*
+    HostName 192.0.2.11
+Host alias
+    HostName localhost
+Host six
+    HostName 2001:db8::1
+Match host moved user bench
+    HostName 192.0.2.13
+""")
+    named = bed(
+        {"name": "storage-1", "role": "storage"},
+        {"name": "client-1", "role": "client", "ssh": "alias"},
+        {"name": "six", "role": "client"},
+        {"name": "moved", "role": "client", "user": "bench"},
+        {"name": "given", "role": "client", "address": "192.0.2.14", "ssh": "storage-1"},
+        {"name": "not.known.invalid", "role": "client"},
+        {"name": "metered", "role": "storage", "login": False},
+        config=str(config),
+    )
+    found = ["192.0.2.11", "127.0.0.1", "2001:db8::1", "192.0.2.13", "192.0.2.14", "not.known.invalid", ""]
+    assert [named._address(machine) for machine in named.hosts] == found
+    login = named._login(named.hosts[0])
+    assert isinstance(login, Ssh)
+    assert login.destination == "storage-1"  # with all that its configuration says
+    config.write_text("Hos storage-1")
+    with pytest.raises(MachineError, match=r"storage-1 \(storage-1\): no connection: .*1 bad configuration options"):
+        named._address(named.hosts[0])
+
+
 def test_sudo_never_asks() -> None:
     assert Ssh("a", "b", sudo=True).command(["id"])[-1] == "exec sudo -n -- id"
 
@@ -82,7 +114,7 @@ def test_sudo_never_asks() -> None:
         ("silent", "it does not answer", "firewalls"),
         ("no-route", "there is no route to it", "network"),
         ("crowded", "no connection: kex_exchange_identification: read: Connection reset by peer", "raise MaxStartups"),
-        ("no-name", "its host name can't be resolved", "use its IP address"),
+        ("no-name", "its host name can't be resolved", "set its address, or HostName"),
     ],
 )
 def test_what_ssh_says_becomes_one_sentence_with_what_next(transcript: str, what: str, advice: str) -> None:
@@ -483,7 +515,7 @@ def test_a_work_folder_needs_no_quoting(work: str) -> None:
 @pytest.mark.parametrize(
     ("host", "what"),
     [
-        ('{name = "b", adress = "192.0.2.2", role = "client"}', r'host "b" has no address; write address = "..."'),
+        ('{name = "b", adress = "192.0.2.2", role = "client"}', 'did you mean "address"'),
         ('{name = "b", address = "192.0.2.2", role = "clinet"}', 'did you mean "client"'),
         ('{name = "b", address = "192.0.2.2", role = "client", nod = "x"}', 'did you mean "node"'),
         ('"192.0.2.2"', r"hosts \(number 2\) is not a table"),

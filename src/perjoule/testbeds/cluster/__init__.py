@@ -56,8 +56,8 @@ class Cluster(Testbed):
     """An Ansible inventory (INI) beside the campaign, as in "hosts.ini": addresses, ports, users and groups of hosts."""
     hosts: Annotated[tuple[Machine, ...], BeforeValidator(one_table_each), Field(min_length=1)]
     """The hosts, as {name = "storage-1", address = "10.0.0.11", role = "storage", node = "odroid-hc4/A"}; node is optional. One
-    table can be many hosts: {name = "n[001-064]", address = "10.0.1.[1-64]", role = "client"}. With an inventory, names suffice,
-    and {name = "@compute", role = "client", count = 4} takes 4 hosts of a group."""
+    table can be many hosts: {name = "n[001-064]", address = "10.0.1.[1-64]", role = "client"}. Names suffice with an inventory,
+    or if OpenSSH knows them; {name = "@compute", role = "client", count = 4} takes 4 hosts of a group."""
     servers_count: Annotated[int, Field(gt=0)] | None = None
     """How many storage hosts to use, the first ones; all by default."""
     user: Word | Literal[""] = ""
@@ -130,6 +130,7 @@ class Cluster(Testbed):
         """
         everybody = self._chosen(clients_count)
         nodes = {machine.name: node_of(machine) for machine in everybody}
+        addresses = dict(each(everybody, lambda machine: (machine.name, self._address(machine))))
         chosen = [machine for machine in everybody if machine.login]
         run = secrets.token_hex(4)
         with contextlib.ExitStack() as stack:
@@ -170,7 +171,7 @@ class Cluster(Testbed):
 
             def host(one: Machine) -> Host:
                 node = nodes[one.name]
-                what = (one.name, one.role, one.address, node and node[1])
+                what = (one.name, one.role, addresses[one.name], node and node[1])
                 if not one.login:
                     return MeteredHost(*what)
                 folder, keeper, clock = next(ours)
@@ -254,7 +255,11 @@ class Cluster(Testbed):
     def _login(self, machine: Machine) -> Login:
         identity, config = (str(Path(path).expanduser()) if path else "" for path in (self.identity, self.config))
         user, port = machine.user or self.user, machine.port or self.port
-        return Ssh(machine.name, machine.ssh or machine.address, user, port, identity, config, self.sudo)
+        return Ssh(machine.name, machine.ssh or machine.address or machine.name, user, port, identity, config, self.sudo)
+
+    def _address(self, machine: Machine) -> str:
+        login = self._login(machine)
+        return machine.address if machine.address or not machine.login or not isinstance(login, Ssh) else login.address()
 
     def _place(self, machine: Machine) -> pool.Place:
         return self._login(machine), self.work

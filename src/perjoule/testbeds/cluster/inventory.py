@@ -148,11 +148,6 @@ def _of_table(table: dict[str, object], taken: set[str], known: Inventory | None
         rows = [row for row in rows if row["name"] not in taken]
     if isinstance(count, int) and len(rows) < count:
         raise ValueError(f'{count} hosts of "{name}" requested, {len(rows)} left')
-    for row in rows:
-        if known and row.get("name") in known.options:
-            row.setdefault("address", row["name"])
-        if name and "address" not in row and row.get("login", True):
-            raise ValueError(f'host "{row["name"]}" has no address (write address = "...", or name an inventory that has it)')
     return rows[: count if isinstance(count, int) else None]
 
 

@@ -54,13 +54,14 @@ class Machine:
     name: Annotated[Word, WithJsonSchema({"type": "string", "pattern": r"^[@A-Za-z0-9\[][A-Za-z0-9_.,\[\]-]*$"})]
     """Its name in results, a pattern such as "n[001-064]", or "@" and a group of the inventory ("@all": all of its hosts)."""
     address: Annotated[Destination, AfterValidator(_is_address), _Patterned] = ""
-    """Its IP address in the network that file systems should use; by default ansible_host in the inventory."""
+    """Its IP address in the network that file systems should use; by default ansible_host in the inventory, or what OpenSSH's
+    configuration has for its name."""
     role: Literal["storage", "metadata", "management", "client"]
     """Its role: storage, metadata, management or client."""
     node: NodeName = ""
     """Its hardware in the catalogue, such as "odroid-hc4/A"."""
     ssh: Annotated[Destination | Literal[""], _Patterned] = ""
-    """Its name for OpenSSH, if not its address."""
+    """Its name for OpenSSH, if not its address or its name."""
     user: Word | Literal[""] = ""
     """User to log in as on this host."""
     port: Annotated[int, Field(ge=1, le=65535)] | None = None

@@ -6,10 +6,12 @@ other end splits them again, so it gets a single quoted word.
 
 import re
 import shlex
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perjoule.model.errors import MachineError, PerjouleError
+from perjoule.testbeds import _process
 from perjoule.testbeds.cluster.login import Login
 
 CONNECT_S = 10
@@ -40,7 +42,7 @@ _SAYINGS = (
     ("sudo: a password is required", "sudo wants a password", "allow sudo without a password, or log in as root (user)"),
     ("sudo: ", "sudo was refused", "see its message above, or log in as root (user)"),
     ("Permission denied", "it accepts none of our keys", "check user and identity, or `ssh-copy-id {host}`"),
-    ("Could not resolve hostname", "its host name can't be resolved", "use its IP address"),
+    ("Could not resolve hostname", "its host name can't be resolved", "set its address, or HostName in ssh's configuration"),
     ("No route to host", "there is no route to it", "check that it is on, and check its address"),
     ("Network is unreachable", "there is no route to it", "check this machine's network, and its address"),
     ("Connection refused", "no SSH server is listening there", "start sshd on it, or correct port"),
@@ -74,11 +76,29 @@ class Ssh(Login):
         """Return the command that runs an argument list on the host, over the connection at `socket` if there is one."""
         words = ["ssh", "-T", *(word for option, value in _OPTIONS.items() for word in ("-o", f"{option}={value}"))]
         words += ["-o", f"ControlMaster={'yes' if master else 'no'}", "-o", f"ControlPath={socket or 'none'}"]
-        words += ["-F", self.config] if self.config else []
-        words += ["-p", str(self.port)] if self.port else []
         words += ["-i", self.identity, "-o", "IdentitiesOnly=yes"] if self.identity else []
-        words += ["-l", self.user] if self.user else []
-        return [*words, "--", self.destination, "exec " + shlex.join([*(["sudo", "-n", "--"] if self.sudo else []), *argv])]
+        return [*words, *self._chosen, "--", self.destination, "exec " + shlex.join([*(["sudo", "-n", "--"] if self.sudo else []), *argv])]
+
+    @property
+    def _chosen(self) -> list[str]:
+        """The options on which its configuration may depend."""
+        words = ["-F", self.config] if self.config else []
+        words += ["-p", str(self.port)] if self.port else []
+        return [*words, *(["-l", self.user] if self.user else [])]
+
+    def address(self) -> str:
+        """Return the address that OpenSSH's configuration has for it: its IP address, or a name that is unknown here.
+
+        No connection is made. Raises MachineError with ssh's message.
+        """
+        code, said, why = _process.captured(["ssh", "-G", *self._chosen, "--", self.destination], timeout_s=CONNECT_S)
+        found = re.search(r"^hostname (\S+)$", said.decode(errors="replace"), re.MULTILINE)
+        if code or not found:
+            raise self.refusal(why.decode(errors="replace"))
+        try:
+            return str(socket.getaddrinfo(found[1], None, socket.AF_INET, socket.SOCK_STREAM)[0][4][0])
+        except OSError:  # of IPv6, or known to the other hosts alone
+            return found[1]
 
     def refusal(self, said: str) -> PerjouleError:
         """Turn ssh's message, when it can't connect, into an error and its fix."""
