@@ -24,6 +24,7 @@ from perjoule.workloads.duty.profile import profile_steps
 from .mutate import changed, toml
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+TRANSCRIPTS = Path(__file__).parents[1] / "transcripts"
 PARTS = """
 [server.mine]
 title = "Mine"
@@ -42,6 +43,7 @@ INVENTORIES = (
     "[storage]\nn[001-064] ansible_user=root\n[clients]\nc[1:4] ansible_port=22\n[all:vars]\nansible_user=x\n",
     "lonely ansible_host=192.0.2.1\n[a:children]\nb\nc\n[b]\nn1\n[c:children]\nd\n[d]\nn[1-4,7]\n",
     "".join(f"[g{n}:children]\ng{n + 1}\ng{n + 1}\n" for n in range(40)) + "[g40]\nn1\n",
+    (TRANSCRIPTS / "cluster" / "inventory-exported.json").read_text(),
     "".join(f"[g{n}:children]\ng{n + 1}\n" for n in range(3000)) + "[g3000]\nn1\n",
 )
 
@@ -85,7 +87,7 @@ class Texts:
             list(texts.about(row))
 
     def fuzz_inventory(self, dice: Random) -> None:
-        text = dice.choices(INVENTORIES, (20, 20, 10, 1))[0]  # the last takes 50 ms
+        text = dice.choices(INVENTORIES, (20, 20, 10, 20, 1))[0]  # the last takes 50 ms
         with suppress(ValueError):  # a campaign turns it into its own
             inventory(changed(text.encode(), dice, []).decode("utf-8", "replace"))
 

@@ -9,6 +9,7 @@ from perjoule.model.errors import CampaignError
 from perjoule.testbeds.cluster import Cluster
 from perjoule.testbeds.cluster.inventory import inventory
 from perjoule.testbeds.cluster.openssh import Ssh
+from places import TRANSCRIPTS
 
 INI = """
 # the lab
@@ -54,6 +55,30 @@ def test_an_inventory_has_groups_within_groups_and_options_of_the_nearest() -> N
     assert found.options["s2"] == {"port": 2222, "user": "lab"}
     assert found.options["s9"] == {"address": "192.0.2.9", "user": "admin"}
     assert found.options["n06"] == {"user": "bench"}
+
+
+@pytest.mark.parametrize("name", ["inventory", "inventory-exported"])
+def test_what_ansible_prints_is_what_the_ini_file_says(name: str) -> None:
+    """Recorded from ansible-core 2.19, of the same lab in YAML."""
+    found, known = inventory((TRANSCRIPTS / "cluster" / f"{name}.json").read_text()), inventory(INI)
+    assert found.options == known.options
+    assert {group: found.groups[group] for group in known.groups} == known.groups
+    assert found.groups["ungrouped"] == ("gateway.lab",)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("---\nall:\n", 'is in YAML, .*; `ansible-inventory -i hosts.yml --list > hosts.json`, then inventory = "hosts.json"'),
+        ("# lab\n\nstorage: # here\n  hosts:\n", "is in YAML"),
+        ('{"all": {"hosts": ["a"]}', "is not what `ansible-inventory --list` prints: .* line 1 column 25"),
+        ('{"all": ["a"]}', "is not what `ansible-inventory --list` prints: "),
+        ('{"a": {"children": ["b"]}, "b": {"children": ["a"]}}', 'group "a" of the inventory contains itself'),
+    ],
+)
+def test_another_text_is_refused_with_the_command_that_translates_it(text: str, what: str, tmp_path: Path) -> None:
+    with pytest.raises(CampaignError, match=what):
+        parsed(tmp_path, '{name = "@all", role = "client"}', text=text)
 
 
 def test_roles_go_to_groups_patterns_and_counts(tmp_path: Path) -> None:

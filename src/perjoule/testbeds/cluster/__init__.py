@@ -53,7 +53,8 @@ class Cluster(Testbed):
     elsewhere: ClassVar[bool] = True
 
     inventory: InventoryFile | None = None
-    """An Ansible inventory (INI) beside the campaign, as in "hosts.ini": addresses, ports, users and groups of hosts."""
+    """An Ansible inventory beside the campaign, in INI format ("hosts.ini") or as `ansible-inventory --list` prints it:
+    addresses, ports, users and groups of hosts."""
     hosts: Annotated[tuple[Machine, ...], BeforeValidator(one_table_each), Field(min_length=1)]
     """The hosts, as {name = "storage-1", address = "10.0.0.11", role = "storage", node = "odroid-hc4/A"}; node is optional. One
     table can be many hosts: {name = "n[001-064]", address = "10.0.1.[1-64]", role = "client"}. Names suffice with an inventory,

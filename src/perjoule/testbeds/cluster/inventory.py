@@ -1,14 +1,16 @@
-"""Hosts and their groups in an Ansible inventory in INI format.
+"""Hosts and their groups in an Ansible inventory: in INI format, or as `ansible-inventory --list` prints it.
 
 https://docs.ansible.com/ansible/latest/inventory_guide/intro_inventory.html
+https://docs.ansible.com/ansible/latest/cli/ansible-inventory.html
 """
 
 import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
+from perjoule.machine.untrusted import UNEXPECTED, json_from, words
 from perjoule.testbeds.cluster.names import MOST_COUNT, unfold
 
 OPTIONS = {"ansible_host": "address", "ansible_port": "port", "ansible_user": "user"}  # of a host's table; others are ignored
@@ -16,6 +18,7 @@ MOST_DEPTH = 100  # groups inside groups
 MOST_NAMES = 1_000_000  # of all groups together: a host counts in each of its groups
 _HEADER = re.compile(r"\[([^\[\]:]+)(?::(children|vars))?\]\s*(?:[#;].*)?")
 _RANGE = re.compile(r"\[(\d+):(\d+)\]")
+_YAML = re.compile(r"---.*|[\w.-]+:\s*(?:#.*)?")  # a document, or a group with something below it
 
 
 @dataclass(frozen=True)
@@ -64,17 +67,12 @@ class _Tree:
 
 
 def inventory(text: str) -> Inventory:
-    """Parse an inventory. Raises ValueError with the number of the line."""
-    groups: dict[str, _Group] = {"all": _Group()}
-    group, part = groups["all"], ""
-    for number, line in enumerate(text.splitlines(), 1):
-        try:
-            if match := _HEADER.fullmatch(line.strip()):
-                group, part = groups.setdefault(match[1].strip(), _Group()), match[2] or ""
-            elif line.strip() and line.strip()[0] not in "#;":
-                _read(line, group, part)
-        except ValueError as error:
-            raise ValueError(f"line {number} of the inventory: {error}") from None
+    """Parse an inventory. Raises ValueError with the number of the line, if it has lines."""
+    first = next((line.strip() for line in text.splitlines() if line.strip() and line.strip()[0] not in "#;"), "")
+    if _YAML.fullmatch(first):
+        what = "the inventory is in YAML, which ansible-inventory can translate"
+        raise ValueError(f'{what} (`ansible-inventory -i hosts.yml --list > hosts.json`, then inventory = "hosts.json")')
+    groups = _of_json(text) if first.startswith("{") else _of_lines(text)
     tree = _Tree(groups)
     names = {name: tuple(tree.hosts(name)) for name in groups}
     inside = [host for name in groups for host in names[name]]  # what has no group is first
@@ -87,6 +85,38 @@ def inventory(text: str) -> Inventory:
         for host, own in one.hosts.items():
             options[host] |= own
     return Inventory(names, options)
+
+
+def _of_json(text: str) -> dict[str, _Group]:
+    """Parse what `ansible-inventory --list` prints; it leaves out groups that are empty."""
+    try:
+        found: dict[str, Any] = json_from(text)
+        groups = {"all": _Group()} | {name: _Group() for name in found if name != "_meta"}
+        own = {host: _known(variables) for host, variables in found.get("_meta", {}).get("hostvars", {}).items()}
+        for name, group in groups.items():
+            said = found.get(name, {})
+            group.hosts |= {host: own.get(host, {}) for host in said.get("hosts", ())}
+            group.children += [child for child in said.get("children", ()) if child in groups]
+            group.variables |= _known(said.get("vars", {}))
+            if len(group.hosts) > MOST_COUNT:
+                raise ValueError(f"the group {name} has more than {MOST_COUNT} hosts")
+    except UNEXPECTED as error:
+        raise ValueError(f"the inventory is not what `ansible-inventory --list` prints: {words(error)}") from None
+    return groups
+
+
+def _of_lines(text: str) -> dict[str, _Group]:
+    groups: dict[str, _Group] = {"all": _Group()}
+    group, part = groups["all"], ""
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            if match := _HEADER.fullmatch(line.strip()):
+                group, part = groups.setdefault(match[1].strip(), _Group()), match[2] or ""
+            elif line.strip() and line.strip()[0] not in "#;":
+                _read(line, group, part)
+        except ValueError as error:
+            raise ValueError(f"line {number} of the inventory: {error}") from None
+    return groups
 
 
 def _read(line: str, group: _Group, part: str) -> None:
@@ -108,8 +138,8 @@ def _read(line: str, group: _Group, part: str) -> None:
         group.hosts[host] = {**group.hosts.get(host, {}), **own}
 
 
-def _known(variables: Mapping[str, str]) -> dict[str, str | int]:
-    found: dict[str, str | int] = {OPTIONS[key]: value for key, value in variables.items() if key in OPTIONS}
+def _known(variables: Mapping[str, str | int]) -> dict[str, str | int]:
+    found = {OPTIONS[key]: value for key, value in variables.items() if key in OPTIONS}
     if (port := str(found.get("port", ""))).isdigit():
         found["port"] = int(port)
     return found

@@ -77,7 +77,8 @@ class Ssh(Login):
         words = ["ssh", "-T", *(word for option, value in _OPTIONS.items() for word in ("-o", f"{option}={value}"))]
         words += ["-o", f"ControlMaster={'yes' if master else 'no'}", "-o", f"ControlPath={socket or 'none'}"]
         words += ["-i", self.identity, "-o", "IdentitiesOnly=yes"] if self.identity else []
-        return [*words, *self._chosen, "--", self.destination, "exec " + shlex.join([*(["sudo", "-n", "--"] if self.sudo else []), *argv])]
+        words += [*self._chosen, "--", self.destination]
+        return [*words, "exec " + shlex.join([*(["sudo", "-n", "--"] if self.sudo else []), *argv])]
 
     @property
     def _chosen(self) -> list[str]:
