@@ -29,7 +29,7 @@ LISTED = {
     "attr": "getfattr",
     "btrfs-progs": "btrfs mkfs.btrfs",
     "ca-certificates": "openssl",
-    "ceph-common": "ceph mount.ceph rados",
+    "ceph-common": "ceph mount.ceph rados rbd",
     "ceph-fuse": "ceph-fuse",
     "ceph-mds": "ceph-mds",
     "ceph-mgr": "ceph-mgr",

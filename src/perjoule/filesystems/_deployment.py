@@ -8,6 +8,7 @@ import dataclasses
 from abc import abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
@@ -73,6 +74,11 @@ class Deployment(Mounted, Generic[Options]):
         """Start what mounts it on a folder of a client: a daemon, or a command that ends when it is mounted."""
         raise NotImplementedError
 
+    def unattached(self, client: Host) -> str:
+        """Return what a client lacks of it, if no daemon of its own would say so; "" if it has it."""
+        place = self.directories[client.name]
+        return "" if is_mounted(client, place) else f"{place} is no longer mounted"
+
     def configure(self) -> None:
         """Set what only a client can set, after the mount and before the first write."""
 
@@ -137,9 +143,9 @@ class Deployment(Mounted, Generic[Options]):
         """Check that every daemon runs, every mount exists and redundancy is complete, but for events. Raises TransientError."""
         self.daemons.alive()
         for client in self._mounting():
-            place = self.directories[client.name]
-            if client.name in self._attached and self._attached[client.name] is None and not is_mounted(client, place):
-                raise TransientError(f"{place} is no longer mounted", where=client.name)
+            by_kernel = client.name in self._attached and self._attached[client.name] is None
+            if by_kernel and (lack := self.unattached(client)):
+                raise TransientError(lack, where=client.name)
         if not self.hit and (lost := self.lost()):
             self.daemons.alive()  # the better reason, if one has just died
             raise TransientError(f"redundancy was lost: {lost}", where=self.kind)
@@ -150,24 +156,24 @@ class Deployment(Mounted, Generic[Options]):
         self.serve()
 
     def attach_all(self) -> None:
-        """Mount it on every client, and have each write a file."""
+        """Mount it on every client, and have each write."""
         clients = self._mounting()
         each(clients, self._attach)
         self.configure()
-        each(clients, self._write_first)
+        each(clients, lambda client: self.daemons.retry(f"a first write on {client.name}", partial(self.write_first, client)))
         self.note()
 
     def down(self) -> None:
         """End everything and remove its data; never fails on what is already broken."""
-
-        def unmount(client: Host) -> None:
-            with suppress(WorkloadError):
-                client.run([*self.unmounting, self.directories[client.name]], timeout_s=SHORT_S, check=False)
-
-        each(self._mounting(), unmount)
+        each(self._mounting(), self.abandon)
         self.daemons.stop(timeout_s=STOP_S)
         if self.options.removes_files:
             each(self.hosts.all, self.clean)
+
+    def abandon(self, client: Host) -> None:
+        """Unmount on a client whatever still uses it, as far as possible."""
+        with suppress(WorkloadError):
+            client.run([*self.unmounting, self.directories[client.name]], timeout_s=SHORT_S, check=False)
 
     def clean(self, host: Host) -> None:
         """Remove the content of its folder on a host."""
@@ -259,17 +265,13 @@ class Deployment(Mounted, Generic[Options]):
         place = self.directories[client.name]
         client.run(["mkdir", "-p", place], timeout_s=SHORT_S)
         self._attached[client.name] = self.attach(client, place)
-        self.daemons.wait(f"the mount on {client.name}", lambda: is_mounted(client, place))
+        self.daemons.wait(f"the mount on {client.name}", lambda: not self.unattached(client))
 
-    def _write_first(self, client: Host) -> None:
+    def write_first(self, client: Host) -> None:
         """Have a client write a file and remove it."""
         probe = self.directories[client.name] / f".{client.name}-probe"
-
-        def write() -> None:
-            client.run(["dd", f"of={probe}", "conv=fsync", "status=none"], text="perjoule", timeout_s=self.patience_s)
-            client.run(["rm", probe], timeout_s=self.patience_s)
-
-        self.daemons.retry(f"a first write on {client.name}", write)
+        client.run(["dd", f"of={probe}", "conv=fsync", "status=none"], text="perjoule", timeout_s=self.patience_s)
+        client.run(["rm", probe], timeout_s=self.patience_s)
 
     def note(self) -> None:
         """Record the facts and the logs."""

@@ -25,13 +25,14 @@ SHORT_S = 20.0  # for commands that only ask
 
 
 def in_kernel(kind: str) -> bool:
-    """Return whether this machine's kernel has a file system, built in or as a module, which mounting it loads."""
+    """Return whether this machine's kernel has a file system or a driver, built in or as a module, which its first use loads."""
     registered = {line.split()[-1] for line in Path("/proc/filesystems").read_text().splitlines()}
-    return kind in registered or any(Path("/lib/modules", platform.release()).rglob(f"{kind}.ko*"))
+    there = kind in registered or Path("/sys/module", kind).is_dir()
+    return there or any(Path("/lib/modules", platform.release()).rglob(f"{kind}.ko*"))
 
 
 def can_mount(host: Host, kind: str) -> bool:
-    """Return whether a host's kernel has a file system, or would load it for a mount; nothing is loaded to find out."""
+    """Return whether a host's kernel has a file system or a driver, or would load it; nothing is loaded to find out."""
     if f"\t{kind}\n".encode() in host.read(Path("/proc/filesystems")):
         return True
     with suppress(WorkloadError):  # a host without modprobe loads nothing
@@ -40,14 +41,14 @@ def can_mount(host: Host, kind: str) -> bool:
 
 
 def require_mountable(clients: Iterable[Host], kind: str, lack: str, fix: str) -> None:
-    """Check that the kernel of every client can mount a file system. Raises MachineError with the first that can't."""
+    """Check that the kernel of every client has a file system or a driver. Raises MachineError with the first that can't."""
     for client in clients:
         if not can_mount(client, kind):
             raise MachineError(lack, where=client.name, next=fix)
 
 
 def kernel_check(name: str, kind: str, lack: str, fix: str, *, needed: bool = True) -> Check:
-    """Report whether this machine's kernel has a file system."""
+    """Report whether this machine's kernel has a file system or a driver."""
     able = in_kernel(kind)
     return Check(f"{name} in the kernel", able, "there" if able else lack, fix, needed, look=f"kernel {kind}")
 

@@ -220,7 +220,7 @@ def test_moosefs_is_not_asked_to_delete() -> None:
 @pytest.mark.parametrize(
     ("filesystem", "told"),
     [
-        ('kind = "rados"', "a store of objects has none"),
+        ('kind = "rados"', "its clients have none"),
         ('kind = "cephfs"\nstore = "memstore"', "aged fills disks, not memory"),
         ('kind = "directory"\npath = "/mnt"', 'filesystem directory has no option "aged"'),
     ],

@@ -39,6 +39,8 @@ def _client(layout: Layout, name: str) -> dict[str, str]:
             "mds": f"allow rw{layouts} fsname={FILE_SYSTEM}",
             "osd": f"allow rw tag cephfs data={FILE_SYSTEM}",
         }
+    if images := [f"profile rbd pool={pool.name}" for pool in layout.pools if pool.application == "rbd"]:
+        return {"mon": "profile rbd", "osd": ", ".join(images)}
     own = [f"allow rwx pool={pool.name}" for pool in layout.pools if pool.client == name]
     return {"mon": "allow r", "osd": ", ".join(own)}
 
@@ -117,8 +119,8 @@ def creation(layout: Layout) -> list[list[Command]]:
         [_pool(pool, layout.options.placement_groups_count) for pool in layout.pools],
     ]
     if not layout.mds:
-        enable: Command = {"prefix": "osd pool application enable", "app": "perjoule"}
-        return [*stages, [{**enable, "pool": pool.name} for pool in layout.pools]]
+        enable: Command = {"prefix": "osd pool application enable"}
+        return [*stages, [{**enable, "pool": pool.name, "app": pool.application} for pool in layout.pools]]
     system: Command = {"prefix": "fs new", "fs_name": FILE_SYSTEM, "metadata": METADATA_POOL, "data": DATA_POOL}
     if layout.options.erasure:
         stages.append([{"prefix": "osd pool set", "pool": DATA_POOL, "var": "allow_ec_overwrites", "val": "true"}])

@@ -62,6 +62,7 @@ class Pool:
     apart: Literal["host", "osd"]  # of which each part or copy has one to itself
     redundancy: Redundancy
     client: str = ""  # whose it is; "": all clients'
+    application: str = "perjoule"  # that Ceph takes it to be for
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class Layout:
 
 @options_dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Ceph(Deployed):
-    """The part that CephFS and RADOS share."""
+    """The part that CephFS, RADOS and RBD share."""
 
     runs: ClassVar = {
         "management": {"ceph-mon": "ceph-mon", "monmaptool": "ceph-base", "ceph-mgr": "ceph-mgr"},
@@ -139,7 +140,7 @@ class Ceph(Deployed):
     @model_validator(mode="after")
     def _ages_on_disk(self) -> Self:
         if self.aged and self.offers != "folders":
-            raise ValueError("aged writes files, and a store of objects has none; remove aged, or use cephfs")
+            raise ValueError("aged writes files, and its clients have none; remove aged, or use cephfs")
         if self.aged and self.store == "memstore":
             raise ValueError('aged fills disks, not memory; remove aged, or set store = "bluestore"')
         return self

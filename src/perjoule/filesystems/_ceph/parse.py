@@ -1,9 +1,11 @@
 """Parsers of Ceph's answers: pure functions over its JSON and its extended attributes."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from perjoule.filesystems._said import found
+from perjoule.machine.untrusted import json_from
 from perjoule.model import Json
 
 FACTS = ("versions", "osd dump", "osd tree", "osd crush rule dump", "fs dump", "health")
@@ -24,6 +26,22 @@ def objects(text: str) -> tuple[str, list[str]]:
     rows_count = max(1, -(-words["size"] // (words["object"] * words["stripes"])))
     objects = [f"{words['inode']:x}.{k:08x}" for k in range(rows_count * words["stripes"])]
     return found(r" pool=(\S+)", text, "ceph.file.layout"), objects
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image of a pool, and the names of all objects that may hold its data, in order."""
+
+    facts: dict[str, Json]
+    objects: list[str]
+
+
+def image(text: str) -> Image:
+    """Parse the answer to `rbd info --format json`. https://docs.ceph.com/en/pacific/man/8/rbd/"""
+    said = json_from(text)
+    facts = {"size_bytes": said["size"], "object_bytes": said["object_size"], "features": said["features"], "name": said["name"]}
+    # As the kernel and librbd name them in format 2.
+    return Image(facts, [f"{said['block_name_prefix']}.{number:016x}" for number in range(said["objects"])])
 
 
 def facts(answers: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Json]:

@@ -7,13 +7,16 @@ environment is found by its session, which sshd made for it alone. Folders conta
 import shlex
 from collections.abc import Sequence
 
+from perjoule.machine.mapped import UNMAP
 from perjoule.testbeds._power.scripts import STATES
 
 MOST_BYTES = 64 * 1024**2  # of a command's output, which the keeper cuts there
 BASH = ("bash", "--norc", "-c")  # which would read ~/.bashrc once more, as a child of sshd
 # Without the file `perjoule-made-this` (perjoule.machine.removal.MARK) nothing below a folder is ever removed.
 
-_SWEEP = r"""
+_SWEEP = (
+    UNMAP
+    + r"""
 sweep() { # end all that bear the mark $1, and their sessions but for ours
   local pids session ours
   for _ in {1..50}; do
@@ -35,6 +38,7 @@ remove() { # a folder of ours with all that is mounted and attached below
   if [ -f "$1/power.end" ]; then # power states as they were; without them the folder stays, for the next one who tries
     "$BASH" --norc -- "$1/power.end" && rm -f -- "$1/power.end" || return 1
   fi
+  unmap "$1"
   IFS= read -r -d '' mounts < /proc/self/mountinfo
   [[ $mounts != *"$1/"* ]] ||
     findmnt --raw --noheadings --output TARGET | grep -F "$1/" | sort -r | while read -r place; do
@@ -52,6 +56,7 @@ remove() { # a folder of ours with all that is mounted and attached below
   rm -rf --one-file-system -- "$1"
 }
 """
+)
 
 # $1 the work folder, $2 the host's name. It says what the host has, and changes nothing there until "keep RUN DEAD...": before,
 # it answers "look ..." (see `Testbed.lacking`) by "has" or "lacks", and "states ..." by the host's power states and "stated".

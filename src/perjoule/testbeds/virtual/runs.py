@@ -10,7 +10,7 @@ import time
 from collections.abc import Generator, Sequence
 from pathlib import Path
 
-from perjoule.machine import locks, removal
+from perjoule.machine import locks, mapped, removal
 from perjoule.model.errors import MachineError
 from perjoule.testbeds import _disk
 from perjoule.testbeds.virtual import cgroup, fuse, mark, memory
@@ -140,12 +140,15 @@ def remove(run: Run) -> str:
 
     end(holders)  # the kernel ends everything inside, its mounts and links
     end([process.pid for process in ours if not process.holder])
+    still = mapped.unmap(run.folder)  # what waits for such a device ends with it
     deadline_s = time.monotonic() + _STUBBORN_S
     # A process may join while others are killed, and a group stays busy for a moment after its last one.
     while not (gone := groups.remove()) and time.monotonic() < deadline_s:
         end(sorted(groups.pids()))
         time.sleep(0.01)
     words = f"run {run.id}: {len({process.mark.host for process in ours})} hosts, {run.folder}"
+    if still:
+        return f"{words} ({still[0]} still waits for servers that are gone: run `perjoule down` again)"
     try:
         _disk.remove(run.folder)
     except MachineError as error:
