@@ -24,6 +24,7 @@ EXAMPLES = """\
 examples:
   make kernels                                        NFS, CephFS by the kernel, mirrors, f2fs
   sudo .venv/bin/python -m tests.kernels --list
+  make kernels KERNELS=ci                             of these what fits into 15 minutes, as CI runs it
   sudo .venv/bin/python -m tests.kernels nfs --debian 13
   sudo .venv/bin/python -m tests.kernels moosefs glusterfs --debian 13 --on root
   sudo .venv/bin/python -m tests.kernels simulated trials --arch arm64

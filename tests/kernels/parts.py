@@ -10,6 +10,7 @@ WORKLOADS = ("workload_contract", "fio", "rados_bench", "hep", "ior", "mdtest", 
 OWN = "device or directory or local or rados or simulated"
 ON_SOME_KERNELS = tuple(f"tests/live/test_virtual_{one}.py" for one in ("links", "delay", "memory"))
 EMULATED = ("-k", "not as_slow_as_the_disk")  # where a CPU is emulated, it is slower than a capped disk
+MIRRORS, CEPHFS = "a_mirror or f2fs", "reads_what_another_wrote"
 BUILT = ("tests/live/test_orangefs.py", "tests/live/test_orangefs_kernel.py", "tests/live/test_beegfs.py")
 NUMBERS = ("analysis", "model", "machine", "catalogue", "store")
 VIRTUAL = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/live/test_virtual*.py"))
@@ -30,22 +31,26 @@ class Part:
 
 
 PARTS = {
-    "nfs": Part("NFS by the kernel's client, from Ganesha and from the kernel", ("tests/live/test_nfs.py",), 10, default=True),
-    "cephfs": Part(
-        "CephFS by the kernel's client", ("tests/live/test_cephfs.py", "-k", "reads_what_another_wrote"), 8, default=True
+    "ci": Part(
+        "of the three below what fits into 15 minutes: NFS by version 4.2 alone, and mirrors and f2fs of what lies on disks",
+        (*(f"tests/live/test_{one}.py" for one in ("nfs", "local_fs", "cephfs")), "-k", f"4.2-async or {MIRRORS} or {CEPHFS}"),
+        15,
+        but=("[zfs]",),
     ),
+    "nfs": Part("NFS by the kernel's client, from Ganesha and from the kernel", ("tests/live/test_nfs.py",), 10, default=True),
+    "cephfs": Part("CephFS by the kernel's client", ("tests/live/test_cephfs.py", "-k", CEPHFS), 8, default=True),
     "local-fs": Part(
         "md and LVM mirrors, f2fs and what else lies on disks",
         ("tests/live/test_local_fs.py",),
         15,
         default=True,
-        but=("counts_twice_where_the_kernel_has_it_and_is_a_doubt_elsewhere[zfs]",),  # not in Debian's main archive
+        but=("[zfs]",),  # not in Debian's main archive
     ),
     "mirrors": Part(
         "of these only md and LVM mirrors, and f2fs",
-        ("tests/live/test_local_fs.py", "-k", "counts_twice or f2fs"),
-        8,
-        but=("counts_twice_where_the_kernel_has_it_and_is_a_doubt_elsewhere[zfs]",),
+        ("tests/live/test_local_fs.py", "-k", MIRRORS),
+        10,
+        but=("[zfs]",),
     ),
     "links": Part("latency and loss between virtual hosts", ("tests/live/test_virtual_links.py",), 12),
     "delay": Part("disks with a latency of their own", ("tests/live/test_virtual_delay.py",), 10),

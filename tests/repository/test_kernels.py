@@ -2,6 +2,7 @@
 
 import json
 import platform
+import re
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,12 @@ def test_each_part_runs_tests_that_are_there() -> None:
     for part in PARTS.values():
         assert all((ROOT / word).exists() for word in part.words if word.startswith("tests/")), part
     assert sum(part.minutes for part in PARTS.values() if part.default) < 40
+
+
+def test_ci_runs_a_part_that_fits_into_15_minutes() -> None:
+    (part,) = re.findall(r"make kernels KERNELS=(\S+)", (ROOT / ".github/workflows/ci.yml").read_text())
+    assert PARTS[part].minutes <= 15
+    assert PARTS[part].whole
 
 
 def test_a_part_passed_only_if_each_of_its_tests_ran_and_passed(tmp_path: Path) -> None:
