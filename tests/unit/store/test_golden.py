@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from perjoule.model.doubts import IN_FLIGHT
 from perjoule.store import open_results
 from perjoule.store.records import record_from, record_text
 
@@ -18,6 +19,17 @@ def test_a_folder_of_an_older_perjoule_reads(folder):
     assert {record.status for record in results.latest()} == {"valid", "failed"}
     assert all(results.series(record) for record in results.latest() if record.status == "valid")
     assert results.table()
+
+
+def test_what_records_have_had_since_the_first_release_reads_too():
+    (record,) = (one for one in open_results(FOLDERS[-1]).latest() if one.status == "valid")
+    assert [happened.event.kind for happened in record.events] == ["kill", "back", "scrub"]
+    assert {one.words for one in record.health} == {"", "rebuilding, as configured", "scrubbing, as commanded"}
+    assert [doubt.kind for doubt in record.doubts] == [IN_FLIGHT]
+    assert record.trial.workload.kind == "duty"
+    aged = record.facts["aged"]
+    assert isinstance(aged, dict)
+    assert aged["overwrites_count"] == 1
 
 
 def as_before(new, old):
