@@ -61,9 +61,9 @@ def test_the_same_need_has_the_same_answer_in_every_process() -> None:
 
 def test_an_impossible_need_says_which_limit_to_move_and_exits_with_one(tmp_path: Path) -> None:
     need = tmp_path / "need.toml"
-    need.write_text(NEED.read_text().replace('"400 MiB/s"', '"8 GiB/s"').replace('"800 W"', '"20 W"'))
+    need.write_text(NEED.read_text().replace('"400 MiB/s"', '"10 GiB/s"').replace('"800 W"', '"20 W"'))
     text = said(need, code=1)
-    assert "nearest: " in text and "limits.power" in text
+    assert "nearest: " in text and "raise clients from 8 to 10 and raise limits.power from 20 W to " in text
     found = json.loads(said(need, "--json", code=1))
     assert found["rows"] == [] and found["nearest"]["server"]
     assert said(need, "--page", tmp_path / "plan.html", code=1)

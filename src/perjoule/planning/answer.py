@@ -170,20 +170,19 @@ def _picks(now: Outcome, sure: Floats, regret: Floats) -> dict[str, int]:
 def _impossible(there: Space, need: Need, every: Candidates, draws_count: int) -> tuple[tuple[Move, ...], Row]:
     """Find the fewest constraints to move, and how far: one set of them for each candidate that misses no more than these.
 
-    Of the candidates that miss the same constraints, and of all for `nearest`, the one whose worst miss is smallest counts.
+    Of the candidates that miss the same constraints, and of all for `nearest`, the one whose worst miss is smallest counts; of
+    those with the same worst miss, such as too few clients, the one whose next miss is smallest.
     """
     wanted = constraints(need)
     missed = every.strains > 1
-    worst = every.strains.max(axis=1)
-    misses_count = missed.sum(axis=1)
-    few = np.flatnonzero(misses_count == misses_count.min())
-    sets, which = np.unique(missed[few], axis=0, return_inverse=True)
-    places = [int(few[which == n][np.argmin(worst[few[which == n]])]) for n in range(len(sets))]
-    places = sorted(places, key=lambda place: worst[place])[:MOVES_COUNT]
-    nearest = int(np.argmin(worst))
-    rows = list(_rows(there, need, every.of(np.array([*places, nearest])), draws_count))
+    order = np.lexsort(np.sort(every.strains, axis=1).T)  # the last key, the worst miss, counts most
+    misses_count = missed[order].sum(axis=1)
+    few = order[misses_count == misses_count.min()]
+    firsts = np.sort(np.unique(missed[few], axis=0, return_index=True)[1])[:MOVES_COUNT]
+    places = [int(place) for place in few[firsts]]
+    rows = list(_rows(there, need, every.of(np.array([*places, order[0]])), draws_count))
     moves = (
-        Move(tuple((wanted[n], wanted[n].at(float(every.strains[place, n]))) for n in np.flatnonzero(missed[place])), row)
-        for place, row in zip(places, rows, strict=False)
+        Move(tuple((one, one.moved(row.values[one.what].value)) for one, miss in zip(wanted, misses, strict=True) if miss), row)
+        for misses, row in zip(missed[places], rows, strict=False)
     )
     return tuple(moves), rows[-1]

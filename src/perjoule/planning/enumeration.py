@@ -1,6 +1,8 @@
 """All candidates of a space, computed at the values of all quantities and compared with the need."""
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from math import ceil
 
 import numpy as np
 
@@ -11,6 +13,8 @@ from perjoule.planning.need import Need
 from perjoule.planning.outcome import Outcome, columns, demands, fits, fleet, outcome
 from perjoule.planning.quantities import Bools, Floats, Ints
 from perjoule.prediction import RESOURCES, bound_bytes_per_s
+
+EXACT = 1e-12  # by which floats of one number may differ
 
 
 @dataclass(frozen=True)
@@ -31,13 +35,16 @@ class Constraint:
         reached = found[self.what]
         return self.needed / reached if self.least else reached / self.needed
 
-    def text(self, value: float) -> str:
-        """Print a value of it."""
-        return f"{value / self.what.unit.per:.4g} {self.what.unit.symbol}"
+    def moved(self, reached: float) -> float:
+        """Return the value of the need with which a candidate that reaches this just meets it."""
+        return ceil(reached) if self.what.whole else reached
 
-    def at(self, strain: float) -> float:
-        """Return what a candidate of this strain reaches."""
-        return self.needed / strain if self.least else self.needed * strain
+    def text(self, value: float) -> str:
+        """Print a value of it with four digits, rounded to the side on which what reaches the value still meets it."""
+        four = Context(prec=4, rounding=ROUND_FLOOR if self.least else ROUND_CEILING)
+        shown = value / self.what.unit.per * (1 + EXACT if self.least else 1 - EXACT)
+        rounded = ceil(shown) if self.what.whole else float(four.create_decimal_from_float(shown))
+        return f"{rounded:,.10g} {self.what.unit.symbol}".replace(",", " ").rstrip()
 
 
 @dataclass(frozen=True)
@@ -70,8 +77,9 @@ def constraints(need: Need) -> tuple[Constraint, ...]:
     limits = need.limits
     found = [
         ("capacity", measures.CAPACITY, need.capacity_bytes),
-        ("read", measures.READ, need.read_bytes_per_s),
-        ("write", measures.WRITE, need.write_bytes_per_s),
+        ("read", measures.SERVERS_READ, need.read_bytes_per_s),
+        ("write", measures.SERVERS_WRITE, need.write_bytes_per_s),
+        ("clients", measures.CLIENTS, need.clients_count),
         ("durability", measures.LOSSES, need.durability_ratio and 1 - need.durability_ratio),
         ("limits.power", measures.PEAK, limits.power_w),
         ("limits.money", measures.MONEY, limits.money and limits.money.value),

@@ -31,6 +31,7 @@ class Measure:
     better: Literal["higher", "lower"] = "lower"
     name: str = ""  # of an axis of the page, and of a pick; "": neither
     objective: bool = False  # no candidate of the front is beaten in all of these
+    whole: bool = False  # a limit of it is a whole number
 
     def number(self, value: float) -> str:
         """Print a value in its unit, without it."""
@@ -56,6 +57,9 @@ IDLE = Measure("idle_w", WATT, "idle", name="idle")
 CAPACITY = Measure("capacity_bytes", TB, "of user data", "higher", name="capacity")
 READ = Measure("read_bytes_per_s", SPEED, better="higher")  # the most that could be read, sustained
 WRITE = Measure("write_bytes_per_s", SPEED, better="higher")
+SERVERS_READ = Measure("servers_read_bytes_per_s", SPEED, better="higher")  # the same, however many clients there are
+SERVERS_WRITE = Measure("servers_write_bytes_per_s", SPEED, better="higher")
+CLIENTS = Measure("needed_clients_count", Unit("", "1"), whole=True)  # whose network lets the rates of the need through
 PEAK = Measure("peak_w", WATT)  # at the rates of the need
 IDLE_ENERGY = Measure("idle_j", KWH)
 RACK_UNITS = Measure("rack_units", Unit("rack units", "1"))

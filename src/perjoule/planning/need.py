@@ -13,8 +13,8 @@ from perjoule.campaign.messages import clauses, fault, instead
 from perjoule.campaign.source import Source, is_table, read_toml, text_of
 from perjoule.model import OPTIONS, option_name
 from perjoule.model.errors import CampaignError
-from perjoule.model.units import KG_PER_J, MIB, RATES, Bytes, BytesPerSecond, Ratio, SecondsOrZero, Watts, exact_text
-from perjoule.planning.measures import GRID, THROUGHPUT
+from perjoule.model.units import KG_PER_J, MIB, Bytes, BytesPerSecond, Ratio, SecondsOrZero, Watts
+from perjoule.planning.measures import GRID
 from perjoule.planning.parts import TABLES, Parts, parts
 from perjoule.planning.quantities import Money, Price, Quantity, form, of_units
 
@@ -63,6 +63,12 @@ class Limits:
 
     servers_count: Annotated[int, Strict(), Field(ge=1, le=10_000)] = 256
     """Servers that hold data."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.money is not None and not self.money.value:
+            raise ValueError("limits.money is 0 (leave it out for no limit)")
+        return self
 
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -142,10 +148,6 @@ class Need:
             ("read", self.read_bytes_per_s, self.day.read_s),
             ("write", self.write_bytes_per_s, self.day.write_s),
         ):
-            if rate is not None and rate > (most := self.clients_count * self.client_network_bytes_per_s):
-                asked, reached = exact_text(round(rate), RATES), THROUGHPUT.text(most)
-                more = "raise clients or client_network, or lower the rate"
-                raise ValueError(f"{what} = {asked} is more than the network of all clients, {reached} ({more})")
             if rate is None and time_s:
                 raise ValueError(f'day.{what} needs a rate (write, for example, {what} = "1 GiB/s")')
         return self

@@ -111,6 +111,8 @@ def outcome(space: Space, need: Need, choice: Choice, there: Columns, servers_co
 
     hardware = fleet(need, there.drives_count, own, servers_count)
     rates: list[Floats] = []
+    served: list[Floats] = []  # rates that the servers reach, however many clients there are
+    clients_count: list[float] = []
     loads_w: list[Floats] = []
     reading, writing = demands(choice, shared)
     for demand, asked, disk_bytes_per_s in (
@@ -118,8 +120,11 @@ def outcome(space: Space, need: Need, choice: Choice, there: Columns, servers_co
         (writing, need.write_bytes_per_s, own.drive_write),
     ):
         times = times_s_per_byte(demand, hardware)
-        rates.append(1 / np.maximum.reduce(np.broadcast_arrays(*times.values())))
-        rate = asked or 0.0
+        rate, client_s = asked or 0.0, float(times["client network"])
+        server_s = np.maximum.reduce(np.broadcast_arrays(times["server network"], times["server CPU"], times["disks"]))
+        served.append(1 / server_s)
+        rates.append(1 / np.maximum(server_s, client_s))
+        clients_count.append(rate * client_s * need.clients_count)
         disk_use = rate * _at_disks(demand.flow) / (disks_count * disk_bytes_per_s)
         cpu_w = servers_count * own.dynamic * np.minimum(1, rate * times["server CPU"])
         disk_w = disks_count * np.maximum(0, drive_active_w - drive_idle_w) / own.supply_efficiency * np.minimum(1, disk_use)
@@ -135,6 +140,9 @@ def outcome(space: Space, need: Need, choice: Choice, there: Columns, servers_co
     return {
         measures.READ: rates[0],
         measures.WRITE: rates[1],
+        measures.SERVERS_READ: served[0],
+        measures.SERVERS_WRITE: served[1],
+        measures.CLIENTS: np.asarray(max(clients_count)),
         measures.THROUGHPUT: _mixed(need, *rates),
         measures.CAPACITY: servers_count * there.capacity_bytes * need.fill_ratio / choice.amplification.write.disk_written_ratio,
         measures.LOSSES: _losses_per_year(space, need, choice, there, servers_count, own.drive_write, shared),

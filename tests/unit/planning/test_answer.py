@@ -1,8 +1,12 @@
+import re
+
 import numpy as np
 import pytest
 
 from perjoule import planning
-from perjoule.planning.measures import AIMS, EMBODIED, THROUGHPUT
+from perjoule.planning.enumeration import Constraint, constraints
+from perjoule.planning.measures import AIMS, CAPACITY, CLIENTS, EMBODIED, MONEY, THROUGHPUT, Measure
+from perjoule.planning.texts import misses, move_text
 from places import EXAMPLES
 
 
@@ -43,27 +47,70 @@ def test_bands_hold_the_value_and_the_contested_carbon_of_ssds_reaches_the_answe
     assert band.high / band.low > 5
 
 
-TIGHT = (EXAMPLES / "needs" / "archive.toml").read_text().replace('"400 MiB/s"', '"8 GiB/s"').replace('"800 W"', '"20 W"')
-ASKED = {"read": '"8 GiB/s"', "limits.power": '"20 W"', "capacity": '"100 TB"', "limits.rack_units": "rack_units = 20"}
+ARCHIVE = (EXAMPLES / "needs" / "archive.toml").read_text()
+ASKED = {
+    "read": r'read = ".*iB/s"',
+    "limits.power": 'power = ".*"',
+    "capacity": 'capacity = ".*"',
+    "limits.rack_units": "rack_units = .*",
+    "clients": "clients = .*",
+}
+
+
+def need_of(read: str, power: str, clients_count: int) -> str:
+    text = ARCHIVE.replace('"400 MiB/s"', f'"{read}"').replace('"800 W"', f'"{power}"')
+    return text.replace("clients = 8", f"clients = {clients_count}")
+
+
+def set_to(text: str, key: str, value: str) -> str:
+    value = value.removesuffix(" rack units")
+    quoted = value if key in ("limits.rack_units", "clients") else f'"{value}"'
+    new, count = re.subn(ASKED[key], f"{key.rpartition('.')[2]} = {quoted}", text, count=1)
+    assert count == 1
+    return new
 
 
 def moved(text: str, move, slack_ratio: float) -> str:
+    units = {"read": " B/s", "limits.power": " W", "capacity": " B"}
     for one, possible in move.constraints:
         value = possible * (1 - slack_ratio if one.least else 1 + slack_ratio)
-        unit = {"read": " B/s", "limits.power": " W", "capacity": " B", "limits.rack_units": ""}[one.key]
-        new = f'"{value:.6f}{unit}"' if unit else f"rack_units = {value:.6f}"
-        text = text.replace(ASKED[one.key], new)
+        text = set_to(text, one.key, f"{value:.6f}{units.get(one.key, '')}")
     return text
 
 
 def test_an_impossible_need_is_answered_by_the_limits_to_move_and_the_nearest() -> None:
-    found = planning.answer(planning.parse(TIGHT), draws_count=5)
+    tight = need_of("8 GiB/s", "20 W", 8)
+    found = planning.answer(planning.parse(tight), draws_count=5)
     assert found.rows == () and found.nearest is not None and found.moves
     assert {one.key for move in found.moves for one, _ in move.constraints} >= {"limits.power"}
     for move in found.moves:
-        assert planning.answer(planning.parse(moved(TIGHT, move, 1e-4)), draws_count=5).rows
+        assert planning.answer(planning.parse(moved(tight, move, 1e-4)), draws_count=5).rows
         if len(move.constraints) == 1:  # and not by less
-            assert not planning.answer(planning.parse(moved(TIGHT, move, -1e-3)), draws_count=5).rows
+            assert not planning.answer(planning.parse(moved(tight, move, -1e-3)), draws_count=5).rows
+
+
+@pytest.mark.parametrize("clients_count", [1, 8])
+def test_10_gib_per_s_within_20_w_names_the_clients_to_add_and_the_nearest(clients_count: int) -> None:
+    """10 GiB/s through networks of 1121 MiB/s each take 9.13 clients."""
+    text = need_of("10 GiB/s", "20 W", clients_count)
+    found = planning.answer(planning.parse(text), draws_count=5)
+    assert found.rows == () and found.nearest is not None and found.moves
+    for move in found.moves:
+        assert move_text(move).startswith(f"raise clients from {clients_count} to 10 and raise limits.power from 20 W to ")
+        steps = re.findall(r"(?:raise|lower) (\S+) from .*? to ([\d. ]+(?: W)?)(?= and |: )", move_text(move))
+        assert len(steps) == len(move.constraints)
+        printed = text
+        for key, value in steps:
+            printed = set_to(printed, key, value)
+        assert planning.answer(planning.parse(printed), draws_count=5).rows, "what is printed is enough"
+        assert not planning.answer(planning.parse(set_to(printed, "clients", "9")), draws_count=5).rows
+    missed = " ".join(misses(found.nearest, constraints(found.question.need)))
+    assert f"clients 10 instead of {clients_count}" in missed
+
+
+def test_only_the_clients_are_to_move_where_only_they_are_too_few() -> None:
+    found = planning.answer(planning.parse(need_of("2 GiB/s", "20 kW", 1)), draws_count=5)
+    assert [move_text(move).partition(":")[0] for move in found.moves] == ["raise clients from 1 to 2"]
 
 
 def test_beyond_a_threshold_another_design_is_best_and_before_it_the_same(small) -> None:
@@ -79,3 +126,20 @@ def test_beyond_a_threshold_another_design_is_best_and_before_it_the_same(small)
     assert (change.quantity.name, change.above) == ("drive other: embodied", False)
     assert change.threshold == pytest.approx(5, rel=1e-4)
     assert "with disk" in change.best and "with other" in change.then
+
+
+@pytest.mark.parametrize(
+    ("what", "value", "text"),
+    [
+        (MONEY, 11671.2, "11 680 USD"),  # a limit: at least as much money
+        (MONEY, 20.0, "20 USD"),
+        (MONEY, 0.3, "0.3 USD"),
+        (CAPACITY, 6.7999e12, "6.799 TB"),  # a demand: at most as much capacity
+        (CAPACITY, 6.8e12, "6.8 TB"),
+        (THROUGHPUT, 10 * 2**30, "10 240 MiB/s"),
+        (CLIENTS, 9.135, "10"),
+        (CLIENTS, 12345, "12 345"),
+    ],
+)
+def test_a_limit_is_printed_such_that_moving_it_there_is_enough(what: Measure, value: float, text: str) -> None:
+    assert Constraint("key", what, 1.0).text(value) == text

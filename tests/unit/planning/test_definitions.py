@@ -34,6 +34,9 @@ def test_three_boxes_with_two_disks_each_and_two_copies(small) -> None:
     assert values == pytest.approx({
         "read_bytes_per_s": 3 * 100e6,  # three networks; six disks behind three ports of 150 MB/s could read 450
         "write_bytes_per_s": 3 * 100e6 / 2,
+        "servers_read_bytes_per_s": 300e6,
+        "servers_write_bytes_per_s": 150e6,
+        "needed_clients_count": 50e6 / 1e9,  # a client sends a byte that is written once
         "throughput_bytes_per_s": (300e6 + 40e6) / (300e6 / 300e6 + 40e6 / 150e6),  # six hours at 50, two hours at 20
         "capacity_bytes": 6e12 * 0.8 / 2,
         # A disk holds 0.8 TB, made again at half of 100 MB/s; then no disk of the other two boxes may fail.
@@ -72,6 +75,24 @@ def test_a_slow_processor_bounds_reads(small) -> None:
     row = row_of(small.replace("read_cpu = 1e-6", "read_cpu = 1e-4"), servers_count=6, disks_count=1)
     assert row.values[measures.READ].value == pytest.approx(60e6)
     assert (row.binds_read, row.binds_write) == ("server CPU", "server network")
+
+
+def test_the_network_of_clients_bounds_rates_and_says_how_many_it_takes(small) -> None:
+    """Two clients of 30 MB/s: 60 MB/s, of which 50 are read; GlusterFS's send a byte to both copies, so they write 30."""
+    slow = small.replace('client_network = "1 GB/s"', 'client_network = "30 MB/s"')
+    values = row_of(slow).values
+    assert values[measures.READ].value == pytest.approx(60e6) and values[measures.SERVERS_READ].value == pytest.approx(300e6)
+    assert values[measures.CLIENTS].value == pytest.approx(50 / 30)
+    for old, new in (
+        ('["moosefs"]', '["glusterfs"]'),
+        ("filesystem.moosefs", "filesystem.glusterfs"),
+        ('"50 MB/s"', '"30 MB/s"'),
+    ):
+        slow = slow.replace(old, new)
+    row = row_of(slow)
+    assert row.values[measures.WRITE].value == pytest.approx(30e6)
+    assert row.values[measures.CLIENTS].value == pytest.approx(2 * 20 / 30)
+    assert row.binds_write == "client network"
 
 
 def test_ports_bound_disks_behind_a_fast_network(small) -> None:

@@ -19,7 +19,7 @@ ROOM = SOURCES / "planning"
 MODULES = sorted({*ROOM.glob("*.py")} - {ROOM / "measures.py"})
 ALL = [one for one in vars(measures).values() if isinstance(one, Measure)]
 UNITS = {one for one in vars(measures).values() if isinstance(one, Unit)} | {one.unit for one in ALL}
-SYMBOL = re.compile(rf"(?<![\w/])({'|'.join(re.escape(one.symbol) for one in UNITS)})(?![\w/])")
+SYMBOL = re.compile(rf"(?<![\w/])({'|'.join(re.escape(one.symbol) for one in UNITS if one.symbol)})(?![\w/])")
 KEYS = {one.key for one in ALL} - {"rack_units"}  # which is also what a limit and a part are called
 FACTORS = {one.per for one in UNITS} - {1.0, 1e3}  # counts have these, too
 

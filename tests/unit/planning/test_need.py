@@ -20,11 +20,7 @@ def refused(text: str) -> str:
         ('capacity = "2.3 TB"', "capacity = 5", "need.toml line 3: .*has no unit"),
         ('read = "50 MB/s"', 'zzz = "50 MB/s"', 'a need has no key "zzz"; known: name, .*, electricity, pue, .*, filesystem$'),
         ('read = "50 MB/s"', 'red = "50 MB/s"', 'need.toml line 4: a need has no key "red"; did you mean "read"?'),
-        (
-            'read = "50 MB/s"',
-            'read = "3 GB/s"',
-            "read = 3 GB/s is more than the network of all clients, 1 910 MiB/s; raise clients",
-        ),
+        ("[choose]", '[limits]\nmoney = "0 USD"\n\n[choose]', "line 18: limits.money is 0; leave it out for no limit"),
         ("years = 2", "years = 0", "line 9: years = 0 is out of range; it must be more than 0"),
         ('read = "6 h"', 'read = "23 h"', "line 14: reading and writing take more than 24 h of a day; shorten one of them"),
         ('read = "6 h"', 'raed = "6 h"', 'line 15: day has no key "raed"; did you mean "read"?'),
