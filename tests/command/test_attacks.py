@@ -10,7 +10,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,15 @@ import pytest
 from measured import measured
 from perjoule import report
 from perjoule.machine import removal
+from perjoule.model import Record
+from perjoule.model.units import MIB
+from perjoule.store import open_results
+from perjoule.summary import summary
 from places import EXAMPLES
 
 PERJOULE = Path(sys.executable).with_name("perjoule")
 LIMIT_S = 60.0
 DEEP = "[" * 20_000
-FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
 SMALL = """
 name = "small"
 repetitions = 2
@@ -264,18 +268,30 @@ def test_a_folder_that_can_not_be_read_is_one_sentence(command: str, results: Pa
     assert "is not readable" in told(command, tmp_path / "results", code=2, before=without_privileges)
 
 
-@pytest.mark.skipif(FAKETIME is None, reason="libfaketime is missing: apt install faketime")
+# perjoule with a clock that is ahead by as many seconds as a file says. Python sleeps by the other clock, which nobody sets.
+AHEAD = """
+import sys, time
+ahead, real = sys.argv.pop(1), time.time
+time.time = lambda: real() + float(open(ahead).read())
+from perjoule.__main__ import main
+main()
+"""
+DAY_S = 86400
+
+
 def test_a_machine_whose_clock_goes_back_and_forth_loses_and_doubles_nothing(small: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "results"
+    folder, ahead = tmp_path / "results", tmp_path / "ahead"
     began = ["run", small, "--set", "repetitions=6", "--into", folder]
-    for words, shift in ((began, "-40d"), (["resume", folder], "+400d"), (["resume", folder], "-3000d")):
-        clock = {"LD_PRELOAD": str(FAKETIME), "FAKETIME": shift, "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
-        with subprocess.Popen([PERJOULE, *map(str, words)], env={**os.environ, **clock}, stderr=subprocess.PIPE) as process:
+    for words, days in ((began, -40), (["resume", folder], 400), (["resume", folder], -3000)):
+        ahead.write_text(str(days * DAY_S))
+        argv = [sys.executable, "-c", AHEAD, ahead, *words]
+        with subprocess.Popen([*map(str, argv)], stderr=subprocess.PIPE) as process:
             before, until_s = lines(folder), time.monotonic() + LIMIT_S
             while lines(folder) == before and process.poll() is None and time.monotonic() < until_s:
                 time.sleep(0.01)
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=LIMIT_S)
+        assert lines(folder)[: len(before)] == before != lines(folder)
     subprocess.run([PERJOULE, "resume", folder], capture_output=True, check=True, timeout=LIMIT_S)
     assert len(lines(folder)) == len(set(lines(folder))) == 6
     assert subprocess.run([PERJOULE, "verify", folder], capture_output=True, timeout=LIMIT_S, check=False).returncode == 0
@@ -285,3 +301,101 @@ def lines(folder: Path) -> list[str]:
     """The trials in a journal, in order."""
     journal = folder / "journal.jsonl"
     return [json.loads(line)["trial"] for line in journal.read_text().splitlines()] if journal.exists() else []
+
+
+WATCHED = """
+name = "watched"
+repetitions = 1
+seed = 1
+settle = "20 ms"
+quiet = 0
+[testbed]
+kind = "simulated"
+[[filesystem]]
+kind = "simulated"
+throughput = "20 MiB/s"
+[[workload]]
+kind = "simulated"
+size = "100 MiB"
+[[meter]]
+kind = "system"
+rate = "20 Hz"
+[[meter]]
+kind = "simulated"
+waveform = "constant"
+high = "50 W"
+rate = "20 Hz"
+"""
+
+
+@contextmanager
+def measuring(folder: Path, *argv: object) -> Generator[subprocess.Popen[str]]:
+    """A run of the campaign WATCHED that is one second into its measured window; it ends with the block."""
+    path = folder.parent / "watched.toml"
+    path.write_text(WATCHED)
+    words = [*map(str, argv), "run", str(path), "--into", str(folder)]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        until_s = time.monotonic() + LIMIT_S
+        while '"phase":"measure"' not in progress(folder) and process.poll() is None and time.monotonic() < until_s:
+            time.sleep(0.01)
+        time.sleep(1)
+        assert process.poll() is None
+        yield process
+
+
+def progress(folder: Path) -> str:
+    found = folder / "progress.jsonl"
+    return found.read_text() if found.exists() else ""
+
+
+def the_trial(folder: Path) -> Record:
+    """The only one, with the load and the power that the hosts had."""
+    results = open_results(folder)
+    (record,) = results.latest()
+    assert record.status == "valid"
+    assert record.outcome is not None
+    (load,) = record.outcome.results
+    assert (load.moved_bytes, load.ended_s - load.began_s) == (100 * MIB, pytest.approx(5.0))
+    (cell,) = summary(results).cells
+    assert cell.metrics["mean_w"].mean == pytest.approx(50.0, rel=0.001)
+    assert subprocess.run([PERJOULE, "verify", folder], capture_output=True, timeout=LIMIT_S, check=False).returncode == 0
+    return record
+
+
+def test_a_run_that_stood_still_while_it_measured_says_which_samples_it_lacks(tmp_path: Path) -> None:
+    with measuring(tmp_path / "results", PERJOULE) as process:
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(2)
+        process.send_signal(signal.SIGCONT)
+        _, said = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 0, said
+    doubts = the_trial(tmp_path / "results").doubts
+    for meter in ("system", "simulated"):
+        (count,) = [int(text.split()[1]) for text in doubts if text.startswith(f"{meter}: ") and "samples left out" in text]
+        assert count >= 30  # of 40 in 2 s at 20 Hz
+
+
+@pytest.mark.parametrize("step_s", [3600, -3600])
+def test_a_clock_that_is_set_while_it_measures_changes_no_number(step_s: int, tmp_path: Path) -> None:
+    (tmp_path / "ahead").write_text("0")
+    with measuring(tmp_path / "results", sys.executable, "-c", AHEAD, tmp_path / "ahead") as process:
+        (tmp_path / "ahead").write_text(str(step_s))
+        _, said = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 0, said
+    record = the_trial(tmp_path / "results")
+    (written,) = (tmp_path / "results").rglob("record.json")
+    hours = (record.clock.utc_s - written.stat().st_mtime) / 3600  # that file has the kernel's time
+    assert round(hours) == step_s // 3600
+
+
+def test_without_files_to_open_in_the_middle_of_a_trial_it_is_one_sentence(tmp_path: Path) -> None:
+    with measuring(tmp_path / "results", PERJOULE) as process:
+        count = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (count, count))
+        _, said = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 3
+    assert "too many open files; raise the limit of open files (ulimit -n)" in said.rstrip("\n").rpartition("\n")[2]
+    assert "Traceback" not in said
+    assert lines(tmp_path / "results") == []
+    subprocess.run([PERJOULE, "resume", tmp_path / "results"], capture_output=True, check=True, timeout=LIMIT_S)
+    the_trial(tmp_path / "results")

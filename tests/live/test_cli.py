@@ -232,6 +232,36 @@ def test_ctrl_c_while_hosts_come_up_leaves_nothing(moment: str, count: int, work
     assert state(work, runs) == []
 
 
+STEADY = """kind = "duty"
+load = "50 %"
+full = "2 MiB/s"
+duration = "6 s"
+[[meter]]
+kind = "system"
+rate = "10 Hz"
+"""
+
+
+def test_a_run_that_stands_still_for_two_seconds_keeps_its_hosts_and_says_so(work: Path, tmp_path: Path) -> None:
+    text = CAMPAIGN.replace("repetitions = 3", "repetitions = 1").partition('kind = "fio"')[0] + STEADY
+    progress = tmp_path / "r" / "progress.jsonl"
+    with started("run", campaign(tmp_path, text=text), "--into", tmp_path / "r") as process:
+        wait_until(lambda: progress.exists() and '"phase":"measure"' in progress.read_text())
+        runs = names(work)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(2)
+        process.send_signal(signal.SIGCONT)
+        assert process.stderr is not None
+        errors = process.stderr.read()
+        assert process.wait(timeout=120) == 0, errors
+    (record,) = store.open_results(tmp_path / "r").records()
+    assert record.status == "valid", record.reason
+    (said,) = [doubt for doubt in record.doubts if doubt.startswith("system: ") and "samples left out" in doubt]
+    assert int(said.split()[1]) >= 15  # of 20
+    assert state(work, runs) == []
+
+
 @pytest.fixture
 def small_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A disk of 6 GiB with a file system of its own, for runs."""
