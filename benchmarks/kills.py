@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from sigkill import PERJOULE, journal, leftovers
+from sigkill import PERJOULE, ended, journal, leftovers
 
 from laboratory import laboratory
 
@@ -97,7 +97,7 @@ class Victim:
     def finish(self, environment: dict[str, str]) -> None:
         """Let it end, check what it made, and begin again."""
         began_s = time.monotonic()
-        done = subprocess.run(self.command, env=environment, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+        done = ended(self.command, environment, LIMIT_S)
         self.whole_s = self.whole_s or time.monotonic() - began_s
         if done.returncode and DONE_BEFORE not in done.stderr:
             self.faults.append(f"{self.name}: ended with {done.returncode}: {(done.stdout + done.stderr).strip()[-200:]}")
