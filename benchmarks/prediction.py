@@ -6,8 +6,7 @@
   (tau >= 0.9), beside simpler models; fitted again here
 - the configuration that predictions would choose, of all file systems, redundancies, speeds of hardware and numbers of clients,
   each predicted by a fit that had not seen its like: how far it is from the best one measured (goal: <= 3 %)
-- published clusters, which no profile was fitted to: the Odroid HC4 cluster of the green-storage paper, the Cubieboards,
-  and 63 servers of Ceph
+- published clusters, to which no profile was fitted, as in `perjoule ledger`
 - the time to predict 1e5 servers (goal: <= 1 ms)
 
 usage: .venv/bin/python benchmarks/prediction.py
@@ -15,19 +14,17 @@ usage: .venv/bin/python benchmarks/prediction.py
 
 import sys
 import time
-from dataclasses import replace
 from itertools import product
 from statistics import median
 
-from perjoule import catalogue, drivers, prediction, published
-from perjoule.drivers.protocols import planned
-from perjoule.model import Flow, Json, Spec
-from perjoule.prediction import Demand, Fleet, Profile, Target, bound_shares, predictions, times_s_per_byte
+from perjoule import prediction
+from perjoule.model import Flow
+from perjoule.prediction import Demand, Fleet, Profile, bound_shares, published
 from perjoule.prediction.queueing import Spread, Way, duration_s, job
 from perjoule.prediction.scores import Score, scores
 from perjoule.prediction.validation import LEVELS, Test, left_out
 
-MIB, GIB = 1024**2, 1024**3
+MIB = 1024**2
 GOALS = {"clients": (0.02, None), "redundancy": (0.05, 0.12), "hardware": (0.10, 0.25)}
 ABOVE_RATIO = 0.01
 CHOSEN_RATIO, CHOSEN_COUNT = 0.03, 20
@@ -38,8 +35,6 @@ def main() -> int:
     profiles = [prediction.shipped(name) for name in prediction.names()]
     missed = [*_bounds(profiles), *_left_out(profiles)]
     _published()
-    _cubieboards()
-    ceph_servers()
     missed += _speed()
     print("missed: " + ("; ".join(missed) if missed else "nothing"))
     return bool(missed)
@@ -110,59 +105,16 @@ def _faults(one: Score) -> list[str]:
 
 
 def _published() -> None:
-    """Predict Table II: the best of all numbers of clients, which move 36 GiB in all."""
-    options = {"moosefs": {"goal": 1}, "cephfs": {"copies": 2}, "glusterfs": {"layout": "dispersed", "redundancy": 1}}
-    printed = {one.id: one.value for one in published.paper("green-storage").numbers}
-    for kind in prediction.names():
-        for way in ("write", "read"):
-            measured = printed.get(f"max_arm_{kind}_{way}")
-            if measured is None:
-                continue
-            target = Target(prediction.shipped(kind), catalogue.cluster("odroid-hc4"), options.get(kind, {}))
-            found = [
-                one for count in (1, 2, 3, 4) for one in predictions(target, [count], 36 * GIB // count) if one.direction == way
-            ]
-            best = max(found, key=lambda one: one.throughput_bytes_per_s[0])
-            value, low, high = (rate / MIB for rate in best.throughput_bytes_per_s)
-            print(
-                f"published, green-storage, {kind} {way}: predicted {value:.0f} MiB/s ({low:.0f} to {high:.0f}), "
-                f"printed {measured / MIB:.0f}, {value * MIB / measured - 1:+.0%}"
-            )
-
-
-def _cubieboards() -> None:
-    """Predict reads of 12 boards by the law alone: 94.1 Mb/s each, 16 reads of each client in flight."""
-    reads = {
-        int(str(one.facts["clients"])): one.value
-        for one in published.paper("cubieboard").numbers
-        if one.quantity == "throughput" and one.place.startswith("Table") and one.facts.get("direction") == "read"
-    }
-    boards = Fleet(12.0, 94.1e6 / 8, 1e9, 1e12, 1e12, 1.0, 125e6, 1e12)
-    flow, way = Flow(client_received_ratio=1, storage_sent_ratio=1), Way(16.0, 50.0, 1.0, 0.0)
-    errors: list[float] = []
-    for count, measured in reads.items():
-        asked = job(Demand(flow), replace(boards, clients_count=float(count)), Spread(1), 1e9)
-        errors.append(count * 1e9 / float(duration_s(way, asked)) / measured - 1)
-    print(f"published, Cubieboards, reads by 1 to {max(reads)} clients: {', '.join(f'{error:+.1%}' for error in errors)}")
-
-
-def ceph_servers() -> None:
-    """Predict 63 servers with a code of 6+2 from the same servers with three copies, by the bytes of their networks alone."""
-    printed = {one.id: one.value for one in published.paper("ceph-1tib").numbers}
-    hosts = planned(["storage"] * 63)
-    servers = Fleet(63.0, 25e9, 1e9, 1e12, 1e12, 63.0, 1e12, 1e9)
-    options: dict[str, dict[str, Json]] = {"copies": {"copies": 3}, "code": {"erasure": "6+2"}}
-    flows = {name: drivers.filesystem(Spec("cephfs", own, name)).amplification(hosts) for name, own in options.items()}
-    for way in ("read", "write"):
-        network_s = {
-            name: times_s_per_byte(Demand(getattr(flow, way)), servers)["server network"] for name, flow in flows.items()
-        }
-        found = printed[f"copies_{way}"] * float(network_s["copies"] / network_s["code"])
-        measured = printed[f"code_{way}"]
-        print(
-            f"published, 63 servers of Ceph, {way}, from 3 copies to 6+2: predicted {found / GIB:.0f} GiB/s, "
-            f"printed {measured / GIB:.0f}, {found / measured - 1:+.1%}"
-        )
+    """Print what papers print beside what is predicted of it."""
+    for one in published.compared():
+        value, low_high = one.value_bytes_per_s, one.range_bytes_per_s
+        said = "a range" if value is None else f"{value / MIB:.0f} MiB/s"
+        said += "" if low_high is None else f" ({low_high[0] / MIB:.0f} to {low_high[1] / MIB:.0f})"
+        off = "" if value is None else f", {value / one.printed_bytes_per_s - 1:+.1%}"
+        what = f"{one.paper}, {one.filesystem} {one.redundancy} on {one.cluster}, {one.direction}, clients {one.clients}"
+        print(f"published, {what}: predicted by {one.basis} {said}, printed {one.printed_bytes_per_s / MIB:.0f}{off}")
+    for paper, what, why in published.unpredicted():
+        print(f"published, {paper}, {what}: not predicted, {why}")
 
 
 def _speed() -> list[str]:

@@ -19,7 +19,10 @@ from man import WIDTH, commands
 
 from perjoule import campaign, drivers, prediction, publishing
 from perjoule.cli import cli
+from perjoule.prediction import published
 from perjoule.results import ledger
+from perjoule.results.published import published_remarks, published_table
+from perjoule.results.table import Table
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build" / "site"
@@ -159,9 +162,8 @@ def cell(text: str) -> str:
 
 def ledger_page() -> str:
     """Return what `perjoule ledger` prints."""
-    table = ledger.scores_table(ledger.shipped_scores())
-    rows = (table.headers, ("---",) * len(table.headers), *table.rows)
-    remarks = (f"- {line}." for line in ledger.scores_remarks([prediction.shipped(name) for name in prediction.names()]))
+    compared = published.compared()
+    profiles = [prediction.shipped(name) for name in prediction.names()]
     return "\n".join(
         [
             "# The ledger: how wrong predictions are",
@@ -171,12 +173,26 @@ def ledger_page() -> str:
             "[How predictions are made](../explanations/prediction.md) defines all of them;",
             "[Predict](../how-to/predict.md) shows how to pledge a prediction before you measure.",
             "",
-            *(f"| {' | '.join(row)} |" for row in rows),
+            *table_rows(ledger.scores_table(ledger.shipped_scores(compared))),
             "",
-            *remarks,
+            *(f"- {line}." for line in ledger.scores_remarks(profiles)),
+            "",
+            "## Published clusters",
+            "",
+            "Throughput that papers print, and what is predicted of it. Nothing was ever fitted to it.",
+            "",
+            *table_rows(published_table(compared)),
+            "",
+            *(f"- {line}." for line in published_remarks(compared, published.unpredicted())),
             "",
         ]
     )
+
+
+def table_rows(table: Table) -> list[str]:
+    """Return a table's rows in Markdown."""
+    rows = (table.headers, ("---",) * len(table.headers), *table.rows)
+    return [f"| {' | '.join(row)} |" for row in rows]
 
 
 def examples_page() -> str:

@@ -30,6 +30,13 @@ def test_a_prediction_names_its_bottleneck_and_what_it_extrapolates() -> None:
     assert "of the variance of MiB/J: " in told
 
 
+def test_bands_of_emulated_hosts_are_said_to_be_too_narrow_for_real_ones() -> None:
+    words = ("predict", "moosefs", "--on", "odroid-hc4", "--clients", "4")
+    warning = "of published clusters they have been too narrow"
+    assert warning in said(*words)
+    assert warning not in said(*words, "--virtual")
+
+
 def test_what_rests_on_a_number_that_was_not_identified_has_no_value(tmp_path: Path) -> None:
     """The boards of the documentation, 64 of them, and one client that is faster than all."""
     page = (Path(__file__).parents[2] / "docs/how-to/predict.md").read_text()
@@ -75,10 +82,19 @@ def test_a_pledge_is_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_the_ledger_has_every_level_beside_simpler_models() -> None:
     data = json.loads(said("ledger", "--json"))
-    assert {one["level"] for one in data["scores"]} == {"clients", "redundancy", "hardware"}
+    assert {one["level"] for one in data["scores"]} == {"clients", "redundancy", "hardware", "published"}
     assert {name for one in data["scores"] for name in one["simpler"]} == {"constant", "linear", "USL", "bound"}
     assert "0 of " in said("ledger")
     assert "measured points are above their bound" in said("ledger")
+
+
+def test_the_ledger_has_published_clusters_and_names_those_that_can_not_be_predicted() -> None:
+    data = json.loads(said("ledger", "--json"))
+    assert {one["paper"] for one in data["published"]} == {"green-storage", "cubieboard", "ceph-1tib"}
+    assert {one["held"] for one in data["published"] if one["basis"] == "profile"} == {True, False}
+    assert {"ssd-vs-hdd", "access-patterns"} <= {paper for paper, _, _ in data["unpredicted"]}
+    told = said("ledger")
+    assert "not predicted: green-storage, orangefs on reference-1: no profile of it comes with perjoule" in told
 
 
 def test_a_calibration_is_written_and_can_be_checked(tmp_path: Path) -> None:

@@ -50,12 +50,17 @@ def test_a_driver_is_shown_with_its_options_and_an_example(site: Path) -> None:
         assert wanted in words.replace("&quot;", '"'), wanted
 
 
+def cells_of(text: str) -> list[str]:
+    return [re.sub(r"<[^>]+>", "", cell).strip() for cell in re.findall(r"<t[hd].*?</t[hd]>", text, re.DOTALL)]
+
+
 def test_the_ledger_is_a_page_with_errors_by_level_beside_simpler_models_and_the_coverage_of_bands(site: Path) -> None:
-    text = (site / "reference" / "ledger.html").read_text(encoding="utf-8")
-    cells = [re.sub(r"<[^>]+>", "", cell).strip() for cell in re.findall(r"<t[hd].*?</t[hd]>", text, re.DOTALL)]
+    text, _, published = (site / "reference" / "ledger.html").read_text(encoding="utf-8").partition("<h2>Published clusters")
+    cells = cells_of(text)
     for level in ("clients", "redundancy", "hardware"):
         assert cells.count(level) == 1 + len(prediction.names())
-    assert {"bands hold", "constant", "linear", "USL", "bound", *prediction.names()} <= set(cells)
+    assert {"bands hold", "constant", "linear", "USL", "bound", "published", *prediction.names()} <= set(cells)
+    assert {"green-storage", "cubieboard", "ceph-1tib", "reference-2"} <= set(cells_of(published))
     _, _, told = CliRunner().invoke(cli, ["ledger"]).output.partition("bound\n")
     rows, _, _ = told.partition("median and")
     shown = cells[cells.index("bound") + 1 :]

@@ -27,7 +27,8 @@ from perjoule.model.errors import CampaignError
 def ledger(pledges: tuple[Path, ...], folders: tuple[Path, ...], as_json: bool) -> None:
     """Show how wrong predictions have been.
 
-    Without PLEDGES: errors of the profiles that come with perjoule, about points that were left out, next to simpler models. With
+    Without PLEDGES: errors of the profiles that come with perjoule, about points that were left out, next to simpler models, and
+    about clusters of papers. With
     pledges written by `perjoule predict --pledge`: each prediction next to the trials that began after it.
     """
     if pledges and not folders:
@@ -62,14 +63,24 @@ def _joined(pledges: tuple[Path, ...], folders: tuple[Path, ...], *, as_json: bo
 
 def _shipped(*, as_json: bool) -> None:
     from perjoule import prediction
+    from perjoule.prediction import published
     from perjoule.results import ledger as book
+    from perjoule.results.published import published_remarks, published_table
 
-    found = book.shipped_scores()
+    compared, unpredicted = published.compared(), tuple(published.unpredicted())
+    found = book.shipped_scores(compared)
     if as_json:
         by_profile = {kind: own for kind, own in found.items() if kind != "all"}
-        json_output.print_json("ledger", {"scores": found["all"], "by_profile": by_profile})
+        there = [{**vars(one), "error": one.error, "held": one.held} for one in compared]
+        json_output.print_json(
+            "ledger", {"scores": found["all"], "by_profile": by_profile, "published": there, "unpredicted": unpredicted}
+        )
         return
-    out.print("errors of throughput, of points that were left out", style="bold")
+    out.print("errors of throughput, of points that were left out, and of published clusters", style="bold")
     show(book.scores_table(found), (), ())
     for line in book.scores_remarks([prediction.shipped(name) for name in prediction.names()]):
+        show_line(line)
+    out.print("published clusters, to which nothing was fitted", style="bold")
+    show(published_table(compared), (), ())
+    for line in published_remarks(compared, unpredicted):
         show_line(line)

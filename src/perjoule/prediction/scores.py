@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import expm1, log
+from math import expm1, isfinite, log
+from typing import Literal
 
 import numpy as np
 from scipy.stats import kendalltau
 
+from perjoule.prediction.published import Published
 from perjoule.prediction.validation import LEVELS, Level, Test, quantile_ratio
 
 BAND_RATIO = 0.9
@@ -16,11 +18,11 @@ BAND_RATIO = 0.9
 class Score:
     """Errors at one level, each |predicted / measured - 1|."""
 
-    level: Level
+    level: Level | Literal["published"]
     count: int
     median_ratio: float
     p90_ratio: float
-    held_ratio: float  # share of points inside a 90 % band that the errors of all others give
+    held_ratio: float  # share of points inside a 90 % band: that of the prediction (published), or that all others' errors give
     power_skill_ratio: float | None  # 1 - squared errors of dynamic watts / those of constant power
     order_tau: float | None  # Kendall's tau-b of predicted and measured throughput
     simpler: Mapping[str, float]  # median errors of simpler models
@@ -44,7 +46,6 @@ def _score(level: Level, groups: Sequence[Sequence[Test]]) -> Score:
     errors = np.array([abs(expm1(test.error)) for test in tests])
     held = [inside for group in groups for inside in _held(group)]
     said, told = [t.predicted_bytes_per_s for t in tests], [t.measured_bytes_per_s for t in tests]
-    tau = kendalltau(said, told).statistic if len(tests) > 1 else float("nan")
     names = tests[0].others_bytes_per_s
     return Score(
         level=level,
@@ -53,9 +54,31 @@ def _score(level: Level, groups: Sequence[Sequence[Test]]) -> Score:
         p90_ratio=float(np.quantile(errors, 0.9)),
         held_ratio=float(np.mean(held)) if held else float("nan"),
         power_skill_ratio=skill(tests),
-        order_tau=float(tau) if np.isfinite(tau) else None,
+        order_tau=_tau(said, told),
         simpler={name: float(np.median([_off(test, name) for test in tests])) for name in names},
     )
+
+
+def published_score(found: Sequence[Published]) -> Score:
+    """Score what profiles say of published clusters, by each prediction's own band. Papers print no watts beside these rates."""
+    by_profile = [one for one in found if one.basis == "profile"]
+    errors = [abs(expm1(one.error)) for one in by_profile if one.error is not None]
+    valued = [one for one in by_profile if one.value_bytes_per_s is not None]
+    return Score(
+        level="published",
+        count=len(by_profile),
+        median_ratio=float(np.median(errors)),
+        p90_ratio=float(np.quantile(errors, 0.9)),
+        held_ratio=float(np.mean([one.held is True for one in by_profile])),
+        power_skill_ratio=None,
+        order_tau=_tau([one.value_bytes_per_s or 0.0 for one in valued], [one.printed_bytes_per_s for one in valued]),
+        simpler={},
+    )
+
+
+def _tau(said: Sequence[float], told: Sequence[float]) -> float | None:
+    tau = kendalltau(said, told).statistic if len(said) > 1 else float("nan")
+    return float(tau) if isfinite(tau) else None
 
 
 def _off(test: Test, name: str) -> float:

@@ -20,7 +20,8 @@ from perjoule.model.metrics import metric_of
 from perjoule.model.units import percent_text
 from perjoule.prediction import Observation, Prediction, Profile, Target, bound_shares, names, shipped
 from perjoule.prediction.predicting import fleet_of
-from perjoule.prediction.scores import Score, scores
+from perjoule.prediction.published import Published
+from perjoule.prediction.scores import Score, published_score, scores
 from perjoule.results.calibration import observed
 from perjoule.results.table import Table, number
 from perjoule.store import Results
@@ -212,10 +213,10 @@ def joined_remarks(found: Sequence[Joined]) -> Iterator[str]:
         yield f"{early} trials had begun before the pledge and are left out: they prove nothing"
 
 
-def shipped_scores() -> Mapping[str, tuple[Score, ...]]:
-    """Score the profiles that come with perjoule, on points left out: all together as "all", then each."""
+def shipped_scores(published: Sequence[Published]) -> Mapping[str, tuple[Score, ...]]:
+    """Score the profiles that come with perjoule, on points left out: together as "all" (and published clusters), then each."""
     profiles = [shipped(name) for name in names()]
-    whole = scores([known.tests for one in profiles for known in one.known.values()])
+    whole = (*scores([known.tests for one in profiles for known in one.known.values()]), published_score(published))
     return {"all": whole, **{one.kind: scores([known.tests for known in one.known.values()]) for one in profiles}}
 
 
@@ -244,7 +245,8 @@ def scores_table(found: Mapping[str, Sequence[Score]]) -> Table:
 def scores_remarks(profiles: Sequence[Profile]) -> Iterator[str]:
     """Say what the columns mean, and how measured points stand to their bounds."""
     yield (
-        "median and 90 %: of |predicted / measured - 1|; bands hold: share of points inside the 90 % band of the others' errors; "
+        "median and 90 %: of |predicted / measured - 1|; bands hold: share of points inside the 90 % band of the others' errors "
+        "(of published ones: inside that of their prediction); "
         "skill: 1 - squared errors of dynamic watts over those of constant power; last columns: medians of simpler models"
     )
     shares = [share for profile in profiles for share in bound_shares(profile)]

@@ -71,6 +71,8 @@ def remarks(target: Target, found: Sequence[Prediction], worth_count: int) -> It
         f"predicted, not measured: from {len(target.profile.points)} points on {where}; each client moves "
         f"{bytes_text(found[0].client_bytes)}; W are those of the servers at the wall, without the switch"
     )
+    if target.profile.emulated and target.memory:
+        yield "the bands are those of emulated hosts; of published clusters they have been too narrow (perjoule ledger)"
     if beyond := [level for level in LEVELS if any(level in one.beyond for one in found)]:
         yield f"extrapolated: {', '.join(_WORDS[level] for level in beyond)}"
     yield from _ranges(target, found)

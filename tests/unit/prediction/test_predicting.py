@@ -8,7 +8,6 @@ from math import inf, log
 
 import pytest
 
-from benchmarks.prediction import ceph_servers
 from perjoule import catalogue
 from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Cluster, Value
@@ -218,10 +217,3 @@ def test_a_fitted_value_moves_with_what_it_was_fitted_to() -> None:
 def test_an_impossible_layout_is_refused() -> None:
     with pytest.raises(CampaignError, match="chunk servers"):
         list(predictions(replace(_target(), options={"goal": 9}), [1], 128 * MIB))
-
-
-def test_a_code_is_predicted_from_copies_on_the_same_servers_by_hand(capsys: pytest.CaptureFixture[str]) -> None:
-    ceph_servers()
-    said = capsys.readouterr().out
-    assert f"predicted {1025 / (1 + 5 / 6):.0f} GiB/s, printed 547, +2.2%" in said  # 5 of 6 parts come from other servers
-    assert f"predicted {270 * 3 / (1 + 7 / 6):.0f} GiB/s, printed 387, -3.4%" in said  # 7 of 8 parts go to other servers

@@ -1,0 +1,147 @@
+"""Clusters of papers: what they print beside what is predicted of them. Nothing was ever fitted to them.
+
+profile   a profile that comes with perjoule, on the cluster as the catalogue has it: clusters of "green-storage"
+law       the law of queues alone, with no fitted number: rados on the Cubieboards
+bytes     the bytes that servers' networks move: Ceph's 63 servers, from three copies to a code on the same servers
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import log
+from typing import Literal
+
+from perjoule import catalogue, drivers, published
+from perjoule.drivers.protocols import planned
+from perjoule.model import Direction, Flow, Json, Spec
+from perjoule.prediction.bounds import Demand, Fleet, times_s_per_byte
+from perjoule.prediction.observation import WAYS, fleet
+from perjoule.prediction.predicting import Prediction, Target, predictions
+from perjoule.prediction.profile import shipped
+from perjoule.prediction.queueing import Spread, Way, duration_s, job
+
+Basis = Literal["profile", "law", "bytes"]
+_GREEN: Mapping[str, Mapping[str, Json]] = {  # options that the paper says, by its configurations
+    "arm-cephfs": {"copies": 2},
+    "arm-moosefs": {"goal": 1},
+    "arm-glusterfs": {"layout": "dispersed", "redundancy": 1},
+    "reference-2": {"copies": 3},
+}
+_BENCH = Way(in_flight=16.0, overlap=50.0, on_disk_ratio=1.0, fixed_s=0.0)  # `rados bench` has 16 operations in flight by default
+_LONG_BYTES = 1e9  # that each client moves: fixed_s is 0, so any number gives the same
+
+# What papers print of parallel file systems and can't be predicted, and why.
+UNPREDICTED = (
+    ("access-patterns", "CephFS and BeeGFS on Chameleon", "the paper gives neither the rate of a disk nor the number of copies"),
+    ("ssd-vs-hdd", "SSDs and hard disks", "the paper prints ratios alone, and uses no parallel file system"),
+    (
+        "cubieboard",
+        "HEP analyses",
+        "jobs read from the local disk of their board, so that no file system between hosts has a part",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A throughput that a paper prints, and what is predicted of it."""
+
+    paper: str
+    cluster: str
+    filesystem: str
+    redundancy: str
+    direction: Direction
+    clients: str
+    basis: Basis
+    value_bytes_per_s: float | None  # None: a range, because the paper does not say what the value depends on
+    range_bytes_per_s: tuple[float, float] | None  # a profile's 90 % band, or what the paper leaves open
+    printed_bytes_per_s: float
+
+    @property
+    def error(self) -> float | None:
+        """ln(predicted / printed)."""
+        return None if self.value_bytes_per_s is None else log(self.value_bytes_per_s / self.printed_bytes_per_s)
+
+    @property
+    def held(self) -> bool | None:
+        """Whether the range holds what is printed; None: there is no range."""
+        if self.range_bytes_per_s is None:
+            return None
+        return self.range_bytes_per_s[0] <= self.printed_bytes_per_s <= self.range_bytes_per_s[1]
+
+
+def compared() -> tuple[Published, ...]:
+    """Predict all that can be predicted."""
+    return (*_green_storage(), *_cubieboards(), *_ceph_servers())
+
+
+def unpredicted() -> Iterator[tuple[str, str, str]]:
+    """Return what can't be predicted: paper, what it prints, why not."""
+    paper = published.paper("green-storage")
+    for name, facts in paper.configurations.items():
+        if name not in _GREEN:
+            yield "green-storage", f"{facts['filesystem']} on {facts['cluster']}", "no profile of it comes with perjoule"
+    yield from UNPREDICTED
+
+
+def _green_storage() -> Iterator[Published]:
+    """Predict Table II: the best of all numbers of clients, which move the same data in all."""
+    paper = published.paper("green-storage")
+    printed = {one.id: one.value for one in paper.numbers}
+    for name, options in _GREEN.items():
+        facts = paper.configurations[name]
+        kind, cluster = str(facts["filesystem"]), str(facts["cluster"])
+        target = Target(shipped(kind), catalogue.cluster(cluster), options)
+        data_bytes = printed["data_ref2" if cluster == "reference-2" else "data_other"]
+        most = int(printed["clients_most"])
+        found = [one for count in range(1, most + 1) for one in predictions(target, [count], round(data_bytes / count))]
+        for way in WAYS:
+            best = max((one for one in found if one.direction == way), key=_rate)
+            value, low, high = best.throughput_bytes_per_s
+            yield Published(
+                *("green-storage", cluster, kind, best.redundancy.text, way, f"1 to {most}", "profile"),
+                *(None if best.rests_on else value, (low, high), printed[f"max_{name.replace('-', '_')}_{way}"]),
+            )
+
+
+def _rate(one: Prediction) -> float:
+    return one.throughput_bytes_per_s[0]
+
+
+def _cubieboards() -> Iterator[Published]:
+    """Predict Table 3 by the law alone. The paper does not say how many copies a write made: one or two."""
+    boards = fleet(catalogue.cluster("cubieboard2"), {"osd": 12}, clients_count=1, memory=False)
+    assert boards is not None
+    for one in published.paper("cubieboard").numbers:
+        if one.quantity != "throughput" or one.place != "Table 3":
+            continue
+        there = replace(boards, clients_count=float(str(one.facts["clients"])))
+        where = ("cubieboard", str(one.facts["cluster"]), str(one.facts["filesystem"]))
+        if one.facts["direction"] == "read":
+            value = _by_law(Flow(client_received_ratio=1, storage_sent_ratio=1, disk_read_ratio=1), there)
+            yield Published(*where, "any", "read", str(one.facts["clients"]), "law", value, None, one.value)
+        else:
+            two, single = (_by_law(Flow(1, 0, copies, copies - 1, copies, 0), there) for copies in (2, 1))
+            yield Published(*where, "1 or 2 copies", "write", str(one.facts["clients"]), "law", None, (two, single), one.value)
+
+
+def _by_law(flow: Flow, there: Fleet) -> float:
+    asked = job(Demand(flow), there, Spread(1), _LONG_BYTES)
+    return float(asked.user_bytes / duration_s(_BENCH, asked))
+
+
+def _ceph_servers() -> Iterator[Published]:
+    """Predict a code of 6+2 from three copies on the same servers, by the bytes of their networks."""
+    paper = published.paper("ceph-1tib")
+    printed, kind = {one.id: one.value for one in paper.numbers}, str(paper.configurations["code"]["filesystem"])
+    hosts = planned(["storage"] * 63)
+    servers = Fleet(63.0, 25e9, 1e9, 1e12, 1e12, 63.0, 1e12, 1e9)
+    options: Mapping[str, Mapping[str, Json]] = {"copies": {"copies": 3}, "code": {"erasure": "6+2"}}
+    flows = {name: drivers.filesystem(Spec(kind, own, name)).amplification(hosts) for name, own in options.items()}
+    for way in WAYS:
+        network_s = {
+            name: times_s_per_byte(Demand(flow.write if way == "write" else flow.read), servers)["server network"]
+            for name, flow in flows.items()
+            if flow is not None
+        }
+        value = printed[f"copies_{way}"] * float(network_s["copies"] / network_s["code"])
+        yield Published("ceph-1tib", "63 servers", kind, "6+2", way, "many", "bytes", value, None, printed[f"code_{way}"])
