@@ -1,5 +1,6 @@
 """What an event costs: docs/explanations/how-numbers-are-made.md, "Events"."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ def events(attempt: Attempt, results: list[dict[str, Any]]) -> dict[str, float]:
         found[f"event_{name}_w"] = total(attempt, servers, low_s, high_s) / (high_s - low_s)
     found["event_healing_s"] = (healthy_s - last_s) * scale
     found["event_healing_j"] = np.nan if np.isnan(healthy_s) else total(attempt, servers, last_s, healthy_s) * scale
+    found["event_errors_count"] = errors_count(attempt)
     joined = [one["gained_bytes"] for one in hit if one.get("gained_bytes") is not None]
     if joined:
         found["event_gained_bytes"] = sum(joined)
@@ -48,6 +50,14 @@ def events(attempt: Attempt, results: list[dict[str, Any]]) -> dict[str, float]:
         found["event_stalled_s"] = float(np.mean([sum(own) for own in still])) * scale
         found["event_longest_stall_s"] = max([0.0, *(one for own in still for one in own)]) * scale
     return found
+
+
+def errors_count(attempt: Attempt) -> float:
+    """What fio counted in each of its measured loads; unknown where none may continue after an error."""
+    reports = [path for path in attempt.folder.glob("raw/**/*.json") if not path.parent.name.startswith("full-")]
+    texts = [text[text.find("{") :] for text in (path.read_text() for path in reports) if '"fio version"' in text]
+    counts = [job["total_err"] for text in texts for job in json.loads(text)["jobs"] if "total_err" in job]
+    return float(sum(counts)) if counts else np.nan
 
 
 def healthy(attempt: Attempt, last_s: float) -> float:

@@ -18,6 +18,7 @@ class Attempt:
 
     name: str  # the trial's folder
     record: dict[str, Any]
+    folder: Path  # its files
     samples: pd.DataFrame  # the columns of CHANNEL as text, and t_s, duration_s, value
 
     def phase(self, name: str) -> tuple[float, float] | None:
@@ -90,7 +91,7 @@ def _attempt(folder: Path, name: str, path: Path) -> Attempt:
     if "more" not in table:
         table["more"] = ""
     samples = pd.concat([table, *(_joined(csv, record) for csv in sorted((folder / "joined").glob("*.csv")))], ignore_index=True)
-    return Attempt(name, record, samples.astype(dict.fromkeys(CHANNEL, str)))
+    return Attempt(name, record, path, samples.astype(dict.fromkeys(CHANNEL, str)))
 
 
 def _joined(path: Path, record: dict[str, Any]) -> pd.DataFrame:

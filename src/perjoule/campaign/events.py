@@ -124,6 +124,10 @@ def check_possible(
 ) -> None:
     """Check that these events can happen to every testbed, file system and load. Raises CampaignError."""
     if not asked:
+        for number, workload in enumerate(parts["workload"]):
+            if drivers.workload(workload).tolerate_errors:
+                what = f'"{workload.label}" tolerates errors, and no event of this campaign would cause any'
+                raise place.error(("workload", number), what, "add an [[event]], or remove tolerate_errors")
         return
     for filesystem in parts["filesystem"]:
         if not drivers.filesystem(filesystem).heals:

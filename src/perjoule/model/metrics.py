@@ -248,6 +248,8 @@ ENTRIES = (
            "time after the first event in which no call of a client returned, the mean of clients", "lower", event=True),
     Metric("event_longest_stall_s", "s of longest stall", _S,
            "longest time after the first event in which no call of a client returned", "lower", event=True),
+    Metric("event_errors_count", "errors", _ONE, "calls of clients that failed, in loads that continue after errors", "lower",
+           event=True),
     Metric("event_gained_bytes", "MiB gained", _MIB,
            "bytes of users' data, as copies or parts, that hosts which joined held in the end", event=True),
     Metric("event_gained_per_byte_j", "kJ/TiB gained", _KJ_PER_TIB,

@@ -116,6 +116,27 @@ def test_a_profile_counts_from_its_first_step_to_its_last(tmp_path: Path) -> Non
     assert not found.doubts
 
 
+def test_errors_are_tolerated_by_the_steps_and_added_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def said(_: object, folder: Path) -> Outcome:
+        number = int(folder.name.removeprefix("step-"))
+        moved = ClientResult("client-1", "write", 10.0 + number, 11.0 + number, 100, 1)
+        return Outcome("fio", (moved,), measured={"event_errors_count": 2.0 + number})
+
+    options = {"profile": {"name": "day.csv", "text": "hour,load\n0,50 %\n12,100 %\n"}, "hour": "1 s"}
+    made = duty(tolerate_errors=True, **options)
+    paced = Paced(80.0 * MIB, 1, 2)
+    assert [made.step(number, paced).tolerate_errors for number in range(2)] == [True, True]
+    assert not duty(**options).step(0, paced).tolerate_errors
+    monkeypatch.setattr(type(made.step(0, paced)), "outcome", said)
+    (tmp_path / "duty.json").write_text(json.dumps({"full_bytes_per_s": 200, "clients_count": 1, "steps_count": 2}))
+    assert made.outcome(tmp_path).measured["event_errors_count"] == 5.0
+    assert "event_errors_count" not in duty(**options).outcome(tmp_path).measured
+    idle = duty(tolerate_errors=True, engine="simulated", load="50 %")
+    (tmp_path / "duty.json").write_text(json.dumps({"full_bytes_per_s": 200, "clients_count": 2, "steps_count": 1}))
+    claimed(tmp_path, 0, 10.0, 22.0, 600, 600)
+    assert idle.outcome(tmp_path).measured["event_errors_count"] == 0.0
+
+
 def test_a_client_has_one_series_over_all_steps_as_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """`perjoule verify` reads the raw outputs again, and holds the whole series of a channel against what was kept."""
 
@@ -184,7 +205,8 @@ def asked_bytes(monkeypatch: pytest.MonkeyPatch, client: Room, folder: Path, **o
 
     asked: list[int] = []
 
-    def load(_: Duty, share: float, rate: float, size_bytes: int, duration_s: float) -> Load:
+    def load(_: Duty, share: float, rate: float, size_bytes: int, duration_s: float, *, tolerant: bool = False) -> Load:
+        assert not tolerant
         asked.append(size_bytes)
         return Load(size_bytes)
 

@@ -217,6 +217,45 @@ def test_success_without_a_report_is_no_success() -> None:
         report.check("client-1", 0, "", "")
 
 
+TOLERANT = {"transfer": "64 KiB", "size": "80 MiB", "duration": "20 s"}
+
+
+def test_calls_that_failed_are_counted_where_they_are_tolerated_and_are_in_no_other_number() -> None:
+    """A write of 64 KiB failed with "connection refused" while a server of OrangeFS was down: 1 of 640."""
+    outcome = fio(**TOLERANT, tolerate_errors=True).outcome(SAID / "errors")
+    (moved,) = outcome.results
+    assert outcome.measured == {"event_errors_count": 1.0}
+    assert (moved.operations_count, moved.moved_bytes) == (639, 639 * 65536)
+    assert outcome.doubts == ()
+    assert "event_errors_count" not in fio(**TOLERANT).outcome(SAID / "errors").measured
+
+
+def test_a_load_that_ends_well_after_errors_has_not_failed_and_one_that_ends_badly_has(tmp_path: Path) -> None:
+    client = Client("client-1", "errors")
+    load = fio(**TOLERANT, tolerate_errors=True)
+    load.prepare([client], ScriptedMount(client), tmp_path)
+    assert load.run([client], ScriptedMount(client), tmp_path).measured == {"event_errors_count": 1.0}
+    (argv,) = (words for words in client.ran if "fio" in words)
+    assert "--continue_on_error=io" in argv
+    (ignored,) = (word.partition("=")[2] for word in argv if word.startswith("--ignore_error="))
+    reads, writes = (set(map(int, part.split(":"))) for part in ignored.split(","))
+    assert reads == writes == {5, 34, 103, 104, 107, 110, 111, 112, 113, 116}
+    with pytest.raises(TransientError, match="error 111"):
+        report.check("client-1", 1, said("errors", "client-1.json"), "fio: io_u error on file f: Connection refused")
+    strict = Client("client-1", "errors")
+    fio(**TOLERANT).run([strict], ScriptedMount(strict), tmp_path)
+    assert not any("error" in word for words in strict.ran for word in words)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [({}, "add duration"), ({"duration": "1 s", "client_server": True}, "ends at the first error")],
+)
+def test_errors_are_tolerated_only_by_loads_that_can_count_them(options: Mapping[str, Json], why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        fio(tolerate_errors=True, **options)
+
+
 def test_a_short_transfer_without_an_error_is_a_failure() -> None:
     with pytest.raises(WorkloadError, match=r"client-1: fio moved 16 MiB of 32 MiB"):
         fio(size="32 MiB", transfer="1 MiB").outcome(SAID / "write")

@@ -50,6 +50,7 @@ class Workload(ABC):
     # Options that make it quick on simulated hosts, where it runs as it is; None: a simulated load stands for it.
     simulated_with: ClassVar[Mapping[str, Json] | None] = None
     also_called: ClassVar[Mapping[str, str]] = {}  # an option as other tools call it -> the line to write
+    tolerate_errors: bool = False  # it continues after errors that events cause, and measures how many there were
 
     @property
     def using(self) -> tuple[str, ...]:

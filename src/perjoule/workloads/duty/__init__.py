@@ -109,6 +109,9 @@ class Duty(Workload):
     burst_s: Seconds | None = None
     """Length of bursts at full speed, with pauses between them that give the share; a steady pace if omitted."""
 
+    tolerate_errors: bool = False
+    """Continue after I/O errors of lost servers and count them, for campaigns with events, as `tolerate_errors` of fio does."""
+
     profile: ProfileFile | None = None
     """A CSV file with the columns hour and load, relative to the campaign, instead of `load` and `duration`: a day's shares."""
 
@@ -230,9 +233,14 @@ class Duty(Workload):
         return replace(
             whole,
             doubts=tuple(dict.fromkeys(doubted)),
-            measured={"asked_load_ratio": asked, "load_ratio": reached},
+            measured={"asked_load_ratio": asked, "load_ratio": reached, **self._errors(found)},
             note="; ".join(filter(None, (f"{asked:.3g} of {full}", whole.note))),
         )
+
+    def _errors(self, found: Sequence[Outcome]) -> dict[str, float]:
+        """Return the errors of all steps, where they are tolerated: steps without a load have none."""
+        counts = (one.measured.get("event_errors_count", 0.0) for one in found)
+        return {"event_errors_count": sum(counts)} if self.tolerate_errors else {}
 
     def _paced(self, folder: Path) -> Paced:
         with reading("what a paced load left", folder):
@@ -246,13 +254,16 @@ class Duty(Workload):
         load_ratio, duration_s = self.steps[number]
         if not load_ratio:
             return drivers.workload(Spec("idle", {"duration": exact_text(duration_s, SECONDS), "rest": "0 s"}, ""))
-        return self._load(load_ratio, paced.client_bytes_per_s, self._file_bytes(paced), duration_s)
+        size_bytes = self._file_bytes(paced)
+        return self._load(load_ratio, paced.client_bytes_per_s, size_bytes, duration_s, tolerant=self.tolerate_errors)
 
     def _file_bytes(self, paced: Paced) -> int:
         """Return the size of each client's file: that of the largest step."""
         return round(MARGIN * max(step.load_ratio * step.duration_s for step in self.steps) * paced.client_bytes_per_s)
 
-    def _load(self, load_ratio: float, client_bytes_per_s: float, size_bytes: int, duration_s: float) -> Workload:
+    def _load(
+        self, load_ratio: float, client_bytes_per_s: float, size_bytes: int, duration_s: float, *, tolerant: bool = False
+    ) -> Workload:
         """Return a load of the engine at this share of the maximum of each client."""
         blocks_count = max(1, -(-size_bytes // self.transfer_bytes))
         options: dict[str, Json] = {
@@ -265,6 +276,7 @@ class Duty(Workload):
             options["operation"] = self.operation.removeprefix("rand")
         else:
             options |= {"direct": self.direct, "time_limit": exact_text(self.time_limit_s, SECONDS)}
+            options |= {"tolerate_errors": True} if tolerant else {}
         if load_ratio < 1 and self.burst_s and self.engine != "simulated":
             options["burst"] = exact_text(max(self.transfer_bytes, round(client_bytes_per_s * self.burst_s)), BYTES)
             options["pause"] = exact_text(self.burst_s * (1 - load_ratio) / load_ratio, SECONDS)

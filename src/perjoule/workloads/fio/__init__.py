@@ -78,6 +78,8 @@ class Fio(FioOptions):
                 run.start_utc_s = run_file(clients, mounted, folder, "", time_limit_s=self.time_limit_s, ahead_s=ahead_s)
             return self.outcome(folder)
         load = [f"rw={self.operation}", *self._how(clients), *self._limits(), *self._pace(), *self._checksums(self.operation)]
+        if self.tolerate_errors:
+            load += ["continue_on_error=io", f"ignore_error={report.TOLERATED},{report.TOLERATED}"]  # of reads, of writes
         if self._mixed:
             load.append(f"rwmixread={self._read_percent}")
         with noted(folder, clients) as run:
@@ -137,12 +139,13 @@ class Fio(FioOptions):
         moved = {name: [one for one in whole.results if one.host == name] for name in found.names}
         ended_by = {name: self._ended_by(name, results, size_bytes) for name, results in moved.items()}
         doubts, notes = list(whole.doubts), [report.ended_by_text(ended_by)] if self.duration_s else []
+        measured = {"event_errors_count": float(found.errors_count)} if self.tolerate_errors else {}
         if self._reads_back and not found.has_read_back:
             doubts.append(WORK.doubt("the written data were not read back"))
         elif self._reads_back:
             doubts += found.read_back(size_bytes)
             notes.append(f"read back and verified ({self.verify}) after the measured window")
-        return replace(whole, doubts=tuple(dict.fromkeys(doubts)), note="; ".join(notes))
+        return replace(whole, doubts=tuple(dict.fromkeys(doubts)), measured=measured, note="; ".join(notes))
 
     def _ended_by(self, client: str, moved: Sequence[ClientResult], size_bytes: int) -> Literal["size", "duration"]:
         """Compare a report with the request. Raises WorkloadError if it reached neither size nor duration."""

@@ -67,7 +67,7 @@ def _merged(parts: Sequence[ClientResult], user: str) -> ClientResult:
 
 def doubts(host: str, jobs: Sequence[Job], found: Sequence[ClientResult]) -> tuple[Doubt, ...]:
     """Return doubts about a report: errors that its job file ignores, and a window too short for computed starts."""
-    errors_count = sum(job.get("total_err", 0) for job in jobs)
+    errors_count = sum(map(report.errors_count, jobs))
     told = [WORK.doubt(f"{host}: fio continued after {errors_count} errors")] if errors_count else []
     window_s = max(one.ended_s for one in found) - min(one.began_s for one in found)
     if window_s * SHORT_RATIO < UNSURE_S:

@@ -81,6 +81,10 @@ class FioOptions(Workload):
     pause_s: Seconds | None = None
     """How long a client pauses after each burst, in wall time."""
 
+    tolerate_errors: bool = False
+    """Continue after I/O errors of lost servers (EIO, ENOTCONN, ECONNREFUSED, ETIMEDOUT and the like) and count them, for
+    campaigns with events; needs `duration`. Otherwise the first error ends the load, and the trial fails."""
+
     verify: Literal["crc32c", "md5", "sha256", "xxhash"] | None = None
     """Give every block a checksum: a write is read back and verified after the measured window, a read while it is measured, both
     over cold caches. A mismatch makes the trial fail."""
@@ -137,6 +141,10 @@ class FioOptions(Workload):
         limit = seconds_text(self.time_limit_s)
         if self.duration_s is not None and self.duration_s >= self.time_limit_s:
             raise ValueError(f'duration must be below time_limit, "{limit}" (raise time_limit)')
+        if self.tolerate_errors and not self.duration_s:
+            raise ValueError("tolerate_errors is for a load that ends at a known time (add duration)")
+        if self.tolerate_errors and self.client_server:
+            raise ValueError("fio's client/server mode ends at the first error (remove client_server or tolerate_errors)")
         if self.verify and (self._mixed or self.duration_s or self.round_s):
             raise ValueError(
                 "verify is for whole files, written or read once (remove duration and round, and do not mix operations)"

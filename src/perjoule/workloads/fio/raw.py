@@ -37,6 +37,11 @@ class Raw:
         noted = {name: text_of(self.folder / f"{name}.prerun.txt").split() for name in self.names}
         return {name: min(map(float, moments)) + self.ran.offset_of_s(name) for name, moments in noted.items()}
 
+    @cached_property
+    def errors_count(self) -> int:
+        """How many calls of all clients failed."""
+        return sum(report.errors_count(report.job(self.report(name), name)) for name in self.names)
+
     def whole(self) -> Outcome:
         """Return the results of all clients from their first I/O to their end."""
         jobs = {name: report.job(self.report(name), name) for name in self.names}
