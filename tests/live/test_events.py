@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 import tomlkit
 
+from lacking import lacking
 from on_hosts import hosts_of
 from oracle.check import apart, checked, recomputed
 from perjoule import campaign
 from perjoule.execution import runner
 from perjoule.filesystems.moosefs import _MooseFS
+from perjoule.filesystems.orangefs import OrangeFS
 from perjoule.model import Record, healthy_since
 from perjoule.results.verification import verify
 from perjoule.store import Results, create, open_results
@@ -51,6 +53,7 @@ full = "4 MiB/s"
 transfer = "64 KiB"
 duration = "8 s"
 """
+TOLERANT = f"{PACED}tolerate_errors = true\n"
 EVENT = '[[event]]\nat = "{at}"\nkind = "{kind}"\nhost = "storage-2"\n'
 KILLED = EVENT.format(at="2 s", kind="kill") + EVENT.format(at="5 s", kind="back")
 SLOWED = EVENT.format(at="3 s", kind="slow") + "factor = 10\n"
@@ -59,12 +62,16 @@ MOOSEFS = 'kind = "moosefs"\ngoal = 2'
 FAILED = EVENT.format(at="5 s", kind="fail") + EVENT.format(at="7 s", kind="back")
 DATA_BYTES = 64 * 1024**2
 STILL = f'[[workload]]\nkind = "idle"\ndata = "{DATA_BYTES} B"\nrest = "1 s"\nduration = "10 s"\n'
+ORANGEFS = 'kind = "orangefs"'
+MISSING = lacking(OrangeFS().checks())
+WITH_ORANGEFS = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 HOSTS = {"glusterfs": "\nhosts = 3"}
 FILESYSTEMS = {
     "moosefs": MOOSEFS,
     "glusterfs": 'kind = "glusterfs"',
     "cephfs": 'kind = "cephfs"\nplacement_groups = 16\nosd_size = "1 GiB"',
 }
+KILLABLE = [*FILESYSTEMS, pytest.param("orangefs", marks=WITH_ORANGEFS)]
 
 
 def hit(
@@ -78,14 +85,15 @@ def hit(
     return found, record
 
 
-@pytest.mark.parametrize("name", FILESYSTEMS)
+@pytest.mark.parametrize("name", KILLABLE)
 def test_a_killed_server_is_missed_comes_back_and_the_file_system_is_healthy_again(name: str, tmp_path: Path) -> None:
-    results, record = hit(tmp_path, FILESYSTEMS[name], KILLED, "5 s" if name == "glusterfs" else "60 s")
+    load = TOLERANT if name == "orangefs" else PACED  # whose client fails a transfer that breaks off
+    results, record = hit(tmp_path, FILESYSTEMS.get(name, ORANGEFS), KILLED, "5 s" if name == "glusterfs" else "60 s", load=load)
     assert record.reason == ""
     assert [one.event.text for one in record.events] == ["kill storage-2", "back storage-2"]
     killed, back = record.events
     assert killed.planned_s <= killed.began_s <= killed.ended_s <= back.began_s
-    if name == "cephfs":  # the others may have no data on it
+    if name in ("cephfs", "orangefs"):  # the others may have no data on it
         assert any(one.words for one in record.health)
     if name != "glusterfs":  # it may wait for minutes before it heals
         assert healthy_since(record.events, record.health) is not None, record.health
@@ -96,8 +104,31 @@ def test_a_killed_server_is_missed_comes_back_and_the_file_system_is_healthy_aga
     assert apart(costs).values.tolist() == []
 
 
-def test_a_server_that_was_cut_off_and_slow_is_back(tmp_path: Path) -> None:
-    _, record = hit(tmp_path, MOOSEFS, CUT)
+@WITH_ORANGEFS
+def test_clients_of_orangefs_wait_for_a_killed_server_for_ten_seconds_and_then_get_an_error_which_is_counted(
+    tmp_path: Path,
+) -> None:
+    long = TOLERANT.replace("8 s", "20 s")
+    results, record = hit(tmp_path, ORANGEFS, KILLED.replace("5 s", "15 s"), load=long)
+    assert record.reason == ""
+    (cell,) = summary(results).cells
+    found = {key: metric.mean for key, metric in cell.metrics.items() if key.startswith("event_")}
+    print(found, [(round(one.answered_s - record.events[0].ended_s, 1), one.words) for one in record.health], record.doubts)
+    assert 1 <= found["event_errors_count"] <= 3
+    assert 9 < found["event_longest_stall_s"] / record.scale < 16
+    missed = [one.words for one in record.health if one.asked_s < record.events[1].began_s]
+    assert missed[-1] == "no answer from storage-2"
+    assert healthy_since(record.events, record.health) is not None, record.health
+    assert verify(results).differences == ()
+    costs = checked(results.folder)
+    costs = costs[costs["metric"].str.startswith("event_", na=False)]
+    assert "event_errors_count" in set(costs["metric"])
+    assert apart(costs).values.tolist() == []
+
+
+@pytest.mark.parametrize("filesystem", [MOOSEFS, pytest.param(ORANGEFS, marks=WITH_ORANGEFS)])
+def test_a_server_that_was_cut_off_and_slow_is_back(filesystem: str, tmp_path: Path) -> None:
+    _, record = hit(tmp_path, filesystem, CUT, load=TOLERANT if filesystem == ORANGEFS else PACED)
     assert record.reason == ""
     assert [one.event.kind for one in record.events] == ["cut", "slow", "back"]
     assert healthy_since(record.events, record.health) is not None, record.health
@@ -214,9 +245,9 @@ def over_ssh(filesystem: str, events: str, load: str = PACED) -> Generator[tuple
 
 
 @NEEDS_SSHD
-@pytest.mark.parametrize("name", FILESYSTEMS)
+@pytest.mark.parametrize("name", KILLABLE)
 def test_over_ssh_the_same_campaign_kills_a_server_with_all_of_its_daemons_and_starts_them_again(name: str) -> None:
-    with over_ssh(FILESYSTEMS[name], KILLED) as (results, record):
+    with over_ssh(FILESYSTEMS.get(name, ORANGEFS), KILLED, TOLERANT if name == "orangefs" else PACED) as (results, record):
         assert [one.event.text for one in record.events] == ["kill storage-2", "back storage-2"]
         assert any(one.words for one in record.health), "nobody missed the server"
         assert verify(results).differences == ()

@@ -132,7 +132,7 @@ def check_possible(
     for filesystem in parts["filesystem"]:
         if not drivers.filesystem(filesystem).heals:
             what = f"filesystem {filesystem.kind} does not say when it is healthy again, so no event can happen to its servers"
-            raise place.error((EVENT,), what, "use filesystem moosefs, glusterfs or cephfs")
+            raise place.error((EVENT,), what, f"use filesystem {' or '.join(_able())}")
         unable = drivers.filesystem(filesystem).unable
         for event, number in asked:
             if event.kind in unable:
@@ -153,8 +153,8 @@ def check_possible(
                 raise place.error((EVENT, number, "at"), what, "make it happen earlier, or the load longer")
 
 
-def _able(kind: EventKind) -> list[str]:
-    """Return the file systems to which this can happen."""
+def _able(kind: EventKind | None = None) -> list[str]:
+    """Return the file systems to which this can happen, or any event."""
     classes = {name: drivers.driver_class("filesystems", name) for name in drivers.kinds("filesystems")}
     return [n for n, cls in classes.items() if issubclass(cls, FileSystem) and cls.heals and kind not in cls.unable and n != FAKE]
 

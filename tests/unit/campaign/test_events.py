@@ -1,15 +1,18 @@
 """[[event]] tables: what they ask for, and what is refused before anything runs."""
 
+import re
 import subprocess
 import tomllib
 
 import jsonschema
 import pytest
 
-from perjoule import campaign
+from perjoule import campaign, drivers
+from perjoule.drivers.protocols import FileSystem
 from perjoule.execution import readiness
 from perjoule.model.errors import CampaignError
 from perjoule.testbeds.virtual import requirements
+from places import ROOT
 
 TEXT = """
 name = "hit"
@@ -44,6 +47,7 @@ SNAPSHOT = SCRUB.replace("scrub", "snapshot")
 LOSSY = '[[event]]\nat = "7 s"\nkind = "lossy"\nhost = "storage-3"\nloss = "2 %"\n'
 ADD = KILL.replace("kill", "add").replace("storage-2", "storage-3")
 CEPHFS = 'kind = "cephfs"'
+ORANGEFS = 'kind = "orangefs"'
 MIRRORED = 'kind = "glusterfs"\nlayout = "replicated"'
 DISTRIBUTED = 'kind = "glusterfs"\nlayout = "distributed"'
 KEYS = {"at_s", "kind", "host", "factor"}
@@ -162,7 +166,16 @@ def test_editors_know_events():
         ),
         (text(KILL.replace("10 s", "30 s")), r'kill storage-2 would happen after the end of "fio", which lasts 30 s'),
         (text(workload='kind = "fio"'), 'events need a load that ends at a known time, and "fio" has no duration'),
-        (text(filesystem='kind = "nfs"'), "filesystem nfs does not say when it is healthy again"),
+        (
+            text(filesystem='kind = "nfs"'),
+            "filesystem nfs does not say when it is healthy again.*; use filesystem cephfs or glusterfs or moosefs or orange",
+        ),
+        (
+            text("", workload=f"{FIO}\ntolerate_errors = true"),
+            '"fio" tolerates errors, and no event of this campaign would cause any; add an .*, or remove tolerate_errors',
+        ),
+        (text(ADD, filesystem=ORANGEFS), "no add can happen .*read at their start which servers there are"),
+        (text(FAIL, filesystem=ORANGEFS), "would lose data: disks of storage-2 fail, and it keeps 1 copy"),
         (text(SLOW, testbed=VIRTUAL.replace("xfs", "directory")), "slow storage-1 10 times can't happen on this testbed virtual"),
         (
             text(SLOW, testbed=CLUSTER),
@@ -222,6 +235,22 @@ def test_what_can_not_happen_is_refused_with_a_sentence(asked, said):
     with pytest.raises(CampaignError, match=said) as caught:
         campaign.parse(asked)
     assert "campaign" in caught.value.where
+
+
+def test_the_documents_say_for_each_file_system_what_can_happen_to_it():
+    page = (ROOT / "docs" / "how-to" / "events.md").read_text().splitlines()
+    rows = [line.strip("| ").split(" | ") for line in page if "| `" in line]
+    head = next(row for row in rows if row[0] == "`kill`, `cut`, `slow`, `lossy`, `back`")
+    by_kind = {kind: row[1:] for row in rows if len(row) == len(head) + 1 for kind in re.findall("`(.+?)`", row[0])}
+    kinds = {kind for kind in drivers.kinds("filesystems") if kind != "simulated"}
+    assert by_kind.keys() == kinds
+    for kind in kinds:
+        cls = drivers.driver_class("filesystems", kind)
+        assert issubclass(cls, FileSystem)
+        refused = {events for events, said in zip(head, by_kind[kind], strict=True) if said.split(":")[0] == "no"}
+        assert ("`kill`, `cut`, `slow`, `lossy`, `back`" not in refused) == cls.heals
+        for event in ("add", "scrub", "snapshot"):
+            assert (f"`{event}`" in refused) == (not cls.heals or event in cls.unable), (kind, event)
 
 
 FIRST = SLOW.replace("5 s", "1 s")  # an event before the wrong one with which nothing is wrong

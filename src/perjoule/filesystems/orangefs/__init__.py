@@ -25,7 +25,7 @@ from perjoule.filesystems._options import SelfBuilt
 from perjoule.filesystems.orangefs import parse as words
 from perjoule.machine.each import each
 from perjoule.machine.mounts import device_check, fuse
-from perjoule.model import OPTIONS, Disk, Json, Redundancy
+from perjoule.model import OPTIONS, Disk, EventKind, Json, Redundancy
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import Bytes
 
@@ -46,6 +46,12 @@ class OrangeFS(SelfBuilt):
     installation: ClassVar = "OrangeFS 2.9.8 or 2.10 (see docs/how-to/orangefs.md)"
     in_user_space: ClassVar = False
     copied_by_client: ClassVar = True  # it spreads one copy over the data servers
+    heals: ClassVar[bool] = True
+    unable: ClassVar[Mapping[EventKind, str]] = {
+        "add": "its servers and clients read at their start which servers there are, and which handles are on which",
+        "scrub": "it keeps no checksums of data",
+        "snapshot": "it has none",
+    }
 
     stripe_bytes: Annotated[Bytes, Tunable(("64 KiB", "256 KiB", "1 MiB", "4 MiB"), scale=True)] = 64 * 1024
     """Bytes of a file on one server before the next one follows (strip_size)."""
@@ -185,6 +191,16 @@ class _OrangeFS(Deployment[OrangeFS]):
         names = {server.address: server.name for server in self.servers}
         return tuple(names[address] for address in self._spread(path).data)
 
+    def absent(self) -> str:
+        """Return the servers that do not answer."""
+        servers = self.servers
+        silent = [one.name for one, answers in zip(servers, each(servers, self._answers), strict=True) if not answers]
+        return f"no answer from {', '.join(silent)}" if silent else ""
+
+    def degraded(self) -> str:
+        """Return the same: what a server keeps is nowhere else, so without one it is never whole."""
+        return self.absent()
+
     def drop_caches(self) -> None:
         """Remount on every client, which ends its cache of names and attributes with its process."""
         if self.options.attribute_cache:
@@ -200,6 +216,12 @@ class _OrangeFS(Deployment[OrangeFS]):
         server = self.start(host, "pvfs2-server", [*argv, "-d", configuration])
         self.daemons.wait("a server that is ready", lambda: words.READY in server.process.output())
         return server
+
+    def _answers(self, server: words.Server) -> bool:
+        """Ask one server for its configuration, as a client does; half a second is enough, where `pvfs2-statfs` tries for ten."""
+        client = self.hosts.clients[0]
+        argv = [*self._lead(client), *words.check_server(server)]
+        return client.run(argv, timeout_s=self.patience_s, check=False).returncode == 0
 
     def _answer(self) -> str:
         """Return the reports of all servers, once every one answers."""

@@ -19,7 +19,7 @@ READY = "PVFS2 Server ready."
 Role = Literal["metadata", "data"]
 ROLES: tuple[Role, ...] = ("metadata", "data")
 Client = Literal["fuse", "kernel"]
-SERVER, TOOLS = "pvfs2-server", ("pvfs2-statfs", "pvfs2-viewdist")
+SERVER, TOOLS = "pvfs2-server", ("pvfs2-statfs", "pvfs2-viewdist", "pvfs2-check-server")
 CLIENTS: dict[Client, str] = {"fuse": "pvfs2fuse", "kernel": "pvfs2-client-core"}
 
 # As pvfs2-genconfig of 2.10 writes it, but for names, places, time limits (longer where emulated time is slower), retries (ten
@@ -124,6 +124,11 @@ def configuration(options: "OrangeFS", servers: Sequence[Server], *, scale: floa
 def url(server: Server) -> str:
     """Return what clients mount: any one server supplies the rest."""
     return f"tcp://{server.address}:{PORT}/{NAME}"
+
+
+def check_server(server: Server) -> tuple[str, ...]:
+    """Return the command that fails unless a server supplies its configuration."""
+    return "pvfs2-check-server", "-h", server.address, "-f", NAME, "-n", "tcp", "-p", str(PORT)
 
 
 def table(server: Server, mountpoint: Path) -> str:
