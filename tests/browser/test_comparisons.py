@@ -1,6 +1,5 @@
 """The pages that compare campaigns, as a reader sees them: a history, two results folders, an index, a paper beside."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ from click.testing import CliRunner
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
-from chromium import WIDTHS, Chrome, chromium, complaints, show, violations, wait_drawn
+from chromium import complaints, show, violations, wait_drawn
 from command.test_history import measure
 from perjoule.cli import cli
 
@@ -34,12 +33,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert done.exit_code == 0, done.output or done.exception
     (folder / "nights" / "index.html").rename(folder / "index.html")
     return folder
-
-
-@pytest.fixture(scope="module", params=WIDTHS.values(), ids=list(WIDTHS))
-def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
-    with chromium(tmp_path_factory.mktemp("browser"), request.param) as chrome:
-        yield chrome
 
 
 @pytest.mark.parametrize("name", ["history", "comparison", "index"])

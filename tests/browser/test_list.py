@@ -1,6 +1,5 @@
 """The site of a public list as a reader sees it: Debian's chromium opens our own list from disk."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
-from chromium import WIDTHS, Chrome, chromium, complaints, violations
+from chromium import complaints, violations
 from perjoule import publishing
 from places import ROOT
 
@@ -21,12 +20,6 @@ GROUPS = "return [...document.querySelectorAll('.group')].filter((one) => !one.h
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return publishing.build(ROOT / "docs" / "list", tmp_path_factory.mktemp("list") / "site").page
-
-
-@pytest.fixture(scope="module", params=WIDTHS.values(), ids=list(WIDTHS))
-def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
-    with chromium(tmp_path_factory.mktemp("browser"), request.param) as chrome:
-        yield chrome
 
 
 def test_every_page_can_be_read_and_used_in_both_themes(browser: webdriver.Chrome, site: Path) -> None:

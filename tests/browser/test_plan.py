@@ -1,6 +1,5 @@
 """The page of a plan as a reader sees it: Debian's chromium opens the file from disk."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
-from chromium import WIDTHS, Chrome, chromium, complaints, show, wait_drawn
+from chromium import Chrome, complaints, show, wait_drawn
 from perjoule import planning
 from perjoule.planning.exploring import page
 from places import EXAMPLES
@@ -21,12 +20,12 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-@pytest.fixture(scope="module", params=WIDTHS.values(), ids=list(WIDTHS))
-def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, file: Path) -> Iterator[Chrome]:
-    with chromium(tmp_path_factory.mktemp("browser"), request.param) as chrome:
-        chrome.get(file.as_uri())
-        wait_drawn(chrome)
-        yield chrome
+@pytest.fixture(scope="module")
+def browser(browser: Chrome, file: Path) -> Chrome:
+    """With the page open."""
+    browser.get(file.as_uri())
+    wait_drawn(browser)
+    return browser
 
 
 @pytest.fixture(params=["light", "dark"])

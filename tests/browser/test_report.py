@@ -3,7 +3,7 @@
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-from chromium import WIDTHS, Chrome, chromium, complaints, show, wait_drawn
+from chromium import Chrome, complaints, show, wait_drawn
 from measured import STEADY, measured
 from perjoule import published
 from perjoule.analysis import paper_facts
@@ -43,12 +43,12 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "report.html"
 
 
-@pytest.fixture(scope="module", params=WIDTHS.values(), ids=list(WIDTHS))
-def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, report: Path) -> Iterator[Chrome]:
-    with chromium(tmp_path_factory.mktemp("browser"), request.param) as chrome:
-        chrome.get(report.as_uri())
-        wait_drawn(chrome)
-        yield chrome
+@pytest.fixture(scope="module")
+def browser(browser: Chrome, report: Path) -> Chrome:
+    """With the page open."""
+    browser.get(report.as_uri())
+    wait_drawn(browser)
+    return browser
 
 
 @pytest.fixture(params=["light", "dark"])

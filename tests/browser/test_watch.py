@@ -11,7 +11,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from chromium import WIDTHS, Chrome, chromium, complaints, violations
+from chromium import complaints, violations
 from perjoule import store
 from perjoule.machine import processes
 from perjoule.model import Channel
@@ -54,12 +54,6 @@ def folder(tmp_path: Path) -> Path:
 def told(folder: Path) -> Iterator[Told]:
     with closing(ProgressFile(folder)) as file:
         yield Told(file)
-
-
-@pytest.fixture(params=WIDTHS.values(), ids=list(WIDTHS))
-def browser(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Chrome]:
-    with chromium(tmp_path, request.param) as chrome:
-        yield chrome
 
 
 def test_the_page_shows_a_run_and_says_when_it_is_lost_and_goes_on(browser: webdriver.Chrome, folder: Path, told: Told) -> None:

@@ -15,14 +15,13 @@ from perjoule.model.errors import MachineError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import shelly as simulator
 from perjoule.simulators._behaviour import Behaviour
-from places import TRANSCRIPTS
+from places import transcript
 
-SAID = TRANSCRIPTS / "shelly"
 FAST: dict[str, Any] = {"late_s": 0.4, "away_s": 0.2}
 
 
 def said(name):
-    return json.loads((SAID / name).read_text())
+    return json.loads(transcript("shelly", name))
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,9 @@ from perjoule.filesystems.beegfs import client as clients
 from perjoule.filesystems.beegfs import parse as words
 from perjoule.filesystems.beegfs.versions import ALL, EIGHT, SEVEN, Series
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
-from places import TRANSCRIPTS
+from places import transcript
 from scripted import ScriptedHost
 
-SAID = TRANSCRIPTS / "beegfs"
 ROOM, SECRET = Path("/srv/beegfs"), Path("/srv/beegfs/auth")
 
 # As `beegfs entry info --raw --retro` of 8 writes it in ctl/internal/cmd/entry/info.go; not recorded.
@@ -43,7 +42,7 @@ def beegfs(**options: Any) -> BeeGFS:
 
 
 def said(name: str) -> str:
-    return (SAID / name).read_text()
+    return transcript("beegfs", name)
 
 
 class Machine(ScriptedHost):

@@ -11,14 +11,12 @@ from perjoule.filesystems.glusterfs import parse as words
 from perjoule.model import Flow
 from perjoule.model.errors import CampaignError, TransientError
 from perjoule.testbeds.simulated import Simulated
-from places import TRANSCRIPTS
+from places import transcript
 from typed import as_written
-
-SAID = TRANSCRIPTS / "glusterfs"
 
 
 def said(name: str) -> str:
-    return (SAID / name).read_text()
+    return transcript("glusterfs", name)
 
 
 def test_a_healthy_volume_has_all_bricks_and_self_heal_daemons_online() -> None:

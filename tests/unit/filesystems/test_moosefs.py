@@ -14,11 +14,10 @@ from perjoule.filesystems.moosefs import MooseFS
 from perjoule.filesystems.moosefs import parse as words
 from perjoule.model import Flow
 from perjoule.model.errors import CampaignError, TransientError, WorkloadError
-from places import TRANSCRIPTS
+from places import transcript
 from scripted import ScriptedHost, ScriptedProcess
 from typed import as_written
 
-SAID = TRANSCRIPTS / "moosefs"
 ADDRESSES = {3: ("10.98.0.1", "10.98.0.2"), 4: ("10.99.0.2", "10.99.0.3")}  # of the chunk servers in the transcripts
 BROKEN_OFF = """
 -------------------------------- error ---------------------------------
@@ -30,7 +29,7 @@ TimeoutError: timed out
 
 
 def said(name: str, release: int = 3) -> str:
-    return (SAID / ("" if release == 3 else "4") / name).read_text()
+    return transcript("moosefs", "" if release == 3 else "4", name)
 
 
 @dataclass

@@ -11,10 +11,9 @@ from perjoule.drivers.protocols import Hosts
 from perjoule.filesystems.orangefs import OrangeFS
 from perjoule.filesystems.orangefs import parse as words
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
-from places import TRANSCRIPTS
+from places import transcript
 from scripted import ScriptedHost
 
-SAID = TRANSCRIPTS / "orangefs"
 STORAGE = [words.Server(f"storage-{n}", f"10.98.0.{n}", Path("/srv"), ("data",), Path("/srv")) for n in (1, 2)]
 METADATA = words.Server("metadata-1", "10.98.0.3", Path("/srv"), ("metadata",), Path("/srv"))
 SERVERS = [METADATA, *STORAGE]
@@ -25,7 +24,7 @@ def orangefs(**options: Any) -> OrangeFS:
 
 
 def said(name: str) -> str:
-    return (SAID / name).read_text()
+    return transcript("orangefs", name)
 
 
 def directives(configuration: str) -> dict[str, set[str]]:

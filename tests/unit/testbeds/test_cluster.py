@@ -31,10 +31,9 @@ from perjoule.testbeds.cluster.openssh import Ssh
 from perjoule.testbeds.cluster.program import signalled
 from perjoule.testbeds.cluster.scripts import BASH, KEEP, LAUNCH, MOST_BYTES
 from perjoule.workloads._running import rooms
-from places import EXAMPLES, TRANSCRIPTS
+from places import EXAMPLES, transcript
 from typed import as_written
 
-SAID = TRANSCRIPTS / "cluster"
 LOGIN = Ssh("storage-1", "10.0.0.11", user="root", port=2222, identity="/home/user/.ssh/lab")
 HOST = {"name": "storage-1", "address": "192.0.2.11", "role": "storage"}
 CLIENT = {"name": "client-1", "address": "192.0.2.21", "role": "client"}
@@ -43,7 +42,7 @@ HASTY = KEEP.replace("flock -w 2 9", "flock -w 0.2 9").replace("for _ in {1..20}
 
 
 def said(name: str) -> str:
-    return (SAID / f"{name}.txt").read_text()
+    return transcript("cluster", f"{name}.txt")
 
 
 def bed(*hosts: dict[str, str], **options: object) -> cluster.Cluster:

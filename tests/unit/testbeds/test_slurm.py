@@ -15,7 +15,7 @@ from perjoule.testbeds import slurm
 from perjoule.testbeds.slurm import commands, ranks
 from perjoule.testbeds.slurm.allocated import allocated
 from perjoule.testbeds.slurm.srun import Srun
-from places import TRANSCRIPTS
+from places import TRANSCRIPTS, transcript
 from typed import as_written
 
 SAID = TRANSCRIPTS / "slurm"
@@ -36,7 +36,7 @@ FAKES = {
 
 
 def said(name: str) -> str:
-    return (SAID / f"{name}.txt").read_text()
+    return transcript("slurm", f"{name}.txt")
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from perjoule.model.units import MIB
 from perjoule.workloads._running import _REMOVE_OLD
 from perjoule.workloads.fio import report, server
 from perjoule.workloads.fio.raw import Raw
-from places import TRANSCRIPTS
+from places import TRANSCRIPTS, transcript
 from scripted import ScriptedHost, ScriptedMount, ScriptedProcess
 
 SAID = TRANSCRIPTS / "fio"
@@ -31,7 +31,7 @@ def fio(**options: Json) -> Workload:
 
 
 def said(*parts: str) -> str:
-    return SAID.joinpath(*parts).read_text()
+    return transcript("fio", *parts)
 
 
 class Client(ScriptedHost):

@@ -19,14 +19,13 @@ from perjoule.testbeds._device import Claim, node, refused
 from perjoule.testbeds._device import shown as shown_to_user
 from perjoule.testbeds._device.view import COLUMNS, Seen, View, look
 from perjoule.testbeds.cluster.devices import report
-from places import TRANSCRIPTS
+from places import transcript
 
-SAID = TRANSCRIPTS / "devices"
 ID = "/dev/disk/by-id/ata-X"
 
 
 def said(name: str) -> str:
-    return (SAID / name).read_text()
+    return transcript("devices", name)
 
 
 class Machine:
