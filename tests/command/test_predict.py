@@ -62,6 +62,19 @@ def test_scripts_get_the_same_numbers() -> None:
     assert write["efficiency_bytes_per_j"][0] == pytest.approx(value / write["mean_w"][0])
 
 
+def test_watts_are_shown_by_component_when_asked() -> None:
+    words = ("predict", "moosefs", "--on", "odroid-hc4", "--clients", "4")
+    headers = ["boards idle", "disks idle", "CPUs at work", "disks at work", "switch"]
+    assert "CPUs at work" not in said(*words)
+    told = said(*words, "--watts").splitlines()
+    place = next(n for n, line in enumerate(told) if "CPUs at work" in line)
+    assert [header for header in headers if header in told[place]] == headers
+    *parts, whole, switch = map(float, told[place + 1].split()[2:])
+    assert len(parts) == 4
+    assert sum(parts) == pytest.approx(whole, abs=0.02)
+    assert switch > 0
+
+
 def test_a_figure_has_both_directions_and_the_bound(tmp_path: Path) -> None:
     said("predict", "moosefs", "--on", "odroid-hc4", "--clients", "1..3", "--figure", tmp_path / "f.svg")
     drawn = (tmp_path / "f.svg").read_text()

@@ -116,6 +116,7 @@ def _fit(sources: tuple[Path, ...], place: Path) -> None:
         "perjoule predict cephfs --on odroid-hc4 --clients 1..16",
         "perjoule predict moosefs --on my-boards.toml --servers 8 --set goal=2",
         "perjoule predict glusterfs --on odroid-hc4 --figure glusterfs.svg",
+        "perjoule predict cephfs --on odroid-hc4 --clients 4 --watts",
         "perjoule predict glusterfs --on reference-1 --clients 4 --json",
         "perjoule predict moosefs --on odroid-hc4 --pledge moosefs.pledge.json",
     ),
@@ -127,6 +128,7 @@ def _fit(sources: tuple[Path, ...], place: Path) -> None:
 @click.option("--size", default="1 GiB", show_default=True, metavar="SIZE", help="What each client moves.")
 @click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="An option of the file system: goal=2.")
 @click.option("--virtual", is_flag=True, help="As virtual hosts: page caches as large as this machine's memory.")
+@click.option("--watts", is_flag=True, help="Show where the servers' watts go as well.")
 @click.option("--figure", type=OutputFile(), metavar="FILE.svg|.pdf", help="Draw it against the number of clients.")
 @click.option("--pledge", type=OutputFile(new=True), metavar="FILE.json", help="Freeze it, for `perjoule ledger`.")
 @json_output.option
@@ -138,6 +140,7 @@ def predict(
     size: str,
     settings: tuple[str, ...],
     virtual: bool,
+    watts: bool,
     figure: Path | None,
     pledge: Path | None,
     as_json: bool,
@@ -171,6 +174,8 @@ def predict(
     kind = f"{target.profile.kind} {target.profile.release}".strip()
     out.print(f"{kind}, {found[0].redundancy.text}, on {target.cluster.title}", style="bold")
     show(tables.table(found), (), ())
+    if watts:
+        show(tables.watts_table(found), (), ())
     for line in tables.remarks(target, found, WORTH_COUNT):
         show_line(line)
     if pledge is not None:

@@ -1,10 +1,15 @@
 """Watts of the servers from how busy their CPUs and disks are: the linear model of the meter `modelled`, for a whole cluster."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from perjoule.model.hardware import Cluster
 from perjoule.prediction.bounds import Demand, Floats, Number
+
+Part = Literal["boards idle", "disks idle", "CPUs at work", "disks at work", "switch"]
+PARTS: tuple[Part, ...] = ("boards idle", "disks idle", "CPUs at work", "disks at work", "switch")
+IDLE: tuple[Part, ...] = PARTS[:2]
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,22 @@ def plant(cluster: Cluster, counts: Mapping[str, int]) -> Plant:
         joules_per_written_byte=more_w / written / supply if written else 0.0,
         switch_w=cluster.switch_w.value,
     )
+
+
+def parts_w(cluster: Cluster, counts: Mapping[str, int], demand: Demand, throughput_bytes_per_s: float) -> Mapping[Part, float]:
+    """Return where the watts of `mean_w` go, at the wall; beside them the switch, which is not in them."""
+    found = plant(cluster, counts)
+    nodes = [(node, counts.get(node.name, 0)) for node in cluster.nodes if node.role != "client"]
+    boards_w = sum(count * node.board.idle_w.value for node, count in nodes) / cluster.supply_efficiency.value
+    cpus_only = replace(found, joules_per_read_byte=0.0, joules_per_written_byte=0.0)
+    cpus_w = float(dynamic_w(cpus_only, demand, throughput_bytes_per_s))
+    return {
+        "boards idle": boards_w,
+        "disks idle": found.idle_w - boards_w,
+        "CPUs at work": cpus_w,
+        "disks at work": float(dynamic_w(found, demand, throughput_bytes_per_s)) - cpus_w,
+        "switch": found.switch_w,
+    }
 
 
 def dynamic_w(plant: Plant, demand: Demand, throughput_bytes_per_s: Number) -> Number:

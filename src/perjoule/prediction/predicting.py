@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import exp, log
 
@@ -18,7 +18,7 @@ from perjoule.prediction.bounds import RESOURCES, Fleet, Floats, Resource, bound
 from perjoule.prediction.fitting import Fit, demand, pressing, throughput_bytes_per_s
 from perjoule.prediction.identification import ends
 from perjoule.prediction.observation import Case, fleet
-from perjoule.prediction.power import mean_w, plant
+from perjoule.prediction.power import Part, mean_w, parts_w, plant
 from perjoule.prediction.profile import Known, Profile, band_ratio
 from perjoule.prediction.uncertain import moved
 from perjoule.prediction.validation import KEYS, LEVELS, Level
@@ -45,6 +45,7 @@ class Prediction:
     worth: Mapping[str, float]  # share of the variance of ln(work per joule) by what is uncertain, the most first
     # Numbers that were not identified and alone move throughput by more than RANGE_RATIO: then the band counts and not the value.
     rests_on: tuple[str, ...] = ()  # a pledge of an earlier version has none
+    parts_w: Mapping[Part, float] = field(default_factory=dict[Part, float])  # of mean_w by component; likewise
 
 
 @dataclass(frozen=True)
@@ -181,6 +182,7 @@ def _predicted(target: Target, known: Known, case: Case, unidentified: Mapping[s
         beyond=beyond,
         worth=dict(sorted(((name, share / whole) for name, share in shares.items()), key=lambda item: -item[1])),
         rests_on=tuple(rests_on),
+        parts_w=parts_w(target.cluster, _counts(target), demand(known.fit.works, case.flow), rate),
     )
 
 

@@ -8,6 +8,7 @@ from perjoule.figures.vega import Spec
 from perjoule.model.metrics import METRICS, RANKED
 from perjoule.model.units import bytes_text
 from perjoule.prediction import Prediction, Profile, Target, parameters
+from perjoule.prediction.power import IDLE, PARTS
 from perjoule.prediction.validation import LEVELS
 from perjoule.results.table import Table, number
 
@@ -37,6 +38,20 @@ def table(found: Sequence[Prediction]) -> Table:
             _band(one.efficiency_bytes_per_j, _WORK.unit.per),
             number(one.bound_bytes_per_s / _RATE.unit.per),
             one.bottleneck,
+        )
+        for one in found
+    )
+    return Table(headers, rows)
+
+
+def watts_table(found: Sequence[Prediction]) -> Table:
+    """Lay out where the servers' watts go, a row for each prediction; the switch is beside their sum."""
+    headers = ("direction", "clients", *PARTS[:-1], _WATTS.label, PARTS[-1])
+    rows = tuple(
+        (
+            *(one.direction, str(one.clients_count)),
+            *(number(one.parts_w[part]) if part in IDLE else _value(one, one.parts_w[part]) for part in PARTS[:-1]),
+            *(_value(one, one.mean_w[0]), number(one.parts_w[PARTS[-1]])),
         )
         for one in found
     )

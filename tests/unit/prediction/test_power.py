@@ -8,7 +8,7 @@ from perjoule import catalogue
 from perjoule.model import Flow
 from perjoule.model.hardware import Value
 from perjoule.prediction.bounds import Demand
-from perjoule.prediction.power import mean_w, plant
+from perjoule.prediction.power import PARTS, mean_w, parts_w, plant
 
 MIB = 1024**2
 
@@ -40,3 +40,19 @@ def test_watts_under_load_are_the_sum_over_hosts() -> None:
     by_hand = catalogue.idle_w(cluster, switch=False) + (boards_w + disks_w) / 0.80
     assert float(mean_w(found, demand, rate)) == pytest.approx(by_hand)
     assert float(mean_w(found, demand, rate, switch=True)) == pytest.approx(by_hand + 15.46)
+
+
+def test_watts_by_component_are_those_of_hand_and_add_up() -> None:
+    """As above: 280 MiB/s written to 8 disks of 140.09 MiB/s by 4 boards that each use half of their CPU; a supply loses 20 %."""
+    cluster, counts, rate = catalogue.cluster("odroid-hc4"), {"A": 4, "C": 1, "B": 1}, 280 * MIB
+    demand = Demand(Flow(disk_written_ratio=1), server_mips_s_per_byte=4 * 4911 / 2 / rate)
+    found = parts_w(cluster, counts, demand, rate)
+    assert tuple(found) == PARTS
+    assert found["CPUs at work"] == pytest.approx(4 * 0.5 * 2.16 / 0.80)
+    assert found["disks at work"] == pytest.approx(280 / (8 * 140.09) * 8 * (1.92 - 0.85) / 0.80)
+    disks_idle_w = sum(
+        counts.get(node.name, 0) * disk.idle_w.value for node in cluster.nodes if node.role != "client" for disk in node.disks
+    )
+    assert found["disks idle"] == pytest.approx(disks_idle_w / 0.80)
+    assert found["switch"] == pytest.approx(15.46)
+    assert sum(found.values()) - found["switch"] == pytest.approx(float(mean_w(plant(cluster, counts), demand, rate)))

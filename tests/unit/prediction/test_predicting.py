@@ -167,6 +167,12 @@ def test_predictions_are_what_was_measured_there() -> None:
     assert sum(found.worth.values()) == pytest.approx(1.0)
 
 
+def test_watts_by_component_add_up_to_the_predicted_ones() -> None:
+    for one in predictions(_target(), [1, 4], 128 * MIB):
+        assert sum(one.parts_w.values()) - one.parts_w["switch"] == pytest.approx(one.mean_w[0])
+        assert one.parts_w["boards idle"] + one.parts_w["disks idle"] == pytest.approx(one.idle_w)
+
+
 def test_no_prediction_is_above_its_bound() -> None:
     for one in predictions(_target(), [1, 2, 4, 16, 64], 128 * MIB):
         assert one.throughput_bytes_per_s[0] <= one.bound_bytes_per_s * (1 + 1e-9)

@@ -1,5 +1,6 @@
 """Pledges, and trials that were measured after them."""
 
+import hashlib
 import json
 from dataclasses import replace
 from functools import cache
@@ -37,6 +38,16 @@ def test_a_pledge_that_was_changed_is_refused() -> None:
     data["predictions"][0]["prediction"]["throughput_bytes_per_s"][0] *= 1.1
     with pytest.raises(CampaignError, match="the pledge was changed after it was made"):
         ledger.read(json.dumps(data), "p.json")
+
+
+def test_a_pledge_of_an_earlier_version_is_read() -> None:
+    data = json.loads(_pledge())
+    for row in data["predictions"]:
+        del row["prediction"]["rests_on"], row["prediction"]["parts_w"]
+    del data["digest"]
+    digest = hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+    found = ledger.read(json.dumps({**data, "digest": digest}), "p.json")
+    assert [row.prediction.rests_on for row in found.predictions] == [()] * 3
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": "perjoule pledge"}'])
