@@ -117,6 +117,17 @@ def keepers(options: Mapping[str, Any], *, children: bool) -> list[int]:
     return [int(pid) for pid, parent, *_ in rows if pid in pids and (children or parent not in pids)]
 
 
+def test_a_host_with_nothing_but_a_name_is_found_by_the_ssh_configuration(options: dict[str, Any], tmp_path: Path) -> None:
+    known = "".join(f"Host {name}\n    HostName {address}\n" for name, address in ON_LOOPBACK.items())
+    (tmp_path / "config").write_text(Path(options["config"]).read_text() + known)
+    named = [{key: value for key, value in host.items() if key != "address"} for host in options["hosts"]]
+    with Cluster(**{**options, "config": str(tmp_path / "config"), "hosts": named}).hold(1) as hosts:
+        assert {host.name: host.address for host in hosts.all} == ON_LOOPBACK
+        for host in hosts.all:
+            came = host.run(["printenv", "SSH_CONNECTION"], timeout_s=20).stdout.split()
+            assert came[2] == ON_LOOPBACK[host.name]
+
+
 def test_a_host_does_what_it_is_told_and_nothing_stays(options: dict[str, Any], tmp_path: Path) -> None:
     with Cluster(**options).hold(1) as hosts:
         host = hosts.clients[0]
@@ -340,6 +351,9 @@ MATRIX = {
     "glusterfs with MPI": ('kind = "glusterfs"\nlayout = "distributed"\nhosts = 2', MPI),
     "cephfs with MPI": ('kind = "cephfs"\ncopies = 2', MPI),
     "orangefs with MPI": ('kind = "orangefs"', MPI),
+    "nfs with MPI": ('kind = "nfs"', MPI),
+    "nfs in user space with MPI": ('kind = "nfs"\nclient = "fuse"', MPI),
+    "local with MPI": ('kind = "local"\ntype = "ext4"', MPI),
     "directory with MPI": ('kind = "directory"\npath = "FOLDER/mounted"', MPI),
     # hep runs this checkout's Python, which may be where root alone may look
     "directory without root": ('kind = "directory"\npath = "FOLDER/mounted"', {k: v for k, v in FILES.items() if "hep" not in k}),
@@ -347,9 +361,13 @@ MATRIX = {
     "moosefs with sudo": ('kind = "moosefs"\ngoal = 2', {"fio": FIO, "hep": FILES["hep"]}),
     "glusterfs with MPI with sudo": ('kind = "glusterfs"\nlayout = "distributed"\nhosts = 2', MPI),
     "cephfs with sudo": ('kind = "cephfs"\ncopies = 2', {"fio": FIO}),
-    "rados": ('kind = "rados"\ncopies = 2', {"rados": 'kind = "rados"\noperation = ["write", "seq"]\nsize = "16 MiB"'}),
+    "rados": ('kind = "rados"\ncopies = 2', {"rados": 'kind = "rados"\noperation = ["write", "seq", "rand"]\nsize = "16 MiB"'}),
     "device": ('kind = "device"\nsize = "32 MiB"', {"device": 'kind = "device"\ntransfer = "1 MiB"\nsize = "16 MiB"'}),
+    # with one and with two servers; what is mounted, NFS and local disks have the servers that they have
     "glusterfs that grows": ('kind = "glusterfs"\nlayout = "distributed"', {"fio": FIO}),
+    "moosefs that grows": ('kind = "moosefs"', {"fio": FIO}),
+    "cephfs that grows": ('kind = "cephfs"\ncopies = 1', {"fio": FIO}),
+    "orangefs that grows": ('kind = "orangefs"', {"fio": FIO}),
 }
 
 
@@ -383,7 +401,7 @@ def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_the
     (open_folder / "mounted").mkdir()
     (open_folder / "mounted").chmod(0o1777)
     filesystem = filesystem.replace("FOLDER", str(open_folder))
-    clients_count = 1 if name == "local" else 2
+    clients_count = 1 if "local" in name else 2
     job = "rw=write\nsize=16m\nbs=1m\nend_fsync=1\n"
     (open_folder / "load.fio").write_text(f"[one]\n{job}numjobs=2\n[two]\nstonewall\n{job}")
     if missing := lacking(asked_for(open_folder, filesystem, *workloads.values(), clients=clients_count)):
