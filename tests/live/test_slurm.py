@@ -20,6 +20,7 @@ from on_hosts import hosts_of
 from perjoule import drivers
 from perjoule.model import Spec
 from perjoule.model.units import MIB
+from places import ROOT
 from slurm_lab import NOBODY, READING, SlurmLab, missing
 from sshd import until
 
@@ -116,16 +117,18 @@ def test_a_cancelled_job_is_a_sentence_and_the_next_allocation_goes_on(lab: Slur
     assert len(list((home / "results").rglob("record.json"))) == 2
 
 
-BATCH = """#!/bin/sh
-#SBATCH --nodes=2 --exclusive --output=said
-if [ -d results ]; then exec {perjoule} resume results; else exec {perjoule} run batch.toml --into results; fi
-"""
+def documented(page: str, begins: str) -> str:
+    """The block of a page that is for a shell and begins like this, for the programs of this checkout."""
+    block = (ROOT / "docs" / "how-to" / page).read_text().partition(f"```sh\n{begins}")[2].partition("```")[0]
+    assert block, f"{page} has no such block"
+    return re.sub(r"\bperjoule(?= )", PERJOULE, begins + block)
 
 
 def test_a_batch_script_that_is_cancelled_leaves_nothing_and_the_next_one_goes_on(lab: SlurmLab, home: Path) -> None:
     """As root: a script for sbatch has only its user's rights, and this checkout may lie in root's home."""
     campaign(home, "", LONG, "clients = [2]\nrepetitions = 3")
-    (home / "job.sh").write_text(BATCH.format(perjoule=PERJOULE))
+    job_text = documented("slurm.md", "#!/bin/sh\n").replace("scratch.toml", "batch.toml")
+    (home / "job.sh").write_text(job_text.replace("--nodes=4 ", "--nodes=2 --output=said "))
     submit = [*environment(home), "sbatch", "--parsable"]
     job = lab.run(*submit, "job.sh").stdout.strip()
     until(lambda: len(list((home / "results").rglob("record.json"))) == 1 and bool(lab.processes("^fio")), 60)
@@ -144,7 +147,7 @@ def test_a_batch_script_that_is_cancelled_leaves_nothing_and_the_next_one_goes_o
     assert "2 trials" in said
     assert len(list((home / "results").rglob("record.json"))) == 3
     assert kept[0].read_bytes() == before
-    verified = lab.run(*environment(home), PERJOULE, "verify", "results")
+    verified = lab.run(*environment(home), PERJOULE, "verify", "results/scratch")
     assert verified.returncode == 0, verified.stdout + verified.stderr
 
 
@@ -318,10 +321,13 @@ METERS = """
 [[meter]]
 kind = "slurm"
 rate = "5 Hz"
+"""
+LOG = """
 [[meter]]
 kind = "csv"
+label = "log of {node}"
 path = "{log}"
-covers = ["n1"]
+covers = ["{node}"]
 time = ["time"]
 clock = "unix"
 value = "joules"
@@ -332,36 +338,40 @@ grade = "wall"
 
 
 def test_slurms_own_energy_lies_beside_that_of_another_meter_with_the_difference(lab: SlurmLab, home: Path) -> None:
-    """Debian's plugin for Crays reads the files that this test writes; the other meter reads a log of half as much again."""
-    log, ended = home / "joules.csv", threading.Event()
-    log.write_text("time,joules\n")
-    log.chmod(0o644)
+    """Debian's plugin for Crays reads the files that this test writes; the other meters read logs of half as much again."""
+    watts, ended = {"n1": 200, "n2": 120}, threading.Event()
+    logs = {node: home / f"{node}.csv" for node in watts}
+    for log in logs.values():
+        log.write_text("time,joules\n")
+        log.chmod(0o644)
 
     def feed() -> None:
         began_s = time.monotonic()
         while not ended.wait(0.1):
-            lab.sense("n1", int(5000 + 200 * (ran_s := time.monotonic() - began_s)), 200)
-            with log.open("a") as file:
-                file.write(f"{time.time():.3f},{300 * ran_s:.1f}\n")
+            for node, power_w in watts.items():
+                lab.sense(node, int(5000 + power_w * (ran_s := time.monotonic() - began_s)), power_w)
+                with logs[node].open("a") as file:
+                    file.write(f"{time.time():.3f},{1.5 * power_w * ran_s:.1f}\n")
 
     writer = threading.Thread(target=feed)
     writer.start()
     try:
-        file = campaign(home, 'nodes = 1\nhosts = [{name = "n1", role = "client"}]', LONG, "repetitions = 1")
-        file.write_text(file.read_text() + METERS.format(log=log))
+        file = campaign(home, 'nodes = 2\nhosts = [{name = "n[1-2]", role = "client"}]', LONG, "clients = [2]\nrepetitions = 1")
+        file.write_text(file.read_text() + METERS + "".join(LOG.format(node=node, log=log) for node, log in logs.items()))
         done = perjoule(lab, home, "run", file, "--into", home / "results")
     finally:
         ended.set()
         writer.join()
     assert done.returncode == 0, done.stdout + done.stderr
     shown = perjoule(lab, home, "show", home / "results", "--budget").stdout
-    assert "slurm:n1/all/energy" in shown, shown + done.stderr
-    row = next(line for line in shown.splitlines() if "slurm:n1/all/energy" in line)
-    wall_w, slurm_w, difference_w, percent, _ = map(float, row.split()[-5:])
-    assert wall_w == pytest.approx(300, rel=0.1)
-    assert slurm_w == pytest.approx(200, rel=0.1)
-    assert difference_w == pytest.approx(wall_w - slurm_w, abs=0.1)
-    assert percent == pytest.approx(100 * difference_w / wall_w, abs=0.1)
+    for node, power_w in watts.items():
+        assert f"slurm:{node}/all/energy" in shown, shown + done.stderr
+        row = next(line for line in shown.splitlines() if f"slurm:{node}/all/energy" in line)
+        wall_w, slurm_w, difference_w, percent, _ = map(float, row.split()[-5:])
+        assert wall_w == pytest.approx(1.5 * power_w, rel=0.1)
+        assert slurm_w == pytest.approx(power_w, rel=0.1)
+        assert difference_w == pytest.approx(wall_w - slurm_w, abs=0.1)
+        assert percent == pytest.approx(100 * difference_w / wall_w, abs=0.1)
 
 
 @pytest.mark.parametrize(
