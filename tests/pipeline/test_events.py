@@ -94,7 +94,7 @@ def test_a_hit_trial_has_its_stages_in_table_report_and_second_calculation(tmp_p
     assert verify(results).differences == ()
     assert apart(recomputed(checked(results.folder))).values.tolist() == []
     page = report.write(results, tmp_path / "report.html").read_text()
-    assert "<h3>Events</h3>" in page
+    assert "<h3>Events</h3>" in page and 'id="events"' in page
     healing = f"{means['event_healing_s']:.{3 if means['event_healing_s'] < 0.9995 else 2}f} ± ? s until healthy"
     costs = f"80.00 ± ? MiB/s before, 80.00 ± ? MiB/s during, {healing}, "
     first_screen = " ".join(page.partition('class="answers"')[2].partition("</ul>")[0].split())

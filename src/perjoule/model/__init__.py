@@ -35,7 +35,7 @@ from perjoule.model.records import (
     covered_s,
 )
 from perjoule.model.redundancy import WHOLE_FILE, Amplification, Flow, Redundancy
-from perjoule.model.results import Cell, Interval, PartEnergy, Point, Ran, Replacement
+from perjoule.model.results import Cell, Interval, PartEnergy, Point, Ran, Replacement, Worn
 from perjoule.model.series import DRIVE, SAMPLE, UNMEASURED, Channel, Grade, Quantity, Semantics, Series, Specification
 
 __all__ = [
@@ -90,6 +90,7 @@ __all__ = [
     "Traits",
     "Trial",
     "TrialEvent",
+    "Worn",
     "covered_s",
     "healthy_since",
     "joining",

@@ -105,6 +105,16 @@ class PartEnergy:
 
 
 @dataclass(frozen=True)
+class Worn:
+    """An aged file system over the same one that is new, or least full, in one metric."""
+
+    new: Cell
+    aged: Cell
+    metric: str
+    ratio: Interval  # aged / new
+
+
+@dataclass(frozen=True)
 class Replacement:
     """How many low-power machines do a workload as fast as one server, and their power."""
 

@@ -11,6 +11,7 @@ from perjoule.analysis.fairness import mixes
 from perjoule.analysis.proportionality import proportionality
 from perjoule.analysis.scaling import scaling as scaled
 from perjoule.analysis.stopping import widening_of
+from perjoule.figures.ageing import ageing
 from perjoule.figures.alignment import alignment
 from perjoule.figures.boundaries import boundaries
 from perjoule.figures.budget import budget
@@ -19,6 +20,8 @@ from perjoule.figures.cost import cost
 from perjoule.figures.dimuon import dimuon
 from perjoule.figures.edp import edp
 from perjoule.figures.efficiency import efficiency
+from perjoule.figures.events import drawable as draws_events
+from perjoule.figures.events import events
 from perjoule.figures.idle import drawable as draws_idle
 from perjoule.figures.idle import idle
 from perjoule.figures.joules import drawable, joules
@@ -26,6 +29,8 @@ from perjoule.figures.overhead import overhead
 from perjoule.figures.parts import drawable as draws_parts
 from perjoule.figures.parts import parts
 from perjoule.figures.power import power
+from perjoule.figures.rebuild import drawable as draws_rebuild
+from perjoule.figures.rebuild import rebuild
 from perjoule.figures.replacement import replacement
 from perjoule.figures.scaling import scaling
 from perjoule.figures.throughput import throughput
@@ -42,6 +47,7 @@ from perjoule.report.mixed_users import bars
 from perjoule.report.paper_figures import paper_drawings
 from perjoule.report.proportionality import curves
 from perjoule.report.scalability import growths
+from perjoule.results.ageing import worn
 from perjoule.results.joules import SIDES
 
 BUDGETS_COUNT = 40  # in one figure
@@ -104,6 +110,16 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         drawn = "dashed: in proportion to load; mean, 95 % interval, a small mark for each repetition"
         title, axis = "Power against load", "load in % of the maximum"
         yield "proportionality", scaling(curves(loaded), title=title, axis=axis, ticks=LOADS, notes=[drawn, *power_notes])
+    if draws_events(cells):
+        stages = (
+            "first and last event, and healthy, divide the load; stages of less than a second are left out; mean, 95 % interval"
+        )
+        yield "events", events(cells, notes=[stages, *power_notes])
+    if draws_rebuild(cells):
+        explained = "bar: mean and 95 % interval; tick, and number in brackets: what redundancy alone explains"
+        yield "rebuild", rebuild(cells, notes=[explained, *plain])
+    if aged := worn(found.records, cells):
+        yield "ageing", ageing(aged, notes=["dashed: no difference; mean and 95 % interval", *power_notes])
     if found.overheads:
         most = max(r.trial.clients_count for r in found.records)
         shown = f"storage hosts together, one trial with {clients_text(most)} each; grey: the headline window, then the tail"

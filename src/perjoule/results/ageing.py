@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from perjoule.analysis.ageing import Ageing, ageing
-from perjoule.analysis.better import Judge
-from perjoule.model import Cell, Json, Record, Spec
+from perjoule.analysis.better import Judge, Verdict
+from perjoule.model import Cell, Json, Record, Spec, Worn
 from perjoule.model.metrics import COMPARED, metric_of
 from perjoule.model.units import BYTES
 from perjoule.results.table import Table, number, pair_texts, with_interval
@@ -31,18 +31,30 @@ def _went_through(label: str, one: Ageing) -> tuple[str, ...]:
 
 def wear_table(records: Sequence[Record], cells: Sequence[Cell]) -> Table:
     """Lay out aged file systems over the same one that is new, or least full; empty if no two differ in their age alone."""
-    judge, rows = Judge(cells), list[tuple[str, ...]]()
+    rows: list[tuple[str, ...]] = []
+    for before, after, metric, found in _compared(records, cells):
+        per = metric_of(metric).unit.per
+        values = with_interval(before.metrics[metric], per), with_interval(after.metrics[metric], per)
+        ratio = ("–", "–") if found.refused else pair_texts(found)
+        place = (after.filesystem, after.workload, after.direction, str(after.clients_count), metric_of(metric).label)
+        rows.append((*place, *values, *ratio, found.sentence(before.filesystem)))
+    headers = (*WORDS[:3], "clients", "metric", "new", "aged", "aged / new (95 %)", "p", "verdict")
+    return Table(headers, tuple(rows))
+
+
+def worn(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Worn, ...]:
+    """Return the rows of `wear_table` that have a ratio."""
+    found = _compared(records, cells)
+    return tuple(Worn(new, aged, metric, verdict.ratio) for new, aged, metric, verdict in found if not verdict.refused)
+
+
+def _compared(records: Sequence[Record], cells: Sequence[Cell]) -> Iterator[tuple[Cell, Cell, str, Verdict]]:
+    """Judge each aged cell against the new one that did the same work, in each metric that both have."""
+    judge = Judge(cells)
     for new, aged in _pairs([record.trial.filesystem for record in records]):
         for before, after in _same_work(cells, new, aged):
             for metric in (key for key in COMPARED if key in before.metrics and key in after.metrics):
-                found = judge.verdict(after, before, metric)
-                per = metric_of(metric).unit.per
-                values = with_interval(before.metrics[metric], per), with_interval(after.metrics[metric], per)
-                ratio = ("–", "–") if found.refused else pair_texts(found)
-                place = (after.filesystem, after.workload, after.direction, str(after.clients_count), metric_of(metric).label)
-                rows.append((*place, *values, *ratio, found.sentence(before.filesystem)))
-    headers = (*WORDS[:3], "clients", "metric", "new", "aged", "aged / new (95 %)", "p", "verdict")
-    return Table(headers, tuple(rows))
+                yield before, after, metric, judge.verdict(after, before, metric)
 
 
 def _pairs(filesystems: Sequence[Spec]) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,68 @@
+"""Throughput and power of a load before, during and after events, and until the file system is healthy again."""
+
+from collections.abc import Sequence
+from math import isfinite
+
+from perjoule.figures.vega import PANEL_WIDTH, Spec, labels, three_digits, titled
+from perjoule.model import Cell
+from perjoule.model.metrics import STAGES, metric_of
+from perjoule.model.units import clients_text
+
+PANELS = {"throughput of all clients": "event_{}_bytes_per_s", "power of the servers": "event_{}_w"}
+HEIGHT = 190
+
+
+def events(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
+    """Draw each cell with stages: a panel for throughput and one for power, the stages on x, means with 95 % intervals."""
+    names = _names(cells)
+    stages = [stage for stage in STAGES if any(key.format(stage) in cell.metrics for cell in cells for key in PANELS.values())]
+    panels = [_panel(title, key, cells, names, stages) for title, key in PANELS.items()]
+    known = [panel for panel in panels if panel["data"]["values"]]  # without a load there is no throughput
+    return titled({"concat": known, "columns": 2, "spacing": 24}, "Before, during and after events", notes)
+
+
+def drawable(cells: Sequence[Cell]) -> bool:
+    """Whether any cell has a stage."""
+    return any(key.format(stage) in cell.metrics for cell in cells for stage in STAGES for key in PANELS.values())
+
+
+def _names(cells: Sequence[Cell]) -> list[str]:
+    """Name each cell by its file system, and by what else tells cells apart."""
+    parts = [(cell.workload, cell.direction, clients_text(cell.clients_count)) for cell in cells]
+    telling = [n for n in range(3) if len({part[n] for part in parts}) > 1]
+    return [", ".join([cell.legend, *(part[n] for n in telling)]) for cell, part in zip(cells, parts, strict=True)]
+
+
+def _panel(title: str, key: str, cells: Sequence[Cell], names: Sequence[str], stages: Sequence[str]) -> Spec:
+    unit = metric_of(key.format(stages[0])).unit
+    rows: list[Spec] = []
+    for cell, name in zip(cells, names, strict=True):
+        for stage in stages:
+            if found := cell.metrics.get(key.format(stage)):
+                told = isfinite(found.high)
+                low, high = (found.low / unit.per, found.high / unit.per) if told else (None, None)
+                value = found.mean / unit.per
+                text = f"{three_digits(value)} {unit.symbol}"
+                rows.append({"name": name, "stage": stage, "value": value, "low": low, "high": high, "text": text})
+    x: Spec = {"field": "stage", "type": "nominal", "title": None, "scale": {"domain": list(stages)}}
+    y: Spec = {"field": "value", "type": "quantitative", "title": unit.symbol, "scale": {"zero": True}}
+    both: Spec = {
+        "x": x,
+        "xOffset": {"field": "name", "scale": {"domain": list(names)}},
+        "color": labels(names, "category", columns=1),
+    }
+    shape: Spec = {"field": "name", "type": "nominal", "scale": {"domain": list(names), "range": "symbol"}, "legend": {}}
+    tooltip = [{"field": "name", "title": "file system"}, {"field": "stage"}, {"field": "text", "title": title}]
+    layers: list[Spec] = [
+        {
+            "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.75},
+            "transform": [{"filter": "isValid(datum.low)"}],
+            "encoding": {**both, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
+            "encoding": {**both, "y": y, "shape": shape, "tooltip": tooltip},
+        },
+    ]
+    heading = {"text": title, "fontSize": 12, "anchor": "start", "frame": "group", "offset": 4}
+    return {"title": heading, "width": PANEL_WIDTH - 40, "height": HEIGHT, "data": {"values": rows}, "layer": layers}
