@@ -1,9 +1,16 @@
 """A trial on a deployment that is up."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
+
+from perjoule import campaign
 from perjoule.drivers.protocols import Hosts
-from perjoule.execution.trial import keep_logs, starved
+from perjoule.execution import trial
+from perjoule.execution.happening import LATE_ELSEWHERE_S, LATE_S, Course
+from perjoule.execution.trial import UnderWay, Up, keep_logs, starved
 from perjoule.model.errors import WorkloadError
 from scripted import ScriptedHost, ScriptedMount
 
@@ -37,3 +44,52 @@ def test_a_lack_of_memory_is_the_failure_and_explains_what_failed_by_it() -> Non
     alone = starved(Hosts((starving,)), None)  # the load went on without the program
     assert alone is not None
     assert alone.what == "storage-2: the kernel killed one of its programs"
+
+
+CLUSTER = """kind = "cluster"
+hosts = [
+    {name = "storage-1", address = "192.0.2.1", role = "storage"},
+    {name = "client-1", address = "192.0.2.2", role = "client"},
+]"""
+HIT = """
+name = "hit"
+repetitions = 1
+[testbed]
+{testbed}
+[[filesystem]]
+kind = "moosefs"
+[[workload]]
+kind = "fio"
+size = "1 GiB"
+duration = "30 s"
+[[event]]
+at = "10 s"
+kind = "kill"
+host = "storage-1"
+"""
+
+
+class Reached(Exception):
+    """The events of a trial are about to happen."""
+
+
+@pytest.mark.parametrize(("testbed", "late_s"), [('kind = "virtual"', LATE_S), (CLUSTER, LATE_ELSEWHERE_S)])
+def test_events_may_be_later_on_hosts_over_ssh(
+    testbed: str, late_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """200 ms instead of 50 ms: docs/how-to/events.md."""
+    made: list[float] = []
+
+    class Begun(Course):
+        def __init__(self, *args: Any, late_s: float) -> None:
+            made.append(late_s)
+            raise Reached
+
+    monkeypatch.setattr(trial, "Course", Begun)
+    asked = campaign.parse(HIT.format(testbed=testbed))
+    host = ScriptedHost("client-1")
+    attempt: Any = SimpleNamespace(trial=asked.trials[0], raw=tmp_path)
+    with pytest.raises(Reached):
+        UnderWay(asked, Up(Hosts((host,)), ScriptedMount(host)), attempt, lambda _: None)
+    assert made == [late_s]
+    assert (LATE_S, LATE_ELSEWHERE_S) == (0.05, 0.2)
