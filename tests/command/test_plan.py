@@ -83,6 +83,17 @@ def test_a_candidate_becomes_a_campaign_for_real_hosts(tmp_path: Path) -> None:
         assert not campaign.impossible(asked)
 
 
+def test_a_campaign_for_real_hosts_has_a_table_of_a_meter_to_fill_in(tmp_path: Path) -> None:
+    said(NEED, "--candidate", 1, "--write", tmp_path / "c.toml")
+    text = (tmp_path / "c.toml").read_text()
+    assert {meter.kind for trial in campaign.parse(text).trials for meter in trial.meters} == {"system"}
+    rest, mark, table = text.partition("# [[meter]]\n")
+    filled = rest + "".join(line.removeprefix("# ") for line in (mark + table).splitlines(keepends=True))
+    meters = {(meter.kind, meter.options["address"]) for trial in campaign.parse(filled).trials for meter in trial.meters}
+    assert meters == {("snmp_pdu", "192.0.2.40")}
+    assert not campaign.impossible(campaign.parse(filled))
+
+
 def test_a_candidate_of_catalogued_boards_becomes_a_campaign_on_virtual_hosts(tmp_path: Path) -> None:
     need = tmp_path / "need.toml"
     need.write_text(NEED.read_text() + '\n[choose]\nservers = ["odroid-hc4"]\n')

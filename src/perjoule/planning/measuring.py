@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from math import ceil
-from textwrap import fill
+from textwrap import fill, indent
 from typing import Any
 
 import tomlkit
@@ -14,6 +14,7 @@ from perjoule.planning.answer import Answer, Row
 from perjoule.planning.measures import IDLE, PEAK, READ, THROUGHPUT, WRITE
 
 SHOWN = ("192.0.2", "198.51.100", "203.0.113")  # of documentation, RFC 5737
+METER = "snmp_pdu"  # whose example stands for the meters of the reader
 TRANSFER_BYTES = 4 * MIB
 LOAD_S = {
     "virtual": 20.0,
@@ -47,6 +48,8 @@ def written(found: Answer, row: Row, scale: float | None) -> str:
     head = [f"Candidate {row.id}, written by `perjoule plan`.", *(f"- {one}" for one in differences)]
     text = "".join(f"{fill(line, _WIDTH, initial_indent='# ', subsequent_indent='#   ')}\n" for line in head)
     text += f"\n{tomlkit.dumps(document)}"
+    if scale is None:
+        text += f"\n{indent(campaign.example_text('meter', METER), '# ')}\n"
     campaign.parse(text, source=f"candidate {row.id}")
     return text
 
@@ -102,7 +105,8 @@ def _differences(found: Answer, row: Row, kind: str) -> Iterator[str]:
     """Say what the campaign's hosts have instead of the candidate's, and what the reader has to fill in."""
     if kind == "real":
         yield "Replace the addresses, which are of documentation, by your hosts'; first read docs/how-to/real-hosts.md."
-        yield "Add [[meter]] tables for the watts: docs/how-to/meters.md."
+        yield "For the watts, replace the [[meter]] table at the end by those of your meters, without the # before their lines."
+        yield "docs/how-to/meters.md has each meter's; `perjoule meters test` on this file says how good they are."
         return
     machine = row.machine
     cluster = catalogue.cluster(found.question.parts.server[machine.server].cluster)
