@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CONTRACT = "tests/live/test_filesystem_contract.py"
+RBD = "tests/live/test_rbd.py"
 ROOT = Path(__file__).parents[2]
-FILESYSTEMS = ("trial", "moosefs", "glusterfs", "cephfs", "rados", "directory", "orangefs", "beegfs", "local_fs", "nfs")
+FILESYSTEMS = ("trial", "moosefs", "glusterfs", "cephfs", "rados", "directory", "orangefs", "beegfs", "local_fs", "nfs", "rbd")
 WORKLOADS = ("workload_contract", "fio", "rados_bench", "hep", "ior", "mdtest", "together")
 OWN = "device or directory or local or rados or simulated"
 ON_SOME_KERNELS = tuple(f"tests/live/test_virtual_{one}.py" for one in ("links", "delay", "memory"))
@@ -39,6 +40,8 @@ PARTS = {
     ),
     "nfs": Part("NFS by the kernel's client, from Ganesha and from the kernel", ("tests/live/test_nfs.py",), 10, default=True),
     "cephfs": Part("CephFS by the kernel's client", ("tests/live/test_cephfs.py", "-k", CEPHFS), 8, default=True),
+    "rbd": Part("block devices on Ceph, by the kernel", (RBD, "-k", "mapping_it_again"), 12),
+    "rbd-killed": Part("the same in a campaign that is killed while it writes", (RBD, "-k", "killed"), 12),
     "local-fs": Part(
         "md and LVM mirrors, f2fs and what else lies on disks",
         ("tests/live/test_local_fs.py",),
