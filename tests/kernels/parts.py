@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 FILESYSTEMS = ("trial", "moosefs", "glusterfs", "cephfs", "rados", "directory", "orangefs", "beegfs", "local_fs", "nfs", "rbd")
 WORKLOADS = ("workload_contract", "fio", "rados_bench", "hep", "ior", "mdtest", "together")
 OWN = "device or directory or local or rados or simulated"
-ON_SOME_KERNELS = tuple(f"tests/live/test_virtual_{one}.py" for one in ("links", "delay", "memory"))
+ON_SOME_KERNELS = tuple(f"tests/live/test_virtual_{one}.py" for one in ("links", "delay", "memory", "caps"))
 EMULATED = ("-k", "not as_slow_as_the_disk")  # where a CPU is emulated, it is slower than a capped disk
 MIRRORS, CEPHFS = "a_mirror or f2fs", "reads_what_another_wrote"
 BUILT = ("tests/live/test_orangefs.py", "tests/live/test_orangefs_kernel.py", "tests/live/test_beegfs.py")
@@ -58,7 +58,8 @@ PARTS = {
     "links": Part("latency and loss between virtual hosts", ("tests/live/test_virtual_links.py",), 12),
     "delay": Part("disks with a latency of their own", ("tests/live/test_virtual_delay.py",), 10),
     "memory": Part("memory caps of virtual hosts", ("tests/live/test_virtual_memory.py", *EMULATED), 15),
-    "hosts": Part("these three in one machine, which boots once", (*ON_SOME_KERNELS, *EMULATED), 30),
+    "cgroups": Part("shares of CPU and memory under cgroup v2", ("tests/live/test_virtual_caps.py",), 8),
+    "hosts": Part("these four in one machine, which boots once", (*ON_SOME_KERNELS, *EMULATED), 35),
     "orangefs": Part("OrangeFS by the kernel's client", ("tests/live/test_orangefs_kernel.py",), 10),
     "nfs-contract": Part("what every file system must do, by NFS", (CONTRACT, "-k", "nfs"), 10),
     "moosefs": Part("what every file system must do, by MooseFS", (CONTRACT, "-k", "moosefs"), 15),
