@@ -121,7 +121,8 @@ def test_a_host_with_nothing_but_a_name_is_found_by_the_ssh_configuration(option
     known = "".join(f"Host {name}\n    HostName {address}\n" for name, address in ON_LOOPBACK.items())
     (tmp_path / "config").write_text(Path(options["config"]).read_text() + known)
     named = [{key: value for key, value in host.items() if key != "address"} for host in options["hosts"]]
-    with Cluster(**{**options, "config": str(tmp_path / "config"), "hosts": named}).hold(1) as hosts:
+    by_name: dict[str, Any] = {**options, "config": str(tmp_path / "config"), "hosts": named}
+    with Cluster(**by_name).hold(1) as hosts:
         assert {host.name: host.address for host in hosts.all} == ON_LOOPBACK
         for host in hosts.all:
             came = host.run(["printenv", "SSH_CONNECTION"], timeout_s=20).stdout.split()

@@ -5,7 +5,7 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -45,7 +45,7 @@ def said(name: str) -> str:
     return transcript("cluster", f"{name}.txt")
 
 
-def bed(*hosts: dict[str, str], **options: object) -> cluster.Cluster:
+def bed(*hosts: Mapping[str, object], **options: object) -> cluster.Cluster:
     return as_written(cluster.Cluster, hosts=hosts or (HOST, CLIENT), **options)
 
 
