@@ -1,12 +1,14 @@
-"""What the live tests of all file systems ask of them."""
+"""What live tests share: what they ask of every file system, and a place for their runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from perjoule.drivers.protocols import Hosts, Mounted
 from perjoule.model.units import MIB
+from perjoule.testbeds import virtual
 
 VERIFIED_BYTES = 8 * MIB
 
@@ -28,3 +30,16 @@ def verified() -> Callable[[Hosts, Mounted], Path]:
         return path
 
     return write_and_read
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of our own for the runs that daemons of other users can reach, emptied at the end whatever a test did."""
+    with TemporaryDirectory(prefix="perjoule-test-", dir="/var/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        monkeypatch.setenv("PERJOULE_WORK", str(folder))
+        monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))  # hosts that other runs noted here are not ours
+        yield folder
+        for run in folder.glob("pj-*"):
+            virtual.clean(everything=True, run=run.name.removeprefix("pj-"))

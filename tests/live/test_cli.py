@@ -16,7 +16,6 @@ import pytest
 
 from perjoule import store
 from perjoule.machine import removal
-from perjoule.testbeds import virtual
 
 pytestmark = pytest.mark.live
 
@@ -38,19 +37,6 @@ kind = "fio"
 size = "4 MiB"
 transfer = "1 MiB"
 """
-
-
-@pytest.fixture
-def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder of our own for the runs that daemons of other users can reach, emptied at the end whatever a test did."""
-    with TemporaryDirectory(prefix="perjoule-test-", dir="/var/tmp") as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        monkeypatch.setenv("PERJOULE_WORK", str(folder))
-        monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))  # hosts that other runs noted here are not ours
-        yield folder
-        for run in names(folder):
-            virtual.clean(everything=True, run=run)
 
 
 def state(work: Path, runs: set[str]) -> list[str]:

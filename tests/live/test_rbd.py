@@ -5,9 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -21,7 +19,6 @@ from perjoule.machine.mounts import in_kernel
 from perjoule.model import Json
 from perjoule.model.errors import MachineError
 from perjoule.model.units import MIB
-from perjoule.testbeds import virtual
 
 pytestmark = pytest.mark.live
 
@@ -112,19 +109,6 @@ def test_a_client_reads_from_its_device_what_it_wrote_after_mapping_it_again_and
             assert mounted.absent()
         assert images() == others
         assert not any((host.directory / "ceph").exists() for host in hosts.all)
-
-
-@pytest.fixture
-def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder of our own for the runs that daemons of other users can reach, emptied at the end whatever a test did."""
-    with TemporaryDirectory(prefix="perjoule-test-", dir="/var/tmp") as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        monkeypatch.setenv("PERJOULE_WORK", str(folder))
-        monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))  # hosts that other runs noted here are not ours
-        yield folder
-        for run in folder.glob("pj-*"):
-            virtual.clean(everything=True, run=run.name.removeprefix("pj-"))
 
 
 def written_bytes() -> int:
