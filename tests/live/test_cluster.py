@@ -432,8 +432,9 @@ def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_the
     analyses = [path.read_text().splitlines() for path in (open_folder / "results").rglob("tasks.jsonl")]
     tasks = [[json.loads(line) for line in lines] for lines in analyses]
     shared = [Counter(task["worker"] for task in of) for of in tasks if len({task["file"] for task in of}) == 1]
-    parts = [{f"client-{n + 1}": 4 // clients_count for n in range(clients_count)}]
-    assert shared == (parts if "hep in parts" in workloads else []), "one file did not give work to all workers"
+    everybody = {f"client-{n + 1}" for n in range(clients_count)}  # how many each does is up to the speed of its host
+    parts = [(everybody, 4)] if "hep in parts" in workloads else []
+    assert [({*of}, of.total()) for of in shared] == parts, "one file did not give work to all workers"
     assert (open_folder / "results" / "report.html").stat().st_size > 100_000
     verified = subprocess.run([PERJOULE, "verify", open_folder / "results"], capture_output=True, text=True, check=False)
     assert verified.returncode == 0, verified.stdout + verified.stderr
