@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import isfinite
 
 from perjoule.figures._loads import load_names
-from perjoule.figures.vega import FULL_WIDTH, Spec, labels, three_digits, titled
+from perjoule.figures.vega import FULL_WIDTH, Spec, labels, ratio_intervals, three_digits, titled
 from perjoule.model import Worn
 from perjoule.model.metrics import metric_of
 from perjoule.model.units import clients_text
@@ -39,12 +39,7 @@ def _panel(metric: str, rows: Sequence[Spec], names: Sequence[str], domain: Sequ
     told = {"name": "aged", "new": "new", "row": "load", "text": "ratio"}
     tooltip = [{"field": field, "title": title} for field, title in told.items()]
     layers: list[Spec] = [
-        {"data": {"values": [{}]}, "mark": {"type": "rule", "style": "bound"}, "encoding": {"x": {"datum": 1, **x}}},
-        {
-            "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.75, "clip": True},
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "encoding": {**both, "x": {"field": "low", **x}, "x2": {"field": "high"}},
-        },
+        *ratio_intervals(x, both),
         {
             "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
             "encoding": {**both, "x": {"field": "value", **x}, "shape": shape, "tooltip": tooltip},

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import isfinite
 
-from perjoule.figures.vega import FULL_WIDTH, Spec, three_digits, titled
+from perjoule.figures.vega import FULL_WIDTH, Spec, ratio_intervals, three_digits, titled
 from perjoule.model import Interval, Replacement
 
 
@@ -47,12 +47,7 @@ def _panel(
     }
     shown = ["in its place", "machines", "whole machines", "power", "verdict"]
     layers: list[Spec] = [
-        {"data": {"values": [{}]}, "mark": {"type": "rule", "style": "bound"}, "encoding": {"x": {"datum": 1, **x}}},
-        {
-            "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.75, "clip": True},
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "encoding": {**both, "x": {"field": "low", **x}, "x2": {"field": "high"}},
-        },
+        *ratio_intervals(x, both),
         {
             "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
             "encoding": {**both, "x": {"field": "ratio", **x}, "tooltip": [{"field": name} for name in shown]},

@@ -94,6 +94,23 @@ def titled(spec: Spec, title: str, notes: Sequence[str]) -> Spec:
     return {"$schema": SCHEMA, "description": said, "title": {"text": title, "subtitle": list(notes)}, **spec}
 
 
+def ratio_intervals(x: Spec, both: Spec) -> list[Spec]:
+    """Return the layers beneath points of ratios: a line at 1, and the interval from `low` to `high` of each row that has one.
+
+    Args:
+        x: the axis of ratios, without its field.
+        both: the encodings that intervals share with points.
+    """
+    return [
+        {"data": {"values": [{}]}, "mark": {"type": "rule", "style": "bound"}, "encoding": {"x": {"datum": 1, **x}}},
+        {
+            "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.75, "clip": True},
+            "transform": [{"filter": "isValid(datum.low)"}],
+            "encoding": {**both, "x": {"field": "low", **x}, "x2": {"field": "high"}},
+        },
+    ]
+
+
 def labels(names: Sequence[str], range_name: str, **legend: Any) -> Spec:
     """Describe a colour channel over these names, in this order, from a named range of the theme."""
     return {
