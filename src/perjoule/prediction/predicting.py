@@ -148,9 +148,8 @@ def _predicted(target: Target, known: Known, case: Case, unidentified: Mapping[s
     beyond = _beyond(target.profile, case)
     model = log(band_ratio(known, beyond or ("clients",))) / NORMAL_90
     share = (watts - plant(target.cluster, _counts(target)).idle_w) / watts  # of the watts, that moves with throughput
-    moves = {
-        "the model, by points that were left out": _alike([model, model * share, model * (1 - share)])
-    }  # by what is uncertain
+    # By what is uncertain: how far it moves ln of throughput, watts and work per joule, down and up.
+    moves = {"the model, by points that were left out": _alike([model, model * share, model * (1 - share)])}
     spread = np.std([off(one, target.cluster) for one in known.draws], axis=0)
     moves["what calibration found of the file system"] = _alike(spread)
     for name, cluster in moved(target.cluster).items():
@@ -158,7 +157,8 @@ def _predicted(target: Target, known: Known, case: Case, unidentified: Mapping[s
     rests_on: list[str] = []
     for name, fits in unidentified.items():
         far = np.array([off(one, target.cluster) for one in fits])
-        rests_on += [name] * bool(np.max(np.abs(far[:, 0])) > log(RANGE_RATIO))
+        if np.max(np.abs(far[:, 0])) > log(RANGE_RATIO):
+            rests_on.append(name)
         apart = np.array([np.maximum(0, -far.min(axis=0)), np.maximum(0, far.max(axis=0))])
         moves[f"{name} of {target.profile.kind}, which was not identified"] = apart / NORMAL_90
     low, high = NORMAL_90 * np.sqrt(sum(move**2 for move in moves.values()))
