@@ -2,7 +2,7 @@
 
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from on_hosts import hosts_of
 from oracle.check import apart, checked, recomputed
 from perjoule import campaign
 from perjoule.execution import runner
+from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems.moosefs import _MooseFS
 from perjoule.filesystems.orangefs import OrangeFS
 from perjoule.model import Record, healthy_since
@@ -189,14 +190,29 @@ SCRUBBED = FILESYSTEMS["cephfs"].replace("16", "4") + '\nconf = { "osd_scrub_bac
 COMMANDS = '[[event]]\nat = "2 s"\nkind = "snapshot"\n[[event]]\nat = "3 s"\nkind = "scrub"\n'
 
 
-def test_cephfs_takes_a_snapshot_and_is_healthy_once_each_placement_group_is_scrubbed(tmp_path: Path) -> None:
+def test_cephfs_takes_a_snapshot_and_is_healthy_once_each_placement_group_is_scrubbed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[dict[str, str]] = []  # when Ceph scrubbed each placement group last, as asked before the scrub and then after it
+
+    def noted(listed: Mapping[str, Any]) -> dict[str, str]:
+        read.append(deep_scrubs(listed))
+        return read[-1]
+
+    deep_scrubs = answers.deep_scrubs
+    monkeypatch.setattr(answers, "deep_scrubs", noted)
     results, record = hit(tmp_path, SCRUBBED, COMMANDS)
     assert record.reason == ""
     assert [one.event.text for one in record.events] == ["snapshot", "scrub"]
-    said = [one.words for one in record.health]
-    print([(round(one.answered_s - record.events[-1].ended_s, 1), one.words) for one in record.health], record.doubts)
-    assert any(words.endswith("PGs to scrub") for words in said), said
-    assert healthy_since(record.events, record.health) is not None, said
+    commanded = record.events[-1]
+    print([(round(one.answered_s - commanded.ended_s, 1), one.words) for one in record.health], record.doubts)
+    before, *later = read
+    assert len(before) > 4
+    scrubbed = [all(now[group] > stamp for group, stamp in before.items()) for now in later]
+    assert scrubbed[-1] and scrubbed == sorted(scrubbed)
+    healthy = [one for one in record.health if one.asked_s > commanded.ended_s and not one.words]
+    assert scrubbed.count(True) == len(healthy)
+    assert healthy_since(record.events, record.health) is not None, record.health
     assert verify(results).differences == ()
 
 
