@@ -2,10 +2,12 @@
 https://man7.org/linux/man-pages/man8/findmnt.8.html
 
 Nothing is deployed or tuned here. Clients work in a new empty folder inside the given one, all in the same if they share the file
-system, and only that is removed at the end. Caches other than the hosts' page caches are unknown, so none is dropped.
+system, and only that is removed at the end. Caches other than the hosts' page caches are not dropped: a doubt names those that a
+mount's type is known for, as GPFS's pagepool, which holds data outside of the page cache.
+https://www.ibm.com/docs/en/storage-scale/5.2.3?topic=considerations-cache-usage
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -18,7 +20,7 @@ from perjoule.filesystems._on_clients import OnClients
 from perjoule.machine.each import each
 from perjoule.machine.mounts import SHORT_S, findmnt, folder_check, is_local
 from perjoule.machine.programs import programs
-from perjoule.model import OPTIONS
+from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import MachineError, WorkloadError
 
 FIX = "mount it there, or set path to a folder that this user can write to"
@@ -30,6 +32,16 @@ def _absolute(path: Path) -> Path:
     if not path.is_absolute():
         raise ValueError(f'"{path}" is relative (write an absolute path)')
     return path
+
+
+def _own_cache(mount: Mapping[str, Json]) -> str:
+    """Return what a client of a mounted file system caches outside of the kernel's page cache, by its type."""
+    kind = str(mount.get("type", ""))
+    if kind == "gpfs":
+        return "the pagepool of GPFS"
+    if kind.startswith("fuse."):
+        return f"what {kind} may cache in its own memory"
+    return ""
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -75,6 +87,7 @@ class Directory(FileSystem):
             found = dict(each(hosts.clients, lambda client: (client.name, findmnt(client, self.path))))
             mounted = OnClients(hosts, directories, {"path": str(self.path), "mounts": found}, lost)
             mounted.sharing = tuple(name for name, made in directories.items() if made == directories[first.name])
+            mounted.undropped = ", ".join(dict.fromkeys(filter(None, map(_own_cache, found.values()))))
             mounted.data_hosts = tuple(directories) if all(map(is_local, found.values())) else ()
             yield mounted
         finally:

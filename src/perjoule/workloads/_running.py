@@ -93,11 +93,12 @@ def last_words(text: str) -> str:
 def cold(clients: Sequence[Host], mounted: Mounted) -> list[Doubt]:
     """Drop caches, and return doubts."""
     mounted.drop_caches()
+    doubts = [CACHE.doubt(f"{mounted.undropped} was not dropped")] if mounted.undropped else []
     try:
         each(clients, lambda client: client.drop_caches())
     except WorkloadError as error:
-        return [CACHE.doubt(f"page caches were not dropped: {error}")]
-    return []
+        doubts.append(CACHE.doubt(f"page caches were not dropped: {error}"))
+    return doubts
 
 
 def remove_old(client: Host, folder: Path, names: str, *, timeout_s: float) -> None:

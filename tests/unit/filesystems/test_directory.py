@@ -10,8 +10,10 @@ import pytest
 from perjoule.drivers.protocols import Check, Hosts
 from perjoule.filesystems.directory import Directory
 from perjoule.machine.mounts import is_local
+from perjoule.model.doubts import CACHE
 from perjoule.model.errors import MachineError, TransientError
 from perjoule.testbeds.local import Local
+from perjoule.workloads._running import cold
 from scripted import ScriptedHost
 
 
@@ -78,9 +80,10 @@ def test_what_is_no_writable_folder_is_refused_with_what_to_do(path: str, what: 
 class Client(ScriptedHost):
     """A client with the folders that its file system has; a file system may be that of others, too."""
 
-    def __init__(self, name: str, folders: set[str], mount: str) -> None:
+    def __init__(self, name: str, folders: set[str], mount: str, kind: str = "") -> None:
         super().__init__(name)
         self.folders, self.mount = folders, mount
+        self.kind = kind or ("lustre" if ":" in mount else "ext4")
 
     def answers(self, words: Sequence[str]) -> tuple[int, str]:
         match words:
@@ -93,7 +96,7 @@ class Client(ScriptedHost):
             case ["rm", *_, path]:
                 self.folders.discard(path)
             case ["findmnt", *_]:
-                mount = {"target": "/scratch", "source": self.mount, "fstype": "lustre" if ":" in self.mount else "ext4"}
+                mount = {"target": "/scratch", "source": self.mount, "fstype": self.kind}
                 return 0, json.dumps({"filesystems": [mount]})
             case _:
                 raise AssertionError(words)
@@ -136,3 +139,19 @@ def test_what_was_made_is_removed_if_the_next_client_has_no_such_folder() -> Non
     ):
         pass
     assert disks == [{"/scratch"}, set()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "doubts"),
+    [
+        ("gpfs", ["the pagepool of GPFS was not dropped"]),
+        ("fuse.sshfs", ["what fuse.sshfs may cache in its own memory was not dropped"]),
+        ("lustre", []),
+    ],
+)
+def test_what_a_mounted_file_system_caches_outside_of_the_page_cache_is_a_doubt(kind: str, doubts: list[str]) -> None:
+    folders = {"/scratch"}
+    clients = tuple(Client(f"client-{n}", folders, "scale", kind) for n in (1, 2))
+    with Directory(path=Path("/scratch")).mount(Hosts(clients)) as mounted:
+        found = cold(clients, mounted)
+    assert (found, {doubt.kind for doubt in found}) == (doubts, {CACHE} if doubts else set())

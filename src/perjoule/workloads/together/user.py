@@ -121,7 +121,7 @@ class _Own(Mounted):
 
     def __init__(self, whole: Mounted, directories: Mapping[str, Path], first: str) -> None:
         self.directories, self.facts, self.data_hosts, self.logs = directories, whole.facts, whole.data_hosts, whole.logs
-        self._whole, self._first = whole, first
+        self._whole, self._first, self.undropped = whole, first, whole.undropped
 
     def locate(self, path: Path) -> tuple[str, ...]:
         """Locate a path as this user's first client sees it; the whole file system asks its own first client."""
