@@ -20,6 +20,7 @@ from on_hosts import hosts_of
 from perjoule import drivers
 from perjoule.model import Spec
 from perjoule.model.units import MIB
+from perjoule.workloads.hep import LIBRARIES
 from places import ROOT
 from slurm_lab import NOBODY, READING, SlurmLab, missing
 from sshd import until
@@ -121,7 +122,7 @@ def documented(page: str, begins: str) -> str:
     """The block of a page that is for a shell and begins like this, for the programs of this checkout."""
     block = (ROOT / "docs" / "how-to" / page).read_text().partition(f"```sh\n{begins}")[2].partition("```")[0]
     assert block, f"{page} has no such block"
-    return re.sub(r"\bperjoule(?= )", PERJOULE, begins + block)
+    return re.sub(r"\b(perjoule|dask)(?= )", lambda found: str(Path(PERJOULE).with_name(found[1])), begins + block)
 
 
 def test_a_batch_script_that_is_cancelled_leaves_nothing_and_the_next_one_goes_on(lab: SlurmLab, home: Path) -> None:
@@ -372,6 +373,28 @@ def test_slurms_own_energy_lies_beside_that_of_another_meter_with_the_difference
         assert slurm_w == pytest.approx(power_w, rel=0.1)
         assert difference_w == pytest.approx(wall_w - slurm_w, abs=0.1)
         assert percent == pytest.approx(100 * difference_w / wall_w, abs=0.1)
+
+
+def test_an_analysis_runs_on_workers_that_slurm_started(lab: SlurmLab, home: Path) -> None:
+    """As root, as any script for sbatch here."""
+    for library in LIBRARIES:
+        pytest.importorskip(library, reason=f"{library} is missing: .venv/bin/pip install 'perjoule[hep]'")
+    load = f'kind = "hep"\nsize = "8 MiB"\nfiles = 4\nworkers = "clients"\nscheduler_file = "{home}/scheduler.json"'
+    campaign(home, "", load, "clients = [2]\nrepetitions = 1")
+    dask = documented("hep.md", "dask scheduler").replace("/scratch/me", str(home)).replace("--no-nanny", "--no-nanny &")
+    # Nodes here have no default route, by which Dask finds its own address.
+    dask = dask.replace("scheduler --", 'scheduler --no-dashboard --host "$(hostname)" --', 1)
+    # linuxproc would leave what a script leaves running
+    head = "#!/bin/bash\n#SBATCH --nodes=2 --exclusive --output=said\ntrap 'kill $(jobs -p); wait' EXIT\n"
+    script = f"{head}{dask}\n{PERJOULE} run batch.toml --into results\n"
+    (home / "job.sh").write_text(script)
+    done = lab.run(*environment(home), "sbatch", "--wait", "job.sh")
+    said = (home / "said").read_text()
+    assert done.returncode == 0, said
+    (tasks,) = (home / "results").rglob("tasks.jsonl")
+    assert {json.loads(line)["worker"] for line in tasks.read_text().splitlines()} == {"n1", "n2"}
+    assert not list((home / "results").rglob("worker-*.log"))
+    until(lambda: lab.processes("dask") == [] and lab.jobs() == "")
 
 
 @pytest.mark.parametrize(
