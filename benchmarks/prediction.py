@@ -6,8 +6,8 @@
   (tau >= 0.9), beside simpler models; fitted again here
 - the configuration that predictions would choose, of all file systems, redundancies, speeds of hardware and numbers of clients,
   each predicted by a fit that had not seen its like: how far it is from the best one measured (goal: <= 3 %)
-- the configuration that `perjoule plan` would choose, which ranks by the bound of networks, CPUs and disks: how far it is from
-  the best one measured with as many clients, and of all (goal: <= 3 % of 20 or more)
+- the configuration that `perjoule plan` would choose, by the law of the same profiles for files of 1 GiB and servers that keep
+  nothing in memory: how far it is from the best one measured with as many clients, and of all (goal: <= 3 % of 20 or more)
 - published clusters, to which no profile was fitted, as in `perjoule ledger`
 - the time to predict 1e5 servers (goal: <= 1 ms)
 
@@ -24,8 +24,9 @@ from scipy.stats import kendalltau
 from perjoule import prediction
 from perjoule.model import Flow
 from perjoule.model.units import clients_text
-from perjoule.planning.profiled import server_cpu
-from perjoule.prediction import Demand, Fleet, Profile, bound_bytes_per_s, bound_shares, published
+from perjoule.planning import profiled
+from perjoule.planning.outcome import FILE_BYTES
+from perjoule.prediction import Demand, Fleet, Profile, bound_shares, published, times_s_per_byte
 from perjoule.prediction.observation import WAYS, Case
 from perjoule.prediction.power import dynamic_w
 from perjoule.prediction.queueing import Spread, Way, duration_s, job
@@ -87,25 +88,29 @@ def _chosen(groups: list[tuple[str, list[Test]]], idle_w: float) -> list[str]:
 
 
 def _planned(profiles: list[Profile]) -> list[str]:
-    """Rank what was measured by the bound of a plan, with the CPU work that a plan takes from the same profiles."""
+    """Rank what was measured as a plan does, with the CPU work and the law that it takes from the same profiles."""
     missed: list[str] = []
     for way, metric in product(WAYS, ("MiB/s", "MiB/J")):
         found: dict[tuple[str, Case], list[tuple[float, float]]] = {}
         for profile in profiles:
-            cpu = server_cpu(profile.kind, way)
+            cpu = profiled.server_cpu(profile.kind, way)
             assert cpu is not None
             for one in (one for one in profile.points if one.case.direction == way and one.mean_w is not None):
                 idle_w, flow = (one.plant.idle_w if metric == "MiB/J" else None), one.case.flow
                 demand = Demand(flow, 0.0, cpu.value * (flow.disk_read_ratio + flow.disk_written_ratio))
-                bound = float(bound_bytes_per_s(demand, one.case.fleet)[0])
-                said = _per(bound, float(dynamic_w(one.plant, demand, bound)), idle_w)
+                law = profiled.law(profile.kind, way, one.case.redundancy)
+                assert law is not None
+                at_once = profiled.at_once(profile.kind, way).value
+                served_s = float(law.served_s_per_byte(demand, one.case.fleet, FILE_BYTES, at_once))
+                rate = 1 / max(served_s, float(times_s_per_byte(demand, one.case.fleet)["client network"]))
+                said = _per(rate, float(dynamic_w(one.plant, demand, rate)), idle_w)
                 told = _per(one.throughput_bytes_per_s, (one.mean_w or 0.0) - one.plant.idle_w, idle_w)
                 found.setdefault((profile.kind, one.case), []).append((said, told))
         counts = sorted({float(case.fleet.clients_count) for _, case in found})
         for count in (*counts, None):
             some = [of for (_, case), of in found.items() if count in (None, case.fleet.clients_count)]
             said, told = [of[0][0] for of in some], [median(measured for _, measured in of) for of in some]
-            first = [one for one, bound in zip(told, said, strict=True) if bound > max(said) * (1 - 1e-9)]  # may be several
+            first = [one for one, rate in zip(told, said, strict=True) if rate > max(said) * (1 - 1e-9)]  # may be several
             lost = 1 - min(first) / max(told)
             clients = "all clients" if count is None else clients_text(int(count))
             text = f"{metric} {way}, {clients}: the planned one is {lost:.1%} below the best of {len(some)} configurations"

@@ -12,11 +12,12 @@ from perjoule import drivers
 from perjoule.drivers.protocols import FileSystem, planned
 from perjoule.model import Amplification, Direction, Json, Redundancy
 from perjoule.model.errors import CampaignError
+from perjoule.planning import profiled
 from perjoule.planning.measures import TB
 from perjoule.planning.need import Question
 from perjoule.planning.parts import Parts
-from perjoule.planning.profiled import server_cpu
 from perjoule.planning.quantities import Book, Ints, Quantity, exact
+from perjoule.prediction import Law
 
 T = TypeVar("T")
 
@@ -65,6 +66,16 @@ class Machine:
 
 
 @dataclass(frozen=True)
+class Pace:
+    """How fast a file system moves data in one direction: the law of its profile, if it has one, and positions of quantities."""
+
+    cpu: int
+    reached: int  # throughput over that of the law, or without one over the bound
+    at_once: int  # stations that one client uses at once, for the law
+    law: Law | None
+
+
+@dataclass(frozen=True)
 class Choice:
     """A file system with one redundancy."""
 
@@ -75,8 +86,8 @@ class Choice:
     least_servers_count: int
     further_hosts_count: int
     whole_groups: bool  # servers x disks must be a multiple of the parts of a file
-    write_cpu: int
-    read_cpu: int
+    writing: Pace
+    reading: Pace
 
     @property
     def text(self) -> str:
@@ -152,17 +163,29 @@ def _choices(question: Question, book: Book) -> Iterator[Choice]:
     for name, one in question.parts.filesystem.items():
         if need.choose.filesystems is not None and name not in need.choose.filesystems:
             continue
-        write_cpu = book.add(_cpu(name, "write", one.write_cpu), f"filesystem {name}: write_cpu")
-        read_cpu = book.add(_cpu(name, "read", one.read_cpu), f"filesystem {name}: read_cpu")
         for options in one.options:
             least_count, redundancy, amplification = _layout(name, options, one.further_hosts)
             if redundancy.tolerated_count >= need.failures_count:
                 counts = least_count, one.further_hosts, one.whole_groups
-                yield Choice(name, options, redundancy, amplification, *counts, write_cpu, read_cpu)
+                writing = _pace(book, name, "write", redundancy, one.write_cpu, one.write_reached)
+                reading = _pace(book, name, "read", redundancy, one.read_cpu, one.read_reached)
+                yield Choice(name, options, redundancy, amplification, *counts, writing, reading)
+
+
+def _pace(book: Book, name: str, direction: Direction, kept: Redundancy, cpu: Quantity | None, stated: Quantity | None) -> Pace:
+    law = None if stated else profiled.law(name, direction, kept)
+    reached = stated or (profiled.trust(name, direction) if law else profiled.reached(direction))
+    at_once = profiled.at_once(name, direction) if law else exact(1.0, "not used")
+    return Pace(
+        book.add(_cpu(name, direction, cpu), f"filesystem {name}: {direction}_cpu"),
+        book.add(reached, f"filesystem {name}: {direction}_reached"),
+        book.add(at_once, f"filesystem {name}: stations at once, {direction}"),
+        law,
+    )
 
 
 def _cpu(name: str, direction: Direction, stated: Quantity | None) -> Quantity:
-    if (found := stated or server_cpu(name, direction)) is None:
+    if (found := stated or profiled.server_cpu(name, direction)) is None:
         where = f"[filesystem.{name}]"
         raise CampaignError(f"{direction}_cpu is not stated, and no profile has it", where=where, next=f"state {direction}_cpu")
     return found

@@ -10,7 +10,7 @@ from perjoule.planning import measures
 from perjoule.planning.candidates import Space
 from perjoule.planning.measures import OBJECTIVES, Measure
 from perjoule.planning.need import Need
-from perjoule.planning.outcome import Outcome, columns, demands, fits, fleet, outcome
+from perjoule.planning.outcome import Outcome, columns, demands, fits, fleet, outcome, pressing
 from perjoule.planning.quantities import Bools, Floats, Ints
 from perjoule.prediction import RESOURCES, bound_bytes_per_s
 
@@ -40,11 +40,11 @@ class Constraint:
         return ceil(reached) if self.what.whole else reached
 
     def text(self, value: float) -> str:
-        """Print a value of it with four digits, rounded to the side on which what reaches the value still meets it."""
+        """Print a value of it as a need may hold it: four digits, rounded to the side on which what reaches it still meets it."""
         four = Context(prec=4, rounding=ROUND_FLOOR if self.least else ROUND_CEILING)
         shown = value / self.what.unit.per * (1 + EXACT if self.least else 1 - EXACT)
         rounded = ceil(shown) if self.what.whole else float(four.create_decimal_from_float(shown))
-        return f"{rounded:,.10g} {self.what.unit.symbol}".replace(",", " ").rstrip()
+        return f"{rounded:.10g} {self.what.unit.symbol}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,7 @@ def bottleneck(space: Space, need: Need, some: Candidates) -> list[tuple[str, st
         places = np.flatnonzero(some.choice == number)
         own = there.of(some.machine[places])
         hardware = fleet(need, own.drives_count, own.values(world), some.servers_count[places])
-        for direction, demand in enumerate(demands(space.choices[number], world)):
-            worst[direction, places] = bound_bytes_per_s(demand, hardware)[1]
+        choice = space.choices[number]
+        for direction, (pace, demand) in enumerate(zip((choice.reading, choice.writing), demands(choice, world), strict=True)):
+            worst[direction, places] = bound_bytes_per_s(pressing(pace, demand), hardware)[1]
     return [(RESOURCES[read], RESOURCES[write]) for read, write in worst.T.tolist()]

@@ -19,7 +19,7 @@ TRANSFER_BYTES = 4 * MIB
 LOAD_S = {
     "virtual": 20.0,
     "real": 300.0,
-}  # how long a load should last at the bound; pages of servers' memory don't hold the latter
+}  # how long a load should last at the expected rate; pages of servers' memory don't hold the latter
 _WIDTH = 120
 
 
@@ -56,7 +56,7 @@ def written(found: Answer, row: Row, scale: float | None) -> str:
 
 def _expected(row: Row) -> Iterator[str]:
     read, write, idle, peak = (one.text(row.values[one].value) for one in (READ, WRITE, IDLE, PEAK))
-    yield f"Its bounds are {read} reading and {write} writing; planned are {idle} idle"
+    yield f"Expected are {read} reading and {write} writing; planned are {idle} idle"
     yield f"and {peak} at the rates of the need, with the switch."
 
 

@@ -5,17 +5,22 @@ states of the world (k, quantities).
 """
 
 from collections.abc import Callable
+from dataclasses import replace
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 
 from perjoule.model import Flow
 from perjoule.planning import measures
-from perjoule.planning.candidates import Choice, Of, Space, Switches
+from perjoule.planning.candidates import Choice, Of, Pace, Space, Switches
 from perjoule.planning.measures import Measure
 from perjoule.planning.need import DAY_S, YEAR_S, Need
 from perjoule.planning.quantities import Bools, Floats, Ints
 from perjoule.prediction import Demand, Fleet, times_s_per_byte
+
+FILE_BYTES = 1024**3  # that each client moves: the default of `predict`
+ROUNDED = 1e-12  # by which floats of one number may differ
 
 Outcome = dict[Measure, Floats]  # of many candidates; energies are at the wall, with the switch, over all years of the need
 
@@ -68,9 +73,26 @@ def demands(choice: Choice, world: Floats) -> tuple[Demand, Demand]:
     """Return the work of a user byte that is read, and of one that is written. CPU work goes with the bytes at the disks."""
     reading, writing = choice.amplification.read, choice.amplification.write
     return (
-        Demand(reading, 0.0, world[..., choice.read_cpu] * reading.disk_read_ratio),
-        Demand(writing, 0.0, world[..., choice.write_cpu] * writing.disk_written_ratio),
+        Demand(reading, 0.0, world[..., choice.reading.cpu] * reading.disk_read_ratio),
+        Demand(writing, 0.0, world[..., choice.writing.cpu] * writing.disk_written_ratio),
     )
+
+
+def pressing(pace: Pace, demand: Demand) -> Demand:
+    """Return the work of a user byte without the CPU work that, by the file system's profile, holds no data up."""
+    ratio = pace.law.way.cpu_ratio if pace.law else 1.0
+    return replace(demand, server_mips_s_per_byte=ratio * np.asarray(demand.server_mips_s_per_byte))
+
+
+def served_s_per_byte(pace: Pace, demand: Demand, hardware: Fleet, clients_count: float, world: Floats) -> Floats:
+    """Return the seconds that the servers need for a user byte: by the law of the file system's profile, or by its bound."""
+    if pace.law:
+        there = replace(hardware, clients_count=clients_count)
+        found = pace.law.served_s_per_byte(demand, there, FILE_BYTES, world[..., pace.at_once])
+    else:
+        times = times_s_per_byte(demand, hardware)
+        found = np.maximum.reduce(np.broadcast_arrays(times["server network"], times["server CPU"], times["disks"]))
+    return found / world[..., pace.reached]
 
 
 def fleet(need: Need, drives_count: Ints, own: Of[Floats], servers_count: Ints) -> Fleet:
@@ -110,21 +132,24 @@ def outcome(space: Space, need: Need, choice: Choice, there: Columns, servers_co
     shared = _column(world, idle_w)
 
     hardware = fleet(need, there.drives_count, own, servers_count)
+    needed_count = max(
+        _clients_count(need, choice.amplification.read, need.read_bytes_per_s),
+        _clients_count(need, choice.amplification.write, need.write_bytes_per_s),
+    )
+    clients_count = float(max(need.clients_count, ceil(needed_count * (1 - ROUNDED))))
     rates: list[Floats] = []
-    served: list[Floats] = []  # rates that the servers reach, however many clients there are
-    clients_count: list[float] = []
+    served: list[Floats] = []  # rates that the servers reach for as many clients as it takes
     loads_w: list[Floats] = []
     reading, writing = demands(choice, shared)
-    for demand, asked, disk_bytes_per_s in (
-        (reading, need.read_bytes_per_s, own.drive_read),
-        (writing, need.write_bytes_per_s, own.drive_write),
+    for pace, demand, asked, disk_bytes_per_s in (
+        (choice.reading, reading, need.read_bytes_per_s, own.drive_read),
+        (choice.writing, writing, need.write_bytes_per_s, own.drive_write),
     ):
         times = times_s_per_byte(demand, hardware)
         rate, client_s = asked or 0.0, float(times["client network"])
-        server_s = np.maximum.reduce(np.broadcast_arrays(times["server network"], times["server CPU"], times["disks"]))
+        server_s = served_s_per_byte(pace, demand, hardware, clients_count, shared)
         served.append(1 / server_s)
         rates.append(1 / np.maximum(server_s, client_s))
-        clients_count.append(rate * client_s * need.clients_count)
         disk_use = rate * _at_disks(demand.flow) / (disks_count * disk_bytes_per_s)
         cpu_w = servers_count * own.dynamic * np.minimum(1, rate * times["server CPU"])
         disk_w = disks_count * np.maximum(0, drive_active_w - drive_idle_w) / own.supply_efficiency * np.minimum(1, disk_use)
@@ -142,7 +167,7 @@ def outcome(space: Space, need: Need, choice: Choice, there: Columns, servers_co
         measures.WRITE: rates[1],
         measures.SERVERS_READ: served[0],
         measures.SERVERS_WRITE: served[1],
-        measures.CLIENTS: np.asarray(max(clients_count)),
+        measures.CLIENTS: np.asarray(needed_count),
         measures.THROUGHPUT: _mixed(need, *rates),
         measures.CAPACITY: servers_count * there.capacity_bytes * need.fill_ratio / choice.amplification.write.disk_written_ratio,
         measures.LOSSES: _losses_per_year(space, need, choice, there, servers_count, own.drive_write, shared),
@@ -156,6 +181,11 @@ def outcome(space: Space, need: Need, choice: Choice, there: Columns, servers_co
         measures.EMBODIED: embodied_kg,
         measures.CARBON: embodied_kg + energy_j * shared[..., space.grid],
     }
+
+
+def _clients_count(need: Need, flow: Flow, bytes_per_s: float | None) -> float:
+    """Return how many clients it takes until their networks let a rate through."""
+    return (bytes_per_s or 0.0) * max(flow.client_sent_ratio, flow.client_received_ratio) / need.client_network_bytes_per_s
 
 
 def _column(world: Floats, like: Floats) -> Floats:

@@ -108,11 +108,15 @@ class Switch:
 
 @dataclass(frozen=True, kw_only=True, config=_FORBID)
 class FileSystem:
-    """A file system: the options of its driver for each redundancy, and the work of a server's CPU."""
+    """A file system: the options of its driver for each redundancy, the work of a server's CPU, and how near its bound it is."""
 
     further_hosts: _Count  # beside those that hold data
     write_cpu: Bare | None = None  # 7-zip MIPS x seconds for each byte written to disks; that of its profile if absent
     read_cpu: Bare | None = None  # for each byte read from them
+    write_reached: Bare | None = (
+        None  # throughput over the bound of networks, CPUs and disks; by the law of its profile if absent
+    )
+    read_reached: Bare | None = None
     options: tuple[Mapping[str, Json], ...]
     counts: Mapping[str, Literal["servers", "drives"]] = field(default_factory=dict[str, Any])  # options of its driver for these
     whole_groups: bool = False  # servers x drives must be a multiple of a file's parts

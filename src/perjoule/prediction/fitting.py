@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from perjoule.model import Flow, Redundancy
+from perjoule.model import Direction, Flow, Redundancy
 from perjoule.prediction.bounds import Demand
 from perjoule.prediction.observation import Case, Observation
 from perjoule.prediction.queueing import Job, Spread, Way, duration_s, job, placed_ratio, stacked
@@ -78,11 +78,14 @@ def _server_bytes(flow: Flow) -> float:
     return max(flow.storage_sent_ratio, flow.storage_received_ratio)
 
 
-def group_count(case: Case) -> int:
-    """Return the hosts of one transfer: a write is on all hosts of a group, a read takes one copy, or all parts of a code."""
-    kept = case.redundancy
-    code_count = kept.data_count + kept.parity_count if kept.data_count else 0
-    return code_count or (kept.copies_count if case.direction == "write" else 1)
+def spread(direction: Direction, kept: Redundancy, unit_bytes: float, uneven: float) -> Spread:
+    """Return how data lie on hosts.
+
+    A transfer is on one group of hosts: a write is on all of them, a read takes one copy, or all parts of a code.
+    """
+    read, code_count = direction == "read", kept.data_count + kept.parity_count if kept.data_count else 0
+    count = code_count or (1 if read else kept.copies_count)
+    return Spread(count, unit_bytes, uneven, read=read, parts_ratio=count / kept.data_count if read and code_count else 1.0)
 
 
 def uneven_ratio(one: Observation, unit_bytes: float) -> float:
@@ -106,8 +109,7 @@ def _job(case: Case, works: Works, unit_bytes: float, uneven: float) -> Job:
 
 
 def _spread(case: Case, unit_bytes: float, uneven: float) -> Spread:
-    count, read, parts_count = group_count(case), case.direction == "read", case.redundancy.data_count
-    return Spread(count, unit_bytes, uneven, read=read, parts_ratio=count / parts_count if read and parts_count else 1.0)
+    return spread(case.direction, case.redundancy, unit_bytes, uneven)
 
 
 def fit(points: Sequence[Observation], unit_bytes: float, start: Way | None = None) -> Fit:

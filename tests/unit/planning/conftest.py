@@ -69,6 +69,8 @@ rack_units = 1
 [filesystem.moosefs]
 read_cpu = 1e-6
 write_cpu = 1e-6
+read_reached = 1
+write_reached = 1
 """
 
 

@@ -1,11 +1,18 @@
 """Every number of a plan, computed again from docs/how-to/plan.md with round inputs, and no code of perjoule."""
 
+import json
+from fractions import Fraction
+from itertools import product
+from math import ceil
+from statistics import median
+
 import numpy as np
 import pytest
 
 from perjoule import planning
 from perjoule.planning import measures
 from perjoule.planning.answer import regrets
+from places import SOURCES
 
 DAYS = 2 * 365.25
 YEARS_S = DAYS * 86400
@@ -101,6 +108,65 @@ def test_ports_bound_disks_behind_a_fast_network(small) -> None:
     assert row.values[measures.READ].value == pytest.approx(3 * 150e6)
     assert row.values[measures.WRITE].value == pytest.approx(3 * 150e6 / 2)
     assert (row.binds_read, row.binds_write) == ("disks", "disks")
+
+
+def fullest(files_count: int, stations_count: int) -> int:
+    """How many files the fullest station has at most in half of all cases, by listing every case."""
+    cases = list(product(range(stations_count), repeat=files_count))
+    counts = [max(case.count(station) for station in case) for case in cases]
+    return next(n for n in range(1, files_count + 1) if Fraction(sum(one <= n for one in counts), len(cases)) >= Fraction(1, 2))
+
+
+def waiting(flying: float, shares: list[float]) -> float:
+    """How much longer m transfers take than if all stations worked all the time: Schweitzer's equations, solved by bisection."""
+
+    def held(rate: float) -> float:
+        return sum(rate * h / (1 - rate * h * (flying - 1) / flying) for h in shares)
+
+    low, high = 0.0, min(1.0, flying / (flying - 1)) / max(shares) if flying > 1 else flying / sum(shares)
+    for _ in range(200):
+        low, high = (middle, high) if held(middle := (low + high) / 2) < flying else (low, middle)
+    return 1 / low
+
+
+TWO_COPIES = {"moosefs": "goal = 2", "glusterfs": 'layout = "replicated"', "cephfs": "copies = 2"}
+
+
+@pytest.mark.parametrize("name", TWO_COPIES)
+@pytest.mark.parametrize("direction", ["read", "write"])
+def test_a_profile_says_what_six_boxes_reach_for_three_clients_with_a_file_of_a_gib_each(
+    small: str, name: str, direction: str
+) -> None:
+    """Two copies, two disks each; by the law of docs/explanations/prediction.md, of perjoule with the profile's numbers alone.
+
+    A byte that is read leaves one box and one disk; one that is written arrives at two, and is on two disks.
+    """
+    data = json.loads((SOURCES / f"prediction/profiles/{name}.json").read_text())
+    fit = data["known"][direction]["fit"]
+    way = fit["way"]
+    n, clients, copies = 6, 3, 1 if direction == "read" else 2
+    network_s = copies / (n * 100e6)
+    cpu_s = way["cpu_ratio"] * copies * 1e-6 / (n * 1000)
+    disks_s = copies / (n * 150e6)  # two behind a port
+    p = way["overlap"]
+    served_s = (network_s**p + cpu_s**p + disks_s**p) ** (1 / p)
+    uneven = median(ratio for kept, ratio in fit["uneven"] if (kept["copies_count"], kept["data_count"]) == (2, 0))
+    if name == "cephfs":  # every object has another group: all transfers wait for all six
+        slow, fast = [uneven] * 3, [2 - uneven] * 3
+        wait = max(waiting(clients * way["in_flight"], slow + fast), n / min(n, clients * way["at_once"]))
+    else:
+        stations, at_once = n // copies, 1.0 if direction == "read" else way["at_once"]
+        units = {"moosefs": clients * 16, "glusterfs": clients}[name]  # chunks of 64 MiB, whole files
+        full = ceil(units / stations) if name == "moosefs" else fullest(units, stations)
+        wait = max(uneven * full * stations / units, stations / min(stations, clients * at_once))
+    expected = 2**30 * clients / (way["fixed_s"] + 2**30 * clients * served_s * wait)
+    text = small.replace("clients = 2", f"clients = {clients}").replace('["moosefs"]', f'["{name}"]')
+    text = text.replace("[filesystem.moosefs]", f"[filesystem.{name}]\noptions = [{{ {TWO_COPIES[name]} }}]")
+    text = text.replace("read_reached = 1\nwrite_reached = 1\n", "")
+    row = row_of(text.replace('"2.3 TB"', '"4.5 TB"').replace('"50 MB/s"', '"5 MB/s"').replace('"20 MB/s"', '"5 MB/s"'), 6)
+    found = row.values[measures.SERVERS_READ if direction == "read" else measures.SERVERS_WRITE]
+    assert found.value == pytest.approx(expected, rel=1e-6)
+    assert found.low < found.value < found.high
 
 
 def test_without_times_the_rates_weigh_the_mix(small) -> None:

@@ -7,10 +7,12 @@ import pytest
 from perjoule import planning
 from perjoule.model.errors import CampaignError
 from perjoule.planning.candidates import space
-from perjoule.planning.profiled import server_cpu
+from perjoule.planning.measures import SERVERS_READ, SERVERS_WRITE
+from perjoule.planning.profiled import reached, server_cpu
 from places import EXAMPLES, SOURCES
 
 PROFILES = SOURCES / "prediction" / "profiles"
+DISKS = (("written", "write"), ("read", "read"))
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in PROFILES.glob("*.json")))
@@ -37,3 +39,38 @@ def test_a_stated_work_replaces_the_profiles_and_one_without_either_is_refused()
     beegfs = '\n[choose]\nfilesystems = ["beegfs"]\n\n[filesystem.beegfs]\nfurther_hosts = 1\noptions = [{}]\n'
     with pytest.raises(CampaignError, match="write_cpu is not stated, and no profile has it; state write_cpu"):
         planning.answer(planning.parse(text.replace("failures = 1", "failures = 0") + beegfs))
+
+
+@pytest.mark.parametrize("direction", ["write", "read"])
+def test_a_file_system_without_a_profile_reaches_what_points_of_the_profiles_reach_of_their_bounds(direction) -> None:
+    shares: list[float] = []
+    for path in PROFILES.glob("*.json"):
+        data = json.loads(path.read_text())
+        fit = data["known"][direction]["fit"]
+        for case, measured in ((one["case"], one["throughput_bytes_per_s"]) for one in data["points"]):
+            if case["direction"] != direction:
+                continue
+            there, flow = case["fleet"], case["flow"]
+            clients, servers = there["clients_count"], there["servers_count"]
+            client_bytes = max(flow["client_sent_ratio"], flow["client_received_ratio"])
+            server_bytes = max(flow["storage_sent_ratio"], flow["storage_received_ratio"])
+            work = fit["way"]["cpu_ratio"] * fit["works"]["server_mips_s_per_byte"] * server_bytes
+            written, read = (flow[f"disk_{one}_ratio"] / there[f"disk_{two}_bytes_per_s"] for one, two in DISKS)
+            times_s = (
+                client_bytes / (clients * there["client_network_bytes_per_s"]),
+                fit["works"]["client_mips_s_per_byte"] * client_bytes / (clients * there["client_mips"]),
+                server_bytes / (servers * there["server_network_bytes_per_s"]),
+                work / (servers * there["server_mips"]),
+                (written + read) / servers,
+            )
+            shares.append(measured * max(times_s))
+    found = reached(direction)
+    assert (found.value, found.low, found.high) == pytest.approx((statistics.median(shares), min(shares), max(shares)))
+    text = (EXAMPLES / "needs" / "archive.toml").read_text().replace("failures = 1", "failures = 0")
+    asked = planning.parse(text + '\n[choose]\nfilesystems = ["orangefs"]\n')
+    stated = planning.parse(
+        text + '\n[choose]\nfilesystems = ["orangefs"]\n[filesystem.orangefs]\nread_reached = 1\nwrite_reached = 1\n'
+    )
+    what = SERVERS_READ if direction == "read" else SERVERS_WRITE
+    for row, bound in zip(planning.answer(asked, 5).rows[:1], planning.answer(stated, 5).rows[:1], strict=True):
+        assert (row.text, row.values[what].value) == (bound.text, pytest.approx(found.value * bound.values[what].value))
