@@ -52,7 +52,7 @@ def about(row: Row) -> Iterator[str]:
     further = f", {row.hosts_count - row.servers_count} more without disks" if row.hosts_count > row.servers_count else ""
     yield f"{row.text}{further}; {row.switches_count} x switch {row.switch}"
     read, write = f"read {of(measures.READ)}", f"write {of(measures.WRITE)}"
-    yield f"{read}, most of it the {row.binds_read}'s time; {write}, most of it the {row.binds_write}'s"
+    yield f"{read}, where {row.binds_read} takes the longest; {write}, where {row.binds_write} does"
     yield f"idle {of(measures.IDLE)}, at the rates of the need {of(measures.PEAK)}; {of(measures.ENERGY)} {measures.ENERGY.words}"
     per = [f"stored {of(measures.STORED)} (the idle cluster)"]
     if measures.MOVED in row.values:
