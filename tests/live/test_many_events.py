@@ -49,9 +49,15 @@ GLUSTERFS = """
 0.2 back metadata-1; 0.5 slow storage-1 50; 0.5 slow storage-3 5; 0.5 back storage-1; 1 cut storage-2; 1 back storage-2;
 0.5 fail storage-2; 2 back storage-2
 """
+CEPHFS = """
+1 slow storage-1 3; 1 snapshot; 1 kill storage-2; 2 back storage-2; 0.5 back storage-1; 1 cut storage-3; 2 back storage-3;
+0.5 snapshot; 0.5 slow storage-2 100; 1 back storage-2; 0.5 slow metadata-1 2; 0.5 kill storage-1; 2 back storage-1;
+0.5 back metadata-1; 1 slow storage-3 10; 0.5 fail storage-3; 3 back storage-3; 0.5 scrub; 1 snapshot; 1 slow storage-1 7
+"""
 FILESYSTEMS = {
     "moosefs": ('kind = "moosefs"\ngoal = 2', MOOSEFS, "24 s"),
     "glusterfs": ('kind = "glusterfs"\nhosts = 3', GLUSTERFS, "16 s"),
+    "cephfs": ('kind = "cephfs"\nplacement_groups = 16\nosd_size = "1 GiB"', CEPHFS, "24 s"),
 }
 
 
