@@ -44,11 +44,12 @@ def until(true: Callable[[], bool], timeout_s: float = 30.0) -> None:
 
 
 def toml(options: Mapping[str, Any], filesystem: str, *workloads: str, clients: int = 1, header: str = "") -> str:
-    """A campaign; what JSON and TOML write alike is written by json."""
+    """A campaign, on hosts over SSH by default; what JSON and TOML write alike is written by json."""
+    options = {"kind": "cluster", "hosts": [], **options}
     tables = ["{" + ", ".join(f"{key} = {json.dumps(value)}" for key, value in host.items()) + "}" for host in options["hosts"]]
     rest = "\n".join(f"{key} = {json.dumps(value)}" for key, value in options.items() if key != "hosts")
     head = f'name = "lab"\nrepetitions = 1\nsettle = "100 ms"\nquiet = "2 s"\nclients = [{clients}]\n{header}\n'
-    bed = f'[testbed]\nkind = "cluster"\n{rest}\nhosts = [{", ".join(tables)}]\n'
+    bed = f"[testbed]\n{rest}\n" + (f"hosts = [{', '.join(tables)}]\n" if tables else "")
     loads = "".join(f"[[workload]]\n{workload}\n" for workload in workloads)
     return f"{head}{bed}[[filesystem]]\n{filesystem}\n{loads}"
 

@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 from lacking import lacking
+from on_hosts import hosts_of
 from perjoule import campaign, drivers
-from perjoule.drivers.protocols import Check, Testbed
+from perjoule.drivers.protocols import Check, Host
 from perjoule.machine import mirrors
 from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, TransientError, WorkloadError
@@ -27,7 +28,9 @@ from perjoule.model.units import MIB
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import _tool, hwmon, nvme, rapl
 from perjoule.simulators._behaviour import Behaviour
+from perjoule.store import open_results
 from perjoule.testbeds.cluster import Cluster
+from perjoule.testbeds.local import LocalHost
 from perjoule.workloads.hep import LIBRARIES
 from sshd import NEEDS_SSHD, ON_LOOPBACK, OVER_SSH, SUDOER, USER, Lab, on_loopback, toml, until
 from typed import as_written
@@ -390,12 +393,21 @@ def asked_for(folder: Path, filesystem: str, *workloads: str, clients: int) -> l
     return [check for of in asked for check in of.checks()]
 
 
-@pytest.mark.parametrize("name", MATRIX)
+ROWS = [
+    *((name, "cluster") for name in MATRIX),
+    *(pytest.param(name, "virtual", marks=pytest.mark.slow) for name in MATRIX if "root" not in name and "sudo" not in name),
+]
+# By each client in one direction, on either testbed; other loads end with the time, or move no files of a stated size.
+MOVED_MIB = {"fio": {16, 32}, "together": {16}, "ior": {8}, "device": {16}}
+
+
+@pytest.mark.parametrize(("name", "kind"), ROWS)
 def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_their_own(
-    name: str, open_folder: Path, record_property: Callable[[str, object], None]
+    name: str, kind: str, open_folder: Path, record_property: Callable[[str, object], None]
 ) -> None:
     filesystem, workloads = MATRIX[name]
-    record_property(OVER_SSH, [name, list(workloads), "failed"])
+    row = name if kind == "cluster" else f"{name} (virtual)"
+    record_property(OVER_SSH, [row, list(workloads), "failed"])
     user = USER if "without root" in name else SUDOER if "sudo" in name else "root"
     if user == SUDOER and not shutil.which("sudo"):
         pytest.skip("sudo is missing: apt install sudo")
@@ -406,22 +418,32 @@ def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_the
     job = "rw=write\nsize=16m\nbs=1m\nend_fsync=1\n"
     (open_folder / "load.fio").write_text(f"[one]\n{job}numjobs=2\n[two]\nstonewall\n{job}")
     if missing := lacking(asked_for(open_folder, filesystem, *workloads.values(), clients=clients_count)):
-        record_property(OVER_SSH, [name, list(workloads), "missing"])
+        record_property(OVER_SSH, [row, list(workloads), "missing"])
         pytest.skip(missing)
-    lab = Lab(open_folder)
-    testbed = drivers.build("testbeds", "virtual", {"disk": "directory", "cpu_cap": False, "servers": 2})
-    assert isinstance(testbed, Testbed)
-    with testbed.hold(clients_count) as hosts:
-        options = lab.options(lab.serve(hosts.all), 22, user=user)
-        header = "servers = [1, 2]" if "grows" in name else ""
-        (open_folder / "lab.toml").write_text(
-            toml(options, filesystem, *workloads.values(), clients=clients_count, header=header)
-        )
+    grows = "grows" in name
+
+    def measure(host: Host, testbed: Mapping[str, object]) -> None:
+        header = "servers = [1, 2]" if grows else ""
+        text = toml(testbed, filesystem, *workloads.values(), clients=clients_count, header=header)
+        (open_folder / "lab.toml").write_text(text)
         command = [PERJOULE, "run", open_folder / "lab.toml", "--into", open_folder / "results"]
-        env = {"XDG_STATE_HOME": str(open_folder)}
-        done = hosts.management.run(command, env=env, timeout_s=240, check=False)
+        done = host.run(command, env={"XDG_STATE_HOME": str(open_folder)}, timeout_s=240, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
-    assert "failed: " not in done.stdout + done.stderr
+        assert "failed: " not in done.stdout + done.stderr
+
+    if kind == "virtual":
+        few = {} if grows else {"servers": 2}
+        measure(LocalHost(open_folder), {"kind": "virtual", "disk": "directory", "cpu_cap": False, **few})
+    else:
+        lab = Lab(open_folder)
+        with hosts_of(servers=2).hold(clients_count) as hosts:
+            measure(hosts.management, lab.options(lab.serve(hosts.all), 22, user=user))
+    records = open_results(open_folder / "results").latest()
+    assert len(records) >= len(workloads) * (2 if grows else 1)
+    for record in records:
+        assert record.outcome is not None
+        moved_mib = {moved.moved_bytes / MIB for moved in record.outcome.results}
+        assert record.outcome.sustained or moved_mib <= MOVED_MIB.get(record.trial.workload.kind, moved_mib), moved_mib
     runs = {path.parent: json.loads(path.read_text()) for path in (open_folder / "results").rglob("run.json")}
     elsewise = ("ior.json", "ranks.csv", "received.json")  # of IOR, mdtest and hep, which start at a barrier, or by tasks
     alone = [raw for raw, run in runs.items() if not (run["start_utc_s"] or any((raw / left).exists() for left in elsewise))]
@@ -438,4 +460,4 @@ def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_the
     assert (open_folder / "results" / "report.html").stat().st_size > 100_000
     verified = subprocess.run([PERJOULE, "verify", open_folder / "results"], capture_output=True, text=True, check=False)
     assert verified.returncode == 0, verified.stdout + verified.stderr
-    record_property(OVER_SSH, [name, list(workloads), "valid"])
+    record_property(OVER_SSH, [row, list(workloads), "valid"])
