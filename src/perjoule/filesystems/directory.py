@@ -87,7 +87,7 @@ class Directory(FileSystem):
             found = dict(each(hosts.clients, lambda client: (client.name, findmnt(client, self.path))))
             mounted = OnClients(hosts, directories, {"path": str(self.path), "mounts": found}, lost)
             mounted.sharing = tuple(name for name, made in directories.items() if made == directories[first.name])
-            mounted.undropped = ", ".join(dict.fromkeys(filter(None, map(_own_cache, found.values()))))
+            mounted.undropped = ", ".join(dict.fromkeys(cache for mount in found.values() if (cache := _own_cache(mount))))
             mounted.data_hosts = tuple(directories) if all(map(is_local, found.values())) else ()
             yield mounted
         finally:
