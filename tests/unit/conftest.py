@@ -91,7 +91,10 @@ def record(
     )
 
 
-UNITS: dict[Quantity, Literal["W", "J", "s", "B", "B/s"]] = {"power": "W", "energy": "J", "cpu": "s", "goodput": "B/s"}
+UNITS: dict[Quantity, Literal["W", "J", "s", "B", "B/s", "1"]] = {
+    **{"power": "W", "energy": "J", "cpu": "s", "goodput": "B/s"},
+    **{"latency": "s", "calls": "1"},
+}
 
 
 def channel(

@@ -24,6 +24,8 @@ Quantity = Literal[
     "disk_written",
     "disk_busy",
     "goodput",
+    "latency",
+    "calls",
 ]
 Semantics = Literal["counter", "window mean", "instantaneous", "average", "state"]
 DRIVE = "drive-"  # begins the component of a channel of a single drive: "drive-nvme0"
@@ -56,8 +58,8 @@ class Channel:
     Its boundary: `host` is one host's name, or "" for a device without a host (a switch); `component` is "board", "disks",
     "switch", "supply" (conversion loss), "drive-nvme0" (a single drive), "all" (the whole host) or "total" (the whole cluster).
     CPU time of the machine that all hosts share has no host, and the component "machine", "perjoule" (its part) or "kernel"
-    (threads). A meter that covers several hosts, or hosts and the switch, names them in `covers`: its `host` is "", its component
-    "group".
+    (threads). Latencies and calls of a load have its direction, "write" or "read". A meter that covers several hosts, or hosts
+    and the switch, names them in `covers`: its `host` is "", its component "group".
     """
 
     meter: str

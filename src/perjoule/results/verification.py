@@ -2,7 +2,7 @@
 
 Every number shown comes from the stored records and series through `perjoule.analysis`. So three things are checked: that the
 stored files are those that the journal lists, all of them and no others; that the workload's raw outputs, parsed again, give the
-stored outcome and goodput; and that the report's stored table is what the analysis gives now, in every column.
+stored outcome, goodput and latencies; and that the report's stored table is what the analysis gives now, in every column.
 """
 
 from collections import Counter

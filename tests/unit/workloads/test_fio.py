@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.drivers.protocols import Process, Workload
+from perjoule.drivers.protocols import Host, Process, Workload
 from perjoule.model import ClientResult, Json
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.model.units import MIB
@@ -379,6 +379,31 @@ def test_more_in_flight_needs_an_engine_that_can(tmp_path: Path) -> None:
         load.run([client], ScriptedMount(client), tmp_path)
         engines[in_flight, direct] = next(word for word in client.ran[-1] if word.startswith("--ioengine"))
     assert list(engines.values()) == ["--ioengine=psync", "--ioengine=libaio", "--ioengine=io_uring"]
+
+
+def test_loads_of_a_known_length_log_their_latencies_and_their_layouts_do_not(tmp_path: Path) -> None:
+    for operation, options in (("write", {}), ("write", {"duration": "1 s"}), ("read", {"duration": "1 s"})):
+        client = Client("client-1", "write")
+        load = fio(size="16 MiB", transfer="1 MiB", operation=operation, **options)
+        load.prepare([client], ScriptedMount(client), tmp_path)
+        if operation == "write":  # the transcript is of one
+            load.run([client], ScriptedMount(client), tmp_path)
+        ran = next(words for words in reversed(client.ran) if "fio" in words)
+        logs = operation == "write" and bool(options)
+        assert ("--write_hist_log=client-1" in ran) == logs
+        assert [word for word in ran if word.startswith("--clat_percentiles")] == [
+            f"--clat_percentiles={n}" for n in range(1 + logs)
+        ]
+
+
+def test_fio_s_servers_log_no_latencies_because_theirs_are_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, tuple[Host, Sequence[str]]] = {}
+    monkeypatch.setattr(server, "together", lambda jobs, *_args, **_options: asked.update(jobs))
+    client = Client("client-1", "write")
+    with pytest.raises(WorkloadError, match="can't be read"):  # nothing ran
+        fio(size="16 MiB", transfer="1 MiB", duration="1 s", client_server=True).run([client], ScriptedMount(client), tmp_path)
+    assert "write_bw_log=client-1" in asked["client-1"][1]
+    assert not any("hist" in line for line in asked["client-1"][1])
 
 
 def test_a_fio_that_hangs_ends_with_the_time_limit(tmp_path: Path) -> None:

@@ -198,6 +198,8 @@ class Fio(FioOptions):
             ahead_s=ahead_s,
             by_server=self.client_server,
             steady=Rounds(self.round_s, self.rounds_count) if self.round_s and not prefix else None,
+            # of its servers' histograms, fio subtracts what it has already subtracted (3.33, __fio_append_iolog_gz_hist)
+            duration_s=self.duration_s if not prefix and not self.client_server else None,
         )
 
 

@@ -10,7 +10,7 @@ from perjoule.drivers.protocols import Host, Mounted
 from perjoule.machine.each import each
 from perjoule.model.errors import TransientError
 from perjoule.workloads._running import daemons_first
-from perjoule.workloads.fio import rounds, server
+from perjoule.workloads.fio import latencies, rounds, server
 from perjoule.workloads.fio.report import AVERAGED_S
 from perjoule.workloads.fio.start import Job, together
 
@@ -36,6 +36,7 @@ def run_jobs(
     ahead_s: Mapping[str, float] | None = None,
     by_server: bool = False,
     steady: Rounds | None = None,
+    duration_s: float | None = None,
 ) -> float | None:
     """Run one fio per client to its end; what they leave in `folder` is named by prefix and client.
 
@@ -49,6 +50,7 @@ def run_jobs(
         ahead_s: by how much the clock of each host is ahead, for a common start; without, each begins as soon as it can.
         by_server: whether fio's own client/server mode starts them.
         steady: when to end an endless load.
+        duration_s: when the load ends at the latest, for which it then logs histograms of its latencies.
 
     Returns:
         The moment of the common start, in this machine's UTC.
@@ -58,13 +60,17 @@ def run_jobs(
         WorkloadError: fio failed, with its message.
     """
     require_folders(clients, mounted, time_limit_s)
-    jobs = {prefix + c.name: (c, [*wanted[c.name], *LOGS, f"write_bw_log={prefix}{c.name}"]) for c in clients}
+    jobs = {prefix + c.name: (c, [*wanted[c.name], *_logs(prefix + c.name, duration_s)]) for c in clients}
     with daemons_first(mounted):
         if by_server:
             return server.together(jobs, folder, prefix, time_limit_s=time_limit_s, ahead_s=ahead_s)
         commands = {name: Job(client, partial(_argv, name, lines, steady)) for name, (client, lines) in jobs.items()}
         enough = partial(_enough, steady.most_count) if steady else None
         return together(commands, folder, time_limit_s=time_limit_s, ahead_s=ahead_s, enough=enough)
+
+
+def _logs(name: str, duration_s: float | None) -> list[str]:
+    return [*LOGS, f"write_bw_log={name}", *(latencies.asked(name, duration_s) if duration_s else ())]
 
 
 def prepare_file(text: str, clients: Sequence[Host], mounted: Mounted, folder: Path, *, time_limit_s: float) -> None:

@@ -13,7 +13,7 @@ from perjoule.model.errors import WorkloadError
 from perjoule.model.units import bytes_text
 from perjoule.workloads._raw import Ran, prepared_doubts
 from perjoule.workloads.fio import job as file
-from perjoule.workloads.fio import job_report, report, rounds, server
+from perjoule.workloads.fio import job_report, latencies, report, rounds, server
 
 BACK = "back-"  # begins the names of what reading back leaves
 
@@ -53,12 +53,13 @@ class Raw:
         require_time(results)
         logs = {name: [text_of(self.folder / f"{name}_bw.1.log")] for name in self.names}
         series, unlogged = self._goodput(logs, moved)
+        histograms, contradicted = self._latencies(moved)
         timed = report.doubts(results)
         return Outcome(
             engine=str(jobs[self.names[0]]["fio version"]),
             results=results,
-            doubts=(*prepared_doubts(self.folder), *self.ran.doubts(self.began_s), *timed, *unlogged),
-            series=series,
+            doubts=(*prepared_doubts(self.folder), *self.ran.doubts(self.began_s), *timed, *unlogged, *contradicted),
+            series=(*series, *histograms),
         )
 
     def _goodput(
@@ -69,6 +70,19 @@ class Raw:
         unlike = [name for name, series in found.items() if series is None]
         doubts = (WORK.doubt(f"{name}: fio's bandwidth log contradicts the bytes moved") for name in unlike)
         return tuple(series for series in found.values() if series is not None), tuple(doubts)
+
+    def _latencies(self, moved: Mapping[str, Sequence[ClientResult]]) -> tuple[tuple[Series, ...], tuple[Doubt, ...]]:
+        """Each client's latencies over time, of loads that log them, and whose logs contradict the report."""
+        paths = {name: self.folder / f"{name}_clat_hist.1.log" for name in self.names}
+        found = {
+            name: latencies.latencies(text_of(path), moved[name], self.ran.offset_of_s(name))
+            for name, path in paths.items()
+            if path.exists()
+        }
+        doubts = (
+            WORK.doubt(f"{name}: fio's log of latencies contradicts its report") for name, own in found.items() if own is None
+        )
+        return tuple(series for own in found.values() for series in own or ()), tuple(doubts)
 
     def steady(self, most_count: int) -> Outcome:
         """Return the results of the steady rounds of a load, with the goodput of the whole load."""
