@@ -8,6 +8,7 @@ import pandas as pd
 
 from .boundary import boundaries
 from .folder import Attempt
+from .latencies import percentile_s, returned
 from .numbers import total
 
 SHORTEST_S = 1.0
@@ -27,7 +28,7 @@ def events(attempt: Attempt, results: list[dict[str, Any]]) -> dict[str, float]:
     stages["during"] = (first_s, last_s if len(hit) > 1 else first_s)
     stages["after"] = (healthy_s, ended_s)
     servers = boundaries(attempt)[""]
-    logged = logged and not _shared(attempt, results)
+    logged, calls = logged and not _shared(attempt, results), returned(attempt, results)
     found = {"event_late_s": max(one["ended_s"] - one["planned_s"] for one in hit)}
     for name, (low_s, high_s) in stages.items():
         low_s, high_s = max(low_s, began_s), min(high_s, ended_s)
@@ -36,6 +37,9 @@ def events(attempt: Attempt, results: list[dict[str, Any]]) -> dict[str, float]:
         moved = sum((log["value"] * _inside(log, low_s, high_s)).sum() for log in logs)
         found[f"event_{name}_bytes_per_s"] = moved / (high_s - low_s) / scale if logged else np.nan
         found[f"event_{name}_w"] = total(attempt, servers, low_s, high_s) / (high_s - low_s)
+        for percent in (50, 99):  # what returns after the last whole samples is of the last stage
+            took_s = percentile_s(calls, percent, low_s, np.inf if high_s == ended_s else high_s)
+            found[f"event_{name}_latency_p{percent}_s"] = took_s * scale
     found["event_healing_s"] = (healthy_s - last_s) * scale
     found["event_healing_j"] = np.nan if np.isnan(healthy_s) else total(attempt, servers, last_s, healthy_s) * scale
     found["event_errors_count"] = errors_count(attempt)

@@ -127,6 +127,17 @@ def goodput(results: Sequence[Mapping[str, Any]], draw: np.random.Generator) -> 
     return pd.concat(tables)
 
 
+def latencies(results: Sequence[Mapping[str, Any]], draw: np.random.Generator) -> pd.DataFrame:
+    """How many calls of each client returned in windows, and after how long: few, so that percentiles lie apart."""
+    tables: list[pd.DataFrame] = []
+    for one in results:
+        t_s = np.repeat(np.sort(draw.uniform(one["began_s"], one["ended_s"], 12)), 3)
+        for quantity, unit, value in (("latency", "s", draw.random(36)), ("calls", "1", draw.integers(1, 90, 36) * 1.0)):
+            words = ("fio", one["host"], one["direction"], quantity, unit, "window mean", "counter", "")
+            tables.append(pd.DataFrame({"t_s": t_s, "duration_s": 0.5, "value": value, **dict(zip(CHANNEL, words, strict=True))}))
+    return pd.concat(tables)
+
+
 def hit(began_s: float, draw: np.random.Generator, kind: str) -> dict[str, Any]:
     """What happened to a server, and what the file system said of it: it is well again before the load ends, or after."""
     moments = np.sort(began_s + draw.uniform(1.6, 3.4, 2))
@@ -256,4 +267,6 @@ def attempt(
         record["traits"] = {"reality": "emulated", "directions": ["idle"]}
     counted = counters(zero_s - 0.3, ended_s + 0.3, draw, rising_ratio=0.1 if still else 1.0)
     tables = [samples(meter, zero_s - 0.3, ended_s + 0.3, draw) for meter in meters]
-    return record, pd.concat([counted, *([] if still else [goodput(results, draw)]), *tables], ignore_index=True)
+    return record, pd.concat(
+        [counted, *([] if still else [goodput(results, draw), latencies(results, draw)]), *tables], ignore_index=True
+    )

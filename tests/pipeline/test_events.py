@@ -79,7 +79,8 @@ def run(folder: Path, text: str) -> tuple[Results, Sequence[Event]]:
 
 
 def test_a_hit_trial_has_its_stages_in_table_report_and_second_calculation(tmp_path: Path) -> None:
-    results, _ = run(tmp_path / "results", TEXT.format(**LONG))
+    late = 'late_after = "1 s"\nlate_until = "2 s"'
+    results, _ = run(tmp_path / "results", TEXT.format(**{**LONG, "duration": "4.6 s", "failure": late}))
     (record,) = results.latest()
     assert record.reason == ""
     (cell,) = summary(results).cells
@@ -89,8 +90,16 @@ def test_a_hit_trial_has_its_stages_in_table_report_and_second_calculation(tmp_p
         assert means[f"event_{stage}_w"] > 0
     assert means["event_healing_s"] >= 0.2
     assert means["event_stalled_s"] == 0
+    for stage, took_s in (("before", 1 / 40), ("during", 20 / 40), ("after", 1 / 40)):  # a call moves 1 MiB
+        assert [means[f"event_{stage}_latency_p{percent}_s"] for percent in (50, 99)] == pytest.approx([took_s] * 2)
+    assert [cell.metrics[f"latency_{name}_s"].mean for name in ("p50", "p99")] == pytest.approx([1 / 40, 20 / 40])
     table = events_table([cell])
-    assert dict(zip(table.headers, table.rows[0], strict=True))["MiB/s during"] == "80.00 ± ?"
+    row = dict(zip(table.headers, table.rows[0], strict=True))
+    assert [row[header] for header in ("MiB/s during", "p99 before, s", "p99 during, s")] == [
+        "80.00 ± ?",
+        "0.025 ± ?",
+        "0.500 ± ?",
+    ]
     assert verify(results).differences == ()
     assert apart(recomputed(checked(results.folder))).values.tolist() == []
     page = report.write(results, tmp_path / "report.html").read_text()

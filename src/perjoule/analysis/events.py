@@ -7,13 +7,16 @@ docs/explanations/how-numbers-are-made.md.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf, isfinite
 
 import numpy as np
 
+from perjoule.analysis.latency import Calls, calls
 from perjoule.analysis.power import boundaries
 from perjoule.analysis.samples import Floats
 from perjoule.model import ClientResult, Record, Series, healthy_since
 from perjoule.model.doubts import EVENTS, UNDILATED, Doubt
+from perjoule.model.metrics import PERCENTILES, metric_of
 
 LEAST_S = 1.0  # of a stage, wall time: two samples of a client's log
 PAUSES_RATIO = 0.05  # of the time before the first event, from which pauses are the load's own
@@ -38,7 +41,8 @@ def events(record: Record, series: Sequence[Series], results: Sequence[ClientRes
     logs = [] if both else logs
     healthy_s = healthy_since(record.events, record.health)
     metrics = {"event_late_s": max(one.late_s for one in record.events)}
-    for stage, (from_s, to_s) in stages(record, began_s, ended_s).items():
+    spans = stages(record, began_s, ended_s)
+    for stage, (from_s, to_s) in spans.items():
         if logs:
             moved_bytes = sum(float(log.value @ inside_s(log, from_s, to_s)) for log in logs)
             metrics[f"event_{stage}_bytes_per_s"] = moved_bytes / ((to_s - from_s) * record.scale)
@@ -58,9 +62,14 @@ def events(record: Record, series: Sequence[Series], results: Sequence[ClientRes
         stalls = [stalls_s(log, max(began_s, first_s), ended_s) for log in logs]
         metrics["event_stalled_s"] = sum(map(sum, stalls)) / len(stalls) * record.scale
         metrics["event_longest_stall_s"] = max(max(own, default=0.0) for own in stalls) * record.scale
+    took_s = _latencies_s(calls(series, results), spans, ended_s)
+    metrics |= {key: one_s * record.scale for key, one_s in took_s.items() if isfinite(one_s)}
     said = "rates and stalls are left out: clients read and wrote at once, and their logs have the bytes of both"
     mixed = (EVENTS.doubt(said),) if both else ()
-    return Events(metrics, (*mixed, *_doubts(record, logs, began_s, first_s)))
+    longer = [metric_of(key).label for key, one_s in took_s.items() if one_s == inf]
+    told = f"calls took longer than the load generator's log of latencies can tell, so these are left out: {', '.join(longer)}"
+    untold = (EVENTS.doubt(told),) if longer else ()
+    return Events(metrics, (*mixed, *untold, *_doubts(record, logs, began_s, first_s)))
 
 
 def loading(results: Sequence[ClientResult], logs: Sequence[Series]) -> tuple[float, float]:
@@ -95,6 +104,15 @@ def stalls_s(log: Series, began_s: float, ended_s: float) -> list[float]:
     run = np.cumsum(~still)[still]  # samples without bytes in between have seen as many with some
     lengths_s = np.bincount(run, weights=inside_s(log, began_s, ended_s)[still])
     return [float(one) for one in lengths_s if one > 0]
+
+
+def _latencies_s(returned: Calls, spans: Mapping[str, tuple[float, float]], ended_s: float) -> dict[str, float]:
+    """Return the percentiles of each stage, wall time; of the last one also with the calls after the logs' last whole samples."""
+    return {
+        f"event_{stage}_latency_p{percent}_s": returned.percentile_s(percent, from_s, to_s if to_s < ended_s else inf)
+        for stage, (from_s, to_s) in spans.items()
+        for percent in PERCENTILES
+    }
 
 
 def _logs(series: Sequence[Series], results: Sequence[ClientResult]) -> list[Series]:

@@ -1,4 +1,4 @@
-"""Throughput and power of a load before, during and after events, and until the file system is healthy again."""
+"""Throughput, power and latency of a load before, during and after events, and until the file system is healthy again."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -8,16 +8,20 @@ from perjoule.model import Cell
 from perjoule.model.metrics import STAGES, metric_of
 from perjoule.model.units import clients_text
 
-PANELS = {"throughput of all clients": "event_{}_bytes_per_s", "power of the servers": "event_{}_w"}
+PANELS = {
+    "throughput of all clients": "event_{}_bytes_per_s",
+    "power of the servers": "event_{}_w",
+    "99th percentile of latency": "event_{}_latency_p99_s",
+}
 HEIGHT = 190
 
 
 def events(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
-    """Draw each cell with stages: a panel for throughput and one for power, the stages on x, means with 95 % intervals."""
+    """Draw each cell with stages: a panel each for throughput, power and latency, the stages on x, means with 95 % intervals."""
     names = _names(cells)
     stages = [stage for stage in STAGES if any(key.format(stage) in cell.metrics for cell in cells for key in PANELS.values())]
     panels = [_panel(title, key, cells, names, stages) for title, key in PANELS.items()]
-    known = [panel for panel in panels if panel["data"]["values"]]  # without a load there is no throughput
+    known = [panel for panel in panels if panel["data"]["values"]]  # without a load there are no throughput and no latency
     return titled({"concat": known, "columns": 2, "spacing": 24}, "Before, during and after events", notes)
 
 

@@ -101,6 +101,7 @@ STAGES: Mapping[str, str] = {  # of a load during which something happens to ser
     "healing": "between the last event and healthy",
     "after": "after the file system was healthy again",
 }
+PERCENTILES: Mapping[int, str] = {50: "median", 99: "99th percentile"}  # of latencies in a stage
 RATES = ("throughput_bytes_per_s", "operations_per_s")  # work by the second: in bytes, or else in operations
 PER_JOULE = ("efficiency_bytes_per_j", "operations_per_j")  # the same by the joule
 RANKED = (RATES[0], PER_JOULE[0])  # what there are winners by
@@ -237,6 +238,12 @@ ENTRIES = (
         Metric(f"event_{stage}_w", f"W {stage}", _W,
                f"energy of the servers without the switch while clients loaded, {words} / that time", "lower", energy=True,
                event=True)
+        for stage, words in STAGES.items()
+    ),
+    *(
+        Metric(f"event_{stage}_latency_p{percent}_s", f"p{percent} {stage}", _S,
+               f"{name} of the completion latency of all clients' calls that returned {words}", "lower", event=True)
+        for percent, name in PERCENTILES.items()
         for stage, words in STAGES.items()
     ),
     Metric("event_healing_s", "s until healthy", _S, "time from the last event until the file system was healthy", "lower",

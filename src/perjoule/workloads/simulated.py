@@ -5,7 +5,7 @@ import math
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from typing import Literal
@@ -30,6 +30,9 @@ size = "4 MiB"
 """
 
 ENGINE = "simulated 1"
+METER = "simulated workload"
+LOGGED_S = 0.5  # length of its log's windows
+LATE_TIMES = 20  # as long as any other: a call that is late
 
 
 @plain_dataclass(frozen=True)
@@ -58,6 +61,12 @@ class Simulated(Workload):
 
     duration_s: Seconds | None = None
     """End after this time at the latest; what was not moved by then is left out."""
+
+    late_after_s: Seconds | None = None
+    """From this time after the start on, calls claim to take 20 times as long, and to move as much as otherwise."""
+
+    late_until_s: Seconds | None = None
+    """Until this time after the start, calls claim so; until the end if only `late_after` is set."""
 
     fail_at_count: int = Field(default=0, ge=0)
     """Fail the n-th run on each deployment (from 1); 0 is never."""
@@ -122,7 +131,7 @@ class Simulated(Workload):
             self.size_bytes if self.duration_s is None else min(self.size_bytes, round(rate_bytes_per_s * self.duration_s))
         )
         latency_s = min(self.transfer_bytes, self.size_bytes) / rate_bytes_per_s
-        return ClientResult(
+        found = ClientResult(
             host=client,
             direction=self.operation,
             began_s=began_s,
@@ -131,12 +140,40 @@ class Simulated(Workload):
             operations_count=-(-size_bytes // self.transfer_bytes),
             latency_s=dict.fromkeys(("mean", "p50", "p95", "p99", "p99.9", "max"), latency_s),
         )
+        return replace(found, latency_s=self._claimed_s(found)) if self._late_s[0] < math.inf else found
+
+    @property
+    def _late_s(self) -> tuple[float, float]:
+        late = self.late_after_s or self.late_until_s
+        return (self.late_after_s or 0.0, self.late_until_s or math.inf) if late else (math.inf, math.inf)
+
+    def _claimed_s(self, of: ClientResult) -> dict[str, float]:
+        """Return its latencies with those of the calls that are late."""
+        latency, calls = self._latencies(of)
+        order = np.argsort(latency.value, kind="stable")
+        latency_s, so_far = latency.value[order], np.cumsum(calls.value[order])
+        shares = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
+        found = {name: float(latency_s[np.searchsorted(so_far, share * so_far[-1])]) for name, share in shares.items()}
+        return {"mean": float(latency.value @ calls.value / so_far[-1]), **found}
 
     def outcome(self, folder: Path) -> Outcome:
         """Read the results. Raises WorkloadError."""
         with reading("what the simulated load left", folder):
             kept = read_as(Kept, folder / "simulated.json")
-            return Outcome(ENGINE, kept.results, kept.doubts, tuple(map(_goodput, kept.results)))
+            series = (one for result in kept.results for one in (_goodput(result), *self._latencies(result)))
+            return Outcome(ENGINE, kept.results, kept.doubts, tuple(series))
+
+    def _latencies(self, of: ClientResult) -> tuple[Series, Series]:
+        """Return how many calls returned in each window, at an even pace, and how long each of them took."""
+        length_s = of.ended_s - of.began_s
+        edges_s = np.append(np.arange(0, length_s, LOGGED_S), length_s)
+        late = (edges_s[1:] > self._late_s[0]) & (edges_s[1:] <= self._late_s[1])
+        took_s = length_s / of.moved_bytes * min(self.transfer_bytes, of.moved_bytes) * np.where(late, LATE_TIMES, 1)
+        count = np.diff(np.round(of.operations_count * edges_s / length_s))
+        latency = Channel(METER, of.host, of.direction, "latency", "s", "window mean", "simulated")
+        calls = Channel(METER, of.host, of.direction, "calls", "1", "window mean", "simulated")
+        times = of.began_s + edges_s[1:], np.diff(edges_s)
+        return Series(latency, *times, took_s), Series(calls, *times, count)
 
 
 def throughput_bytes_per_s(mounted: Mounted, client: str, run_number: int) -> float:
@@ -156,7 +193,7 @@ def throughput_bytes_per_s(mounted: Mounted, client: str, run_number: int) -> fl
 
 def _goodput(result: ClientResult) -> Series:
     duration_s = result.ended_s - result.began_s
-    channel = Channel("simulated workload", result.host, "all", "goodput", "B/s", "window mean", "simulated")
+    channel = Channel(METER, result.host, "all", "goodput", "B/s", "window mean", "simulated")
     rate_bytes_per_s = result.moved_bytes / duration_s
     return Series(channel, np.array([result.ended_s]), np.array([duration_s]), np.array([rate_bytes_per_s]))
 

@@ -183,6 +183,77 @@ def test_users_that_read_and_write_have_one_row_with_the_bytes_of_all(made):
     assert point.metrics["event_stalled_s"] == pytest.approx(2.0)
 
 
+def took(made, host, *rows, direction="write"):
+    """A client's log of latencies: rows of the end of a window, a latency, and how many calls took as long."""
+    t_s, latency_s, count = np.array(rows).T
+    logs = (("latency", latency_s), ("calls", count))
+    return [made.series(made.channel(host, direction, kind, "window mean", "counter", "fio"), t_s, value) for kind, value in logs]
+
+
+LATE = (  # by client: 200 and 100 calls before the kill at 12 s, few and late ones until the server is back, then 100 again
+    ((11.0, 0.01, 99), (11.0, 0.02, 1), (11.9, 0.01, 99), (11.9, 0.03, 1), (13.9, 2.0, 1), (18.0, 0.01, 50), (19.8, 0.4, 1)),
+    ((11.0, 0.04, 97), (11.9, 0.07, 3), (12.2, 0.05, 3), (13.9, 0.06, 2), (18.0, 0.02, 50), (19.8, 0.5, 1)),
+)
+
+
+def latencies(made, *rows):
+    return [one for n, own in enumerate(rows, start=1) for one in took(made, f"client-{n}", *own)]
+
+
+def test_each_stage_has_the_percentiles_of_the_calls_that_returned_in_it(made):
+    """Of 300 calls, the 150th and the 297th; of 6, the third and the last; of 102, the 51st and the 101st."""
+    logs = [log(made, f"client-{n}", rates()) for n in (1, 2)]
+    for scale in (1.0, 0.5):
+        (point,) = points(trial(made, scale=scale), [*logs, *watts(made), *latencies(made, *LATE)])
+        found = {key: value / scale for key, value in point.metrics.items() if key.startswith("event_") and "latency" in key}
+        assert found == pytest.approx(
+            {
+                "event_before_latency_p50_s": 0.01,
+                "event_before_latency_p99_s": 0.04,
+                "event_during_latency_p50_s": 0.05,
+                "event_during_latency_p99_s": 2.0,
+                "event_after_latency_p50_s": 0.02,
+                "event_after_latency_p99_s": 0.4,  # returned at 19.8 s, after the last whole sample of the logs
+            }
+        )
+
+
+def test_a_window_over_a_border_is_of_the_stage_in_which_it_ends(made):
+    for end_s, stage in ((12.0, "before"), (12.01, "during"), (14.03, "during"), (14.04, "healing"), (19.9, "after")):
+        rows = latencies(made, ((end_s, 0.1, 5),), ((end_s, 0.1, 5),))
+        (point,) = points(trial(made), [*watts(made), *rows])
+        found = {key for key in point.metrics if key.startswith("event_") and "latency" in key}
+        assert found == {f"event_{stage}_latency_p{percent}_s" for percent in (50, 99)}, end_s
+
+
+def test_latencies_that_a_log_cannot_tell_are_left_out_with_a_doubt(made):
+    rows = latencies(made, ((11.0, 0.1, 9), (13.0, np.inf, 1), (13.0, 0.2, 9)), ((11.0, 0.1, 9),))
+    (point,) = points(trial(made), [*watts(made), *rows])
+    assert point.metrics["event_during_latency_p50_s"] == pytest.approx(0.2)
+    assert "event_during_latency_p99_s" not in point.metrics
+    said = "calls took longer than the load generator's log of latencies can tell, so these are left out: p99 during"
+    assert said in point.doubts
+
+
+def test_stages_have_no_latencies_unless_all_clients_logged_theirs(made):
+    for rows in ([], latencies(made, LATE[0]), [*latencies(made, LATE[0]), latencies(made, *LATE)[-1]]):
+        (point,) = points(trial(made), [*watts(made), *rows])
+        assert not any("latency" in key for key in point.metrics if key.startswith("event_"))
+
+
+def test_latencies_of_reads_and_writes_at_once_are_each_in_their_own_row(made):
+    rows = [
+        one
+        for n in (1, 2)
+        for direction, latency_s in (("write", 0.2), ("read", 0.1))
+        for one in took(made, f"client-{n}", (11.0, latency_s, 9), direction=direction)
+    ]
+    found = points(both(made), [*watts(made), *rows])
+    assert {one.direction: one.metrics["event_before_latency_p99_s"] for one in found} == pytest.approx(
+        {"write": 0.2, "read": 0.1}
+    )
+
+
 def test_a_trial_without_events_has_none_of_their_numbers(made):
     (point,) = points(trial(made, events=(), health=()), watts(made))
     assert not any(name.startswith("event_") for name in point.metrics)

@@ -30,21 +30,24 @@ HIT = cell(
         "event_healing_bytes_per_s": found(4 * MIB, 0.0, inf),
         "event_before_w": found(40.0, 39.0, 41.0),
         "event_healing_w": found(44.0, 43.0, 45.0),
+        "event_before_latency_p99_s": found(0.2, 0.1, 0.3),
     },
 )
 
 
-def test_events_have_a_panel_for_throughput_and_one_for_power_with_the_stages_in_order() -> None:
+def test_events_have_a_panel_each_for_throughput_power_and_latency_with_the_stages_in_order() -> None:
     other = cell("CephFS", {"event_after_bytes_per_s": found(8 * MIB, 7 * MIB, 9 * MIB)})
     spec = events([HIT, other], notes=["a note"])
-    rates, watts = spec["concat"]
+    rates, watts, latencies = spec["concat"]
     assert [(row["name"], row["stage"], row["value"], row["low"], row["high"]) for row in rates["data"]["values"]] == [
         ("MooseFS", "before", 10.0, 9.0, 11.0),
         ("MooseFS", "healing", 4.0, None, None),  # one repetition has no interval
         ("CephFS", "after", 8.0, 7.0, 9.0),
     ]
     assert [(row["stage"], row["value"]) for row in watts["data"]["values"]] == [("before", 40.0), ("healing", 44.0)]
-    for panel in (rates, watts):
+    (late,) = latencies["data"]["values"]
+    assert (late["stage"], late["value"], late["text"]) == ("before", 0.2, "0.200 s")
+    for panel in (rates, watts, latencies):
         assert panel["layer"][0]["encoding"]["x"]["scale"]["domain"] == ["before", "healing", "after"]
     assert "a note" in rendering.svg(spec)
 
