@@ -118,7 +118,7 @@ EVENT_COSTS = (
 DEFAULT = (*RANKED, RATES[1], PER_JOULE[1], IDLE[0])  # tested for drift and ranked
 COMPARED = (*DEFAULT, IDLE[1])  # by default
 
-_S, _W, _J, _JS = Unit("s", "s"), Unit("W", "W"), Unit("J", "J"), Unit("J s", "J s")
+_S, _MS, _W, _J, _JS = Unit("s", "s"), Unit("ms", "s", 1e-3), Unit("W", "W"), Unit("J", "J"), Unit("J s", "J s")
 _MIB, _MIB_PER_S, _MIB_PER_J = Unit("MiB", "B", MIB), Unit("MiB/s", "B/s", MIB), Unit("MiB/J", "B/J", MIB)
 _OP_PER_S, _OP_PER_J = Unit("op/s", "1/s"), Unit("op/J", "1/J")
 _ONE, _PERCENT = Unit("", "1"), Unit("%", "1", RATIOS["%"])
@@ -157,8 +157,8 @@ ENTRIES = (
            "higher", together=True),
     Metric("durable_ratio", "% on disk", _PERCENT, "what the servers' disks had written at the burst's end / at the headline's",
            "higher"),
-    Metric("latency_p50_s", "p50", _S, "median latency, the mean of clients weighted by operations", "lower"),
-    Metric("latency_p99_s", "p99", _S, "99th percentile of the latency, the mean of clients weighted by operations", "lower"),
+    Metric("latency_p50_s", "p50", _MS, "median latency, the mean of clients weighted by operations", "lower"),
+    Metric("latency_p99_s", "p99", _MS, "99th percentile of the latency, the mean of clients weighted by operations", "lower"),
     # from the baseline's end to the tail's, by user byte
     Metric("cpu_{role}_s_per_byte", "CPU", _MS_PER_MIB, "CPU time of {role} / bytes moved", "lower"),
     Metric("network_received_{role}_ratio", "received", _B_PER_B, "bytes that {role} received / bytes moved", "lower"),
@@ -241,7 +241,7 @@ ENTRIES = (
         for stage, words in STAGES.items()
     ),
     *(
-        Metric(f"event_{stage}_latency_p{percent}_s", f"p{percent} {stage}", _S,
+        Metric(f"event_{stage}_latency_p{percent}_s", f"p{percent} {stage}", _MS,
                f"{name} of the completion latency of all clients' calls that returned {words}", "lower", event=True)
         for percent, name in PERCENTILES.items()
         for stage, words in STAGES.items()
