@@ -101,7 +101,7 @@ def test_a_killed_server_is_missed_comes_back_and_the_file_system_is_healthy_aga
     assert verify(results).differences == ()
     found = checked(results.folder)
     costs = found[found["metric"].str.startswith("event_", na=False)]  # of duty, the second calculation knows no more
-    assert len(costs)
+    assert costs["metric"].str.endswith("latency_p99_s").any()
     assert apart(costs).values.tolist() == []
 
 
@@ -267,6 +267,7 @@ def test_over_ssh_the_same_campaign_kills_a_server_with_all_of_its_daemons_and_s
         assert [one.event.text for one in record.events] == ["kill storage-2", "back storage-2"]
         assert any(one.words for one in record.health), "nobody missed the server"
         assert verify(results).differences == ()
+        assert {"goodput", "latency", "calls"} <= {one.channel.quantity for one in results.series(record)}
 
 
 @NEEDS_SSHD
