@@ -6,13 +6,14 @@
     [[event]]                     what happens to servers in each trial, see `events`
     [[meter]]                     by default the system's counters and, where CPUs are capped, modelled watts
 
-Every table has a `kind` (the driver), an optional `label`, and the driver's options. A list for an option that takes one value
+Every table has a `kind` (the driver), an optional `label`, and the driver's options; a file system may have options of the
+testbed for itself alone, see `pairs`. A list for an option that takes one value
 spans the matrix: all combinations of a table's lists are measured. Several [[meter]] measure at once, not in turn.
 """
 
 import itertools
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import as_file, files
 from pathlib import Path as File
@@ -32,7 +33,8 @@ from perjoule.campaign.layouts import impossible
 from perjoule.campaign.lines import Path
 from perjoule.campaign.messages import fault, instead, neighbour, written
 from perjoule.campaign.mixed_users import users
-from perjoule.campaign.order import groups, label_on, most_repetitions
+from perjoule.campaign.order import groups, most_repetitions
+from perjoule.campaign.pairs import Pair, pairs, testbeds
 from perjoule.campaign.plan import Plan, Step, plan
 from perjoule.campaign.playground import meters, playground
 from perjoule.campaign.schema import schema
@@ -103,24 +105,21 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
         _serve(found["testbed"], header.servers_count, place)
     seed = secrets.randbelow(2**32) if header.seed is None else header.seed
     drawn += [f"seed={seed}"] if header.seed is None else []
-    rows_of: dict[str, list[Row]] = {}
-    parts: dict[str, tuple[Spec, ...]] = {}
-    for name in NAMES:
-        rows_of[name] = _rows(name, found, place, header)
-        parts[name] = specs(rows_of[name], place)
+    beds, of = testbeds(found, place)
+    rows_of = {"testbed": beds, **{name: _rows(name, found, place, header) for name in NAMES[1:]}}
+    parts = {name: specs(rows_of[name], place) for name in NAMES}
+    paired = pairs(rows_of, parts, of)
     _check_access(rows_of["filesystem"], rows_of["workload"], place)
     numbered = events(found.get(EVENT, []), place)
     check_possible(numbered, parts, header.clients_count, place)
     check_covered(rows_of["meter"], parts["testbed"], header.clients_count, place)
     check_named(rows_of["filesystem"], header.overwrite, place)
-    trials_count = len(header.clients_count) * most_repetitions(header)
-    for name in ("testbed", "filesystem", "workload"):
-        trials_count *= len(parts[name])
+    trials_count = len(header.clients_count) * most_repetitions(header) * len(paired) * len(parts["workload"])
     if trials_count > MOST_TRIALS:
         raise CampaignError(
             f"{trials_count} trials are too many", where=source, next=f"a campaign has at most {MOST_TRIALS}: shorten the lists"
         )
-    asked = groups(header, seed, *(parts[name] for name in NAMES), events=tuple(event for event, _ in numbered))
+    asked = groups(header, seed, paired, parts["workload"], parts["meter"], events=tuple(event for event, _ in numbered))
     return Campaign(
         name=header.name,
         description=described(header.description) if header.simulate else header.description,
@@ -137,7 +136,7 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
         overwrite=header.overwrite,
         overrides=(*overrides, *drawn),
         files=files_of(itertools.chain.from_iterable(parts.values())),
-        places=_places(rows_of, parts, place),
+        places=_places(rows_of["testbed"], parts["testbed"], paired, place),
     )
 
 
@@ -208,16 +207,10 @@ def _check_access(filesystems: Sequence[Row], workloads: Sequence[Row], place: S
             raise place.error(workload.path, what, "measure them in separate campaigns")
 
 
-def _places(
-    rows_of: Mapping[str, Sequence[Row]], parts: Mapping[str, Sequence[Spec]], place: Source
-) -> dict[tuple[str, str], str]:
+def _places(beds: Sequence[Row], named: Sequence[Spec], paired: Sequence[Pair], place: Source) -> dict[tuple[str, str], str]:
     """Return the place of each testbed and file system, by what it is and its label in a trial."""
-    found: dict[tuple[str, str], str] = {}
-    for row, testbed in zip(rows_of["testbed"], parts["testbed"], strict=True):
-        found["testbed", testbed.label] = place.where(row.path)
-        for own, filesystem in zip(rows_of["filesystem"], parts["filesystem"], strict=True):
-            found["filesystem", label_on(filesystem, testbed, parts["testbed"])] = place.where(own.path)
-    return found
+    found = {("testbed", spec.label): place.where(row.path) for row, spec in zip(beds, named, strict=True)}
+    return found | {("filesystem", pair.filesystem.label): place.where(pair.path) for pair in paired}
 
 
 def _override(document: Table, overrides: Sequence[str], place: Source) -> Source:

@@ -12,7 +12,7 @@ from perjoule.campaign.header import Header
 from perjoule.campaign.messages import instead, written
 from perjoule.campaign.schema import described, driver_schema
 from perjoule.campaign.source import Source, is_list
-from perjoule.campaign.tables import NAMES, fields_of, rows, where_mounted
+from perjoule.campaign.tables import NAMES, common_keys, fields_of, rows, where_mounted
 from perjoule.drivers.protocols import FileSystem, Meter, Testbed, Tunable, Workload
 from perjoule.model.errors import CampaignError
 
@@ -106,7 +106,7 @@ def tuned(name: str, kind: str, option: str) -> Iterator[str]:
 def _options(schema: dict[str, Any], definitions: dict[str, Any], depth_count: int) -> Iterator[Option]:
     needed = schema.get("required", [])
     for option, found in schema["properties"].items():
-        if option in ("kind", "label") and "const" in schema["properties"].get("kind", {}):
+        if option in common_keys("filesystem") and "const" in schema["properties"].get("kind", {}):
             continue
         default = written(found["default"]) if "default" in found else "..." if option in needed else "(none)"
         one = found["anyOf"][0] if "anyOf" in found else found

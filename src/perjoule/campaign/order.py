@@ -8,11 +8,11 @@ combination once, so a drift of the machine affects all of them alike (a randomi
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
 from perjoule.campaign.header import Header
+from perjoule.campaign.pairs import Pair
 from perjoule.model import Spec, Trial, TrialEvent
 
 
@@ -24,8 +24,7 @@ def most_repetitions(header: Header) -> int:
 def groups(
     header: Header,
     seed: int,
-    testbeds: Sequence[Spec],
-    filesystems: Sequence[Spec],
+    pairs: Sequence[Pair],
     workloads: Sequence[Spec],
     meters: Sequence[Spec],
     *,
@@ -40,11 +39,10 @@ def groups(
 
     repetitions = range(1, most_repetitions(header) + 1)
     blocks: dict[int, list[list[Trial]]] = {repetition: [] for repetition in repetitions}
-    for testbed, filesystem in product(testbeds, filesystems):
-        filesystem = replace(filesystem, label=label_on(filesystem, testbed, testbeds))
+    for pair in pairs:
         for repetition in repetitions:
             block = [
-                Trial(testbed, filesystem, workload, tuple(meters), clients_count, repetition, events)
+                Trial(pair.testbed, pair.filesystem, workload, tuple(meters), clients_count, repetition, events)
                 for workload, clients_count in product(workloads, header.clients_count)
             ]
             shuffle(block)
@@ -62,14 +60,3 @@ def groups(
 def _apart(found: Sequence[Sequence[Trial]]) -> tuple[tuple[Trial, ...], ...]:
     """Give each trial a group of its own."""
     return tuple((trial,) for group in found for trial in group)
-
-
-def label_on(filesystem: Spec, testbed: Spec, testbeds: Sequence[Spec]) -> str:
-    """Return a file system's label, with what distinguishes testbeds if there are several: tables show only file systems."""
-    if len(testbeds) == 1:
-        return filesystem.label
-    others = [{key: value for key, value in one.options.items() if key != "servers"} for one in testbeds]
-    servers = testbed.options.get("servers")
-    if any(options != others[0] for options in others):
-        return f"{filesystem.label} on {testbed.label}"
-    return f"{filesystem.label}, {servers} server{'' if servers == 1 else 's'}"

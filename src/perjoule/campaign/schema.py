@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from perjoule import drivers
 from perjoule.campaign.events import EVENT, EventTable
 from perjoule.campaign.header import Header
-from perjoule.campaign.tables import NAMES, fields_of, table_class, takes_list
+from perjoule.campaign.tables import NAMES, OWN_TESTBED, fields_of, table_class, takes_list
 from perjoule.model import Json, option_name
 from perjoule.model.units import exact_text, units_of
 
@@ -78,7 +78,11 @@ def driver_schema(name: str, kind: str) -> Schema:
                 _span(found["$defs"][f"{name}-{kind}-{inner.__name__}"]["properties"], inner)
     label = {"type": "string", "description": "How tables and figures name it."}
     in_order = {option: found["properties"][option] for option in fields_of(name, kind)}
-    found["properties"] = {"kind": {"const": kind}, "label": label, **in_order}
+    own: Schema = {
+        OWN_TESTBED: {"type": "object", "description": "Options of [testbed] that are others for this file system alone."}
+    }
+    common = {"kind": {"const": kind}, "label": label, **(own if name == "filesystem" else {})}
+    found["properties"] = common | in_order
     implied = kind in found["properties"]  # by the option of that name
     found["required"] = [*([] if implied else ["kind"]), *found.get("required", [])]
     return found

@@ -26,6 +26,7 @@ from perjoule.model.errors import CampaignError
 from perjoule.model.units import BYTES, exact_text
 
 NAMES = ("testbed", "filesystem", "workload", "meter")  # of tables; the parts of perjoule are their plurals
+OWN_TESTBED = "testbed"  # of a file system: the options of [testbed] that it changes for itself
 MOST_ROWS = 10_000
 MOUNTED = ("lustre", "gpfs", "spectrumscale", "storagescale", "weka", "panfs", "vast", "daos", "zfs")  # which no campaign deploys
 
@@ -76,14 +77,19 @@ def table_class(annotation: object) -> type | None:
 
 def known_options(name: str, path: Path, table: Table, source: Source) -> tuple[str, ...]:
     """Return the valid keys of a table. Raises CampaignError if its kind is unknown."""
-    return ("kind", "label", *fields_of(name, kind_of(name, path, table, source)))
+    return (*common_keys(name), *fields_of(name, kind_of(name, path, table, source)))
+
+
+def common_keys(name: str) -> tuple[str, ...]:
+    """Return the keys of a table that are not options of its driver."""
+    return ("kind", "label", OWN_TESTBED) if name == "filesystem" else ("kind", "label")
 
 
 def rows(name: str, path: Path, table: Table, source: Source, shrink_ratio: float = 1.0) -> tuple[Row, ...]:
     """Build every driver of a table. Raises CampaignError."""
     kind, label = kind_of(name, path, table, source), table.get("label", "")
     fields = fields_of(name, kind)
-    options = {option: value for option, value in table.items() if option not in ("kind", "label")}
+    options = {option: value for option, value in table.items() if option not in common_keys(name)}
     for option, value in options.items():
         if option not in fields:
             what = f'{name} {kind} has no option "{option}"'
