@@ -32,6 +32,7 @@ ELSEWHERE = {
     "sudo perjoule run examples/ssd-vs-hdd.toml": "minutes on virtual hosts: tests/live/test_device_study.py",
     "sudo perjoule run ranks.toml": "IOR, which no distribution packages: tests/live/test_ior.py",
     "sudo perjoule run governors.toml": "governors and RAPL: tests/live/test_power.py",
+    "sudo perjoule tune governor.toml": "governors and RAPL: tests/pipeline/test_tuning_hosts.py, tests/live/test_power.py",
     "sudo perjoule run real.toml": "two disks, which are overwritten: tests/live/test_overwrite.py",
     "perjoule doctor lab.toml": "a lab's hosts: tests/unit/testbeds/test_cluster_findings.py",
     "perjoule doctor ranks.toml": "IOR, which no distribution packages: tests/unit/workloads/test_ior.py",

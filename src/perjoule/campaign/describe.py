@@ -12,8 +12,8 @@ from perjoule.campaign.header import Header
 from perjoule.campaign.messages import instead, written
 from perjoule.campaign.schema import described, driver_schema
 from perjoule.campaign.source import Source, is_list
-from perjoule.campaign.tables import NAMES, common_keys, fields_of, rows, where_mounted
-from perjoule.drivers.protocols import FileSystem, Meter, Testbed, Tunable, Workload
+from perjoule.campaign.tables import NAMES, common_keys, rows, tunables, where_mounted
+from perjoule.drivers.protocols import FileSystem, Meter, Testbed, Workload
 from perjoule.model.errors import CampaignError
 
 WIDTH = 110
@@ -98,9 +98,9 @@ def top_keys() -> Iterator[Option]:
 
 def tuned(name: str, kind: str, option: str) -> Iterator[str]:
     """Yield the values of an option that `perjoule tune` tries, a line for each key of a table."""
-    for mark in fields_of(name, kind)[option][1].metadata:
-        if isinstance(mark, Tunable):
-            yield " ".join(filter(None, (mark.key, ", ".join(map(written, mark.values)))))
+    for (first, *rest), _, mark in tunables(name, kind):
+        if first == option:
+            yield " ".join((*rest, ", ".join(map(written, mark.values)) or "what the hosts offer"))
 
 
 def _options(schema: dict[str, Any], definitions: dict[str, Any], depth_count: int) -> Iterator[Option]:

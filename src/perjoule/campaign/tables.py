@@ -4,7 +4,7 @@ import itertools
 import json
 import math
 import types
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from dataclasses import fields as dataclass_fields
 from functools import cache
@@ -20,7 +20,7 @@ from perjoule.campaign.header import TOP_KEYS
 from perjoule.campaign.lines import Path
 from perjoule.campaign.messages import clauses, fault, instead, line, written
 from perjoule.campaign.source import Source, Table, is_list, is_table
-from perjoule.drivers.protocols import ListsUsers, Testbed, Workload
+from perjoule.drivers.protocols import ListsUsers, Testbed, Tunable, Workload
 from perjoule.model import option_name
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import BYTES, exact_text
@@ -53,6 +53,20 @@ def fields_of(name: str, kind: str) -> Mapping[str, tuple[str, FieldInfo]]:
         info.description = next((found.description for found in inherited if found and found.description), None)
     inherited_last = sorted(fields.items(), key=lambda item: item[0] not in vars(driver).get("__annotations__", {}))
     return {option_name(field): (field, info) for field, info in inherited_last if info.init is not False}
+
+
+def tunables(name: str, kind: str) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], Tunable]]:
+    """Yield what a driver marks tunable, in its options and their tables: its path in a campaign's table, its fields, the mark.
+
+    Raises KeyError: no such driver.
+    """
+    for option, (field, info) in fields_of(name, kind).items():
+        marks = (mark for mark in info.metadata if isinstance(mark, Tunable))
+        yield from (((option, mark.key) if mark.key else (option,), (field,), mark) for mark in marks)
+        inner = table_class(info.annotation)
+        for key, found in drivers.options(inner).items() if inner else ():
+            marks = (mark for mark in found.metadata if isinstance(mark, Tunable))
+            yield from (((option, option_name(key)), (field, key), mark) for mark in marks)
 
 
 def lists_users(name: str, kind: str) -> tuple[str, ListsUsers] | None:

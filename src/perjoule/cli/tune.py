@@ -1,4 +1,4 @@
-"""`perjoule tune`: the settings of a file system that do best, found by measuring."""
+"""`perjoule tune`: the settings of a file system and its hosts that do best, found by measuring."""
 
 import shlex
 import time
@@ -14,7 +14,7 @@ from perjoule.model.metrics import BY_LABEL
 from perjoule.model.units import counted, percent_text
 
 if TYPE_CHECKING:  # what measures is imported where it is used: that takes longer than `--help` and an error should
-    from perjoule.model import Campaign
+    from perjoule.model import Campaign, Json
     from perjoule.store import Results
     from perjoule.tuning.outcome import Outcome
     from perjoule.tuning.request import Request
@@ -79,7 +79,7 @@ def tune_command(
     devices: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Find the settings of a campaign's file system that do best, and prove the gain with fresh trials.
+    """Find the settings of a campaign's file system and hosts that do best, and prove the gain with fresh trials.
 
     A race of settings comes first, each measured on a deployment of its own. Then the best one and the campaign's own setting are
     measured in turns; only these trials count for the gain. Each round is a results folder in DIR. Ctrl-C takes everything down;
@@ -112,7 +112,7 @@ def _begin(planned: "Study", request: "Request", text: str, folder: Path) -> Non
 
     require_folder(folder)
     readiness.require((*readiness.look(planned.asked).checks, *resources.checks(planned.asked.trials, folder)))
-    folders.begin(folder, folders.Begun(request, text, planned.overrides), planned.asked.files)
+    folders.begin(folder, folders.Begun(request, text, planned.overrides, planned.offered), planned.asked.files)
 
 
 def go_on(folder: Path, devices: tuple[str, ...], *, as_json: bool = False, again_failed: bool = False) -> None:
@@ -124,7 +124,7 @@ def go_on(folder: Path, devices: tuple[str, ...], *, as_json: bool = False, agai
     from perjoule.tuning.tune import tune
 
     begun = folders.opened(folder)
-    planned = study(begun.request, begun.text, begun.overrides, str(folder / folders.CAMPAIGN), folder)
+    planned = study(begun.request, begun.text, begun.overrides, str(folder / folders.CAMPAIGN), folder, offered=begun.offered)
     options = counted(len(planned.declared.space.options), "option")
     err.print(
         f"{planned.asked.name}: tuning {options}, {planned.declared.space.count} settings, for {planned.objective.text}, "
@@ -178,8 +178,13 @@ def _tell(now: "Progress") -> None:
     )
 
 
-def _list(planned: "Study", *, as_json: bool) -> None:
+def _said(value: "Json") -> str:
     from perjoule.campaign.messages import written
+
+    return "as it is" if value is None else written(value)
+
+
+def _list(planned: "Study", *, as_json: bool) -> None:
     from perjoule.results.table import Table
 
     options = planned.declared.space.options
@@ -193,9 +198,9 @@ def _list(planned: "Study", *, as_json: bool) -> None:
     rows = [
         (
             one.name,
-            written(one.values[one.default]),
+            _said(one.values[one.default]),
             ", ".join(
-                written(v) + (f" (may lose: {one.less_durable[n]})" if n in one.less_durable else "")
+                _said(v) + (f" (may lose: {one.less_durable[n]})" if n in one.less_durable else "")
                 for n, v in enumerate(one.values)
             ),
         )
@@ -210,10 +215,9 @@ def _list(planned: "Study", *, as_json: bool) -> None:
 
 
 def _show(found: "Outcome", folder: Path) -> None:
-    from perjoule.campaign.messages import written
     from perjoule.results.table import Table, ratio_text
 
-    rows = [(i.option, written(i.best), written(i.worst), ratio_text(i.ratio), i.matters) for i in found.importance]
+    rows = [(i.option, _said(i.best), _said(i.worst), ratio_text(i.ratio), i.matters) for i in found.importance]
     show(Table(("option", "best", "worst", f"{found.objective.metric.label}, best / worst", "importance"), tuple(rows)), (), ())
     show_line("Each option by itself, as the race's model estimates it (95 % intervals).")
     for line in (*(f"failed: {setting}: {why}" for setting, why in found.failed.items()), *(f"doubt: {d}" for d in found.doubts)):

@@ -1,4 +1,4 @@
-"""The space of a campaign: the options that its file system's driver declares tunable, and the settings that are allowed."""
+"""The space of a campaign: what drivers of its file system and hosts declare tunable, and the settings that are allowed."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -7,19 +7,20 @@ from typing import Any
 from perjoule import drivers
 from perjoule.campaign.messages import instead, written
 from perjoule.campaign.source import Source, Table
-from perjoule.campaign.tables import Row, fields_of, rows
-from perjoule.drivers.protocols import FileSystem, Hosts, Tunable
+from perjoule.campaign.tables import OWN_TESTBED
+from perjoule.drivers.protocols import FileSystem, Hosts, Offered
 from perjoule.model import Json, Redundancy, Spec
 from perjoule.model.errors import CampaignError
-from perjoule.model.units import exact_text, units_of
-from perjoule.tuning.space import Option, Setting, Space, places
+from perjoule.tuning.marked import built, marked, path_of, value_at, with_value
+from perjoule.tuning.space import Setting, Space
 
 
 @dataclass(frozen=True)
 class Declared:
-    """A file system's table in a campaign, and what can be tuned in it."""
+    """A file system's table in a campaign, and what can be tuned in it; options of its hosts are in its own `testbed`."""
 
     table: Table  # the campaign's own
+    testbed: Table  # of its hosts
     space: Space
     hosts: Hosts  # on which each setting must fit
     source: Source
@@ -28,22 +29,20 @@ class Declared:
 
     def written(self, setting: Setting) -> Table:
         """Return the table with a setting; what stays at the campaign's value is left as it is."""
-        found = dict(self.table)
+        found, whole = self.table, {**self.table, OWN_TESTBED: self.testbed}
         for option, value in zip(self.space.options, setting, strict=True):
             if value != option.default:
-                name, _, key = option.name.partition(".")
-                found[name] = {**found.get(name, {}), key: option.values[value]} if key else option.values[value]
+                found = with_value(found, path_of(option.name), option.values[value], whole)
         return found
 
     def setting(self, table: Mapping[str, Any]) -> Setting:
         """Return the setting of such a table. Raises ValueError: it has a value that is not in the space."""
         found: list[int] = []
+        whole = {**self.table, OWN_TESTBED: self.testbed}
         for option in self.space.options:
-            name, _, key = option.name.partition(".")
-            inner = table.get(name, {}) if key else table
-            word, own = key or name, self.table.get(name, {}) if key else self.table
-            same = word not in inner or inner[word] == own.get(word)
-            found.append(option.default if same else option.values.index(inner[word]))
+            value = value_at(table, path_of(option.name))
+            same = value is None or value == value_at(whole, path_of(option.name))
+            found.append(option.default if same else option.values.index(value))
         return tuple(found)
 
     def changes(self, setting: Setting) -> Mapping[str, Json]:
@@ -81,97 +80,58 @@ class Declared:
         return self._known[setting]
 
     def _driver(self, setting: Setting) -> FileSystem:
-        return _driver(_row(self.written(setting), self.source))
+        return built(self.written(setting), self.source)
 
     def _redundancy(self, setting: Setting) -> Redundancy | None:
         return self._driver(setting).redundancy(self.hosts)
 
 
 def declared(
-    table: Table, source: Source, testbed: Spec, clients_count: int, *, only: Collection[str] = (), less_durable: bool = False
+    table: Table,
+    source: Source,
+    testbed: Spec,
+    clients_count: int,
+    *,
+    offered: Mapping[str, Offered] | None = None,
+    only: Collection[str] = (),
+    less_durable: bool = False,
 ) -> Declared:
-    """Find what can be tuned in a file system's table.
+    """Find what can be tuned in a file system's table, and on its hosts.
 
     Args:
         table: of the campaign.
         source: of the campaign.
         testbed: whose hosts the settings must fit.
         clients_count: the largest number of clients.
+        offered: the values that the hosts offer, see `Testbed.offered`.
         only: names of options to tune; all if empty.
         less_durable: whether to try values that give up durability, too.
 
     Raises:
-        CampaignError: it declares none, or not one of `only`, or only values that give up durability are left.
+        CampaignError: none is declared, or not one of `only`, or only values that give up durability are left.
     """
-    kind = str(table["kind"])
-    marks = [
-        (option, field, mark)
-        for option, (field, info) in fields_of("filesystem", kind).items()
-        for mark in info.metadata
-        if isinstance(mark, Tunable)
-    ]
-    names = [_name(option, mark) for option, _, mark in marks]
-    if not names:
+    kind, bed = str(table["kind"]), {"kind": testbed.kind, **testbed.options}
+    everything = list(marked(table, bed, source, offered or {}))
+    marks = {one.name: one for one in everything if not one.lacks}
+    if wrong := next((one for one in everything if one.lacks and one.name in only), None):
+        raise CampaignError(
+            f"{wrong.name}: {wrong.lacks}", where="--only", next=f"tune others: {', '.join(marks) or 'there are none'}"
+        )
+    if not marks:
         what = f"the driver {kind} declares no option that can be tuned"
         raise CampaignError(what, where=source.name, next="`perjoule drivers KIND` shows which options of a driver are tuned")
-    if strange := [name for name in only if name not in names]:
-        raise CampaignError(f'{kind} has no tunable option "{strange[0]}"', where="--only", next=instead(strange[0], names))
-    chosen = [of for of, name in zip(marks, names, strict=True) if not only or name in only]
-    found = (_option(table, source, *of, less_durable=less_durable) for of in chosen)
+    if strange := [name for name in only if name not in marks]:
+        raise CampaignError(f'{kind} has no tunable option "{strange[0]}"', where="--only", next=instead(strange[0], marks))
+    chosen = [mark for name, mark in marks.items() if not only or name in only]
+    found = [mark.option(less_durable=less_durable) for mark in chosen]
     options = tuple(option for option in found if len(option.values) > 1)
     if not options:
-        what = f"every value of {', '.join(only or names)} beside the campaign's own gives up durability"
+        others = ", or is not offered by the hosts" if any(mark.offered for mark in chosen) else ""
+        what = f"every value of {', '.join(one.name for one in chosen)} beside the campaign's own gives up durability{others}"
         raise CampaignError(what, where=source.name, next="tune other options, or allow it with --allow-less-durable")
     hosts = drivers.testbed(testbed).planned(clients_count)
-    _driver(_row(table, source)).require_fit(hosts)
-    return Declared(table, Space(options), hosts, source, less_durable)
-
-
-def _option(table: Table, source: Source, option: str, field: str, mark: Tunable, *, less_durable: bool) -> Option:
-    """Return the values of an option: those declared and the campaign's own, without those that give up durability."""
-    own = _read(table, source, option, field, mark, None)
-    found = [(value, _read(table, source, option, field, mark, value)) for value in mark.values]
-    found = [(value, read) for value, read in found if read == own or less_durable or not mark.lost(value)]
-    if own not in [read for _, read in found]:
-        found.append((_own(table, option, field, mark, own), own))
-    if mark.scale:
-        found.sort(key=lambda pair: float(pair[1]))
-    default = [read for _, read in found].index(own)
-    lost = {n: mark.lost(value) for n, (value, _) in enumerate(found) if n != default and mark.lost(value)}
-    scale = places([float(read) for _, read in found]) if mark.scale else ()
-    return Option(_name(option, mark), tuple(value for value, _ in found), default, scale, lost)
-
-
-def _read(table: Table, source: Source, option: str, field: str, mark: Tunable, value: Json) -> Any:
-    """Return a value of an option as its driver has it, or the campaign's own for None."""
-    if mark.key:
-        return value if value is not None else table.get(option, {}).get(mark.key, mark.otherwise)
-    return vars(_driver(_row(table if value is None else {**table, option: value}, source)))[field]
-
-
-def _own(table: Table, option: str, field: str, mark: Tunable, own: Any) -> Json:
-    """Return the campaign's own value as a campaign writes it."""
-    if mark.key or option in table:
-        return own if mark.key else table[option]
-    units = units_of(field)
-    return exact_text(own, units) if units else own
-
-
-def _name(option: str, mark: Tunable) -> str:
-    return f"{option}.{mark.key}" if mark.key else option
-
-
-def _row(table: Table, source: Source) -> Row:
-    found = rows("filesystem", ("filesystem",), table, source)
-    if len(found) != 1:
-        what = f"the table of {table['kind']} stands for {len(found)} file systems, but one is tuned at a time"
-        raise CampaignError(what, where=source.name, next="give each of its options one value instead of a list")
-    return found[0]
-
-
-def _driver(row: Row) -> FileSystem:
-    assert isinstance(row.driver, FileSystem)
-    return row.driver
+    built(table, source).require_fit(hosts)
+    return Declared(table, bed, Space(options), hosts, source, less_durable)
 
 
 def _weaker(one: Redundancy, other: Redundancy) -> bool:

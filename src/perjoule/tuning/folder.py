@@ -1,19 +1,20 @@
 """The folder of a tuning: the request, and a results folder for each round and for the final comparison.
 
-    tuning.json         the request, and the campaign's overrides
+    tuning.json         the request, the campaign's overrides, and what its hosts offered
     campaign.toml       the campaign as it was read; next to it, the files that it names
     round-1/, ...       results folders of the race
     final/              results folder of the final comparison
     tuned.toml          the campaign with the best setting, if that is better than the default
 
-Its state is that of its results folders: whatever they lack is measured, and nothing else is remembered.
+Its state is that of its results folders: whatever they lack is measured, and nothing else is remembered but what hosts offered.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from perjoule.drivers.protocols import Offered
 from perjoule.machine.untrusted import from_json, json_of, text_of
 from perjoule.model.errors import CampaignError
 from perjoule.store.disk import replace_file, spoken, sync
@@ -30,6 +31,7 @@ class Begun:
     request: Request
     text: str
     overrides: tuple[str, ...]
+    offered: Mapping[str, Offered]  # by its hosts
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class _Head:
     request: Request
     overrides: tuple[str, ...]
     format: str = ""
+    offered: Mapping[str, Offered] = field(default_factory=dict[str, Offered])
 
 
 def is_tuning(folder: Path) -> bool:
@@ -53,7 +56,7 @@ def opened(folder: Path) -> Begun:
         what = f"a tuning of format version {head.version}, but this perjoule reads version {VERSION}"
         raise CampaignError(what, where=str(folder), next="use the perjoule that wrote it")
     with spoken(folder / CAMPAIGN):
-        return Begun(head.request, text_of(folder / CAMPAIGN), head.overrides)
+        return Begun(head.request, text_of(folder / CAMPAIGN), head.overrides, head.offered)
 
 
 def begin(folder: Path, asked: Begun, files: Mapping[str, str]) -> None:
@@ -78,6 +81,7 @@ def begin(folder: Path, asked: Begun, files: Mapping[str, str]) -> None:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             replace_file(folder / name, text)
         head = {"format": "perjoule tuning", "version": VERSION, "request": asdict(asked.request), "overrides": asked.overrides}
+        head |= {"offered": {name: asdict(one) for name, one in asked.offered.items()}}
         replace_file(folder / NAME, json.dumps(head, indent=1) + "\n")
         sync(folder.parent)
 

@@ -23,8 +23,8 @@ _TRIES_COUNT = 50  # for one setting that is allowed
 class Option:
     """An option and its values."""
 
-    name: str  # as people say it: "client_cache", "volume.client.event-threads"
-    values: tuple[Json, ...]  # as a campaign writes them
+    name: str  # as people say it: "client_cache", "volume.client.event-threads", "testbed.power.cpu_governor"
+    values: tuple[Json, ...]  # as a campaign writes them; None: it does not set the option
     default: int  # which of them the campaign has
     places: tuple[float, ...] = ()  # of the values on a scale of 0 to 1; (): choices
     less_durable: dict[int, str] = field(default_factory=dict[int, str])  # value -> what may be lost with it

@@ -9,9 +9,10 @@ from typing import Any
 
 import tomlkit
 
-from perjoule import campaign
+from perjoule import campaign, drivers
 from perjoule.campaign.source import Table
-from perjoule.campaign.tables import NAMES, rows
+from perjoule.campaign.tables import NAMES, OWN_TESTBED, rows
+from perjoule.drivers.protocols import Offered
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError
 from perjoule.tuning.declared import Declared, declared
@@ -33,6 +34,7 @@ class Study:
     objective: Objective
     budget: Budget
     declared: Declared
+    offered: Mapping[str, Offered]  # by its hosts
     document: Table  # the campaign, overrides applied
     overrides: tuple[str, ...]  # with which its text gives the same again
     folder: Path  # of the files that it names
@@ -55,7 +57,9 @@ class Study:
 
     def tuned(self, setting: Setting, sentence: str) -> str:
         """Write the user's campaign with a setting, and the result above it."""
-        document = {**self.document, "filesystem": [self.declared.written(setting)]}
+        table = dict(self.declared.written(setting))
+        hosts = {**self.document["testbed"], **table.pop(OWN_TESTBED, {})}
+        document = {**self.document, "testbed": hosts, "filesystem": [table]}
         head = fill(
             f"Tuned by `perjoule tune` for {self.objective.text}: {sentence}.",
             _WIDTH,
@@ -84,8 +88,16 @@ class Study:
         return campaign.parse(_toml(document), source=str(document["name"]), folder=self.folder)
 
 
-def study(request: Request, text: str, overrides: Collection[str], source: str, folder: Path) -> Study:
-    """Plan the tuning of a campaign; touches nothing.
+def study(
+    request: Request,
+    text: str,
+    overrides: Collection[str],
+    source: str,
+    folder: Path,
+    *,
+    offered: Mapping[str, Offered] | None = None,
+) -> Study:
+    """Plan the tuning of a campaign; changes nothing.
 
     Args:
         request: what to tune for, and how.
@@ -93,9 +105,11 @@ def study(request: Request, text: str, overrides: Collection[str], source: str, 
         overrides: of the command line.
         source: the campaign's name in errors.
         folder: of the files that it names.
+        offered: what its hosts have offered before; None: query them, unless they are simulated.
 
     Raises:
         CampaignError: the campaign or the request is wrong, or nothing can be tuned.
+        MachineError: a host can't be asked.
     """
     wanted = objective(request.metric, request.limit)
     document, place = campaign.document(text, source=source, overrides=tuple(overrides), folder=folder)
@@ -114,9 +128,12 @@ def study(request: Request, text: str, overrides: Collection[str], source: str, 
         raise CampaignError(what, where=source, next="give testbed and servers one value, for example with --set")
     real = campaign.parse(_toml({**document, "simulate": False}), source=source, folder=folder)
     most_clients = max(trial.clients_count for trial in real.trials)
-    found = declared(table, place, real.trials[0].testbed, most_clients, only=request.only, less_durable=request.less_durable)
+    testbed = real.trials[0].testbed
+    if offered is None:
+        offered = {} if document.get("simulate") else drivers.testbed(testbed).offered(most_clients)
+    found = declared(table, place, testbed, most_clients, offered=offered, only=request.only, less_durable=request.less_durable)
     works = {(trial.workload.label, trial.clients_count) for trial in alone.trials}
-    return Study(alone, wanted, budget(request.trials_count, len(works)), found, document, asked.overrides, folder)
+    return Study(alone, wanted, budget(request.trials_count, len(works)), found, offered, document, asked.overrides, folder)
 
 
 def _chosen(tables: Sequence[Table], wanted: str, source: str) -> Table:

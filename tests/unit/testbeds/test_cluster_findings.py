@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from perjoule import campaign, drivers
-from perjoule.drivers.protocols import Check
+from perjoule.drivers.protocols import Check, Offered
 from perjoule.execution import host_disks, readiness
 from perjoule.filesystems._ceph import layout
 from perjoule.model.errors import MachineError
@@ -174,6 +174,14 @@ def test_hosts_are_asked_whether_they_have_the_power_states_that_are_wanted_of_t
     bed = with_power(text, **fake.options(**wanted, on=on))
     bed.checks()
     assert lines(bed.lacking(1, [])) == lacked
+    assert fake.changed() == {}
+
+
+def test_hosts_offer_a_tuning_what_all_that_power_names_have(text: str, tmp_path: Path) -> None:
+    fake = Sysfs(tmp_path / "fake folder")
+    found = with_power(text, **fake.options(cpu_governor="powersave", on=["storage"])).offered(1)
+    assert found["power.cpu_governor"] == Offered(("performance", "powersave"), "performance")
+    assert found["power.cpu_deepest_idle"] == Offered(("POLL", "C1", "C6"), "C6")
     assert fake.changed() == {}
 
 

@@ -2,12 +2,13 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
+from perjoule.drivers.protocols import Offered
 from perjoule.model.errors import MachineError, WorkloadError
 from perjoule.testbeds import _power
 from perjoule.testbeds._power import Power, setting
@@ -102,6 +103,50 @@ def test_what_a_host_lacks_or_does_not_offer_is_one_sentence_and_changes_nothing
     assert raised.value.next.startswith(mend)
     found = next(check for check in bed.checks() if check.name == "power states")
     assert (found.ok, found.detail, found.fix) == (False, what, raised.value.next)
+
+
+def test_a_machine_offers_a_tuning_the_values_that_its_kernel_lists(fake: Sysfs) -> None:
+    offered = as_written(Local, power=fake.options(cpu_governor="powersave")).offered(1)
+    assert offered == {
+        "power.cpu_governor": Offered(("performance", "powersave"), "performance"),
+        "power.cpu_max": Offered(("800 MHz", "1.5 GHz", "2.2 GHz", "2.9 GHz", "3.6 GHz"), "3.6 GHz"),
+        "power.cpu_deepest_idle": Offered(("POLL", "C1", "C6"), "C6"),
+    }
+    assert as_written(Local).offered(1) == {}
+    assert as_written(Local, power=fake.options(cpu_governor="powersave", root="/no/such")).offered(1) == {}
+
+
+def test_what_is_offered_is_common_to_all_cpus_of_all_hosts_and_leaves_out_what_can_not_be_held(fake: Sysfs) -> None:
+    cpu = fake.root / "devices/system/cpu"
+    first, second = (cpu / f"cpufreq/policy{n}" for n in (0, 2))
+
+    def offered(**wanted: object) -> Mapping[str, Offered]:
+        return as_written(Local, power=fake.options(**wanted)).offered(1)
+
+    kept = {path: path.read_text() for path in cpu.rglob("*") if path.is_file()}
+    (first / "scaling_available_governors").write_text("schedutil userspace performance\n")
+    (second / "scaling_available_governors").write_text("performance userspace schedutil powersave\n")
+    (second / "scaling_governor").write_text("schedutil\n")
+    for policy, listed in ((first, "400000 1000000 1200000 1800000"), (second, "2200000 1800000 1200000 1000000 800000")):
+        (policy / "scaling_available_frequencies").write_text(f"{listed}\n")
+    (cpu / "cpu1/cpuidle/state1/disable").write_text("1\n")
+    found = offered(cpu_max="1.2 GHz")
+    assert found["power.cpu_governor"] == Offered(("schedutil", "performance"))  # not now the same on all CPUs
+    assert found["power.cpu_max"].values == ("1 GHz", "1.2 GHz", "1.8 GHz", "3.6 GHz")
+    assert found["power.cpu_deepest_idle"].now is None  # a state above the deepest is disabled on one CPU
+    assert offered(cpu_min="1.1 GHz")["power.cpu_max"].values == ("1.2 GHz", "1.8 GHz", "3.6 GHz")
+    assert "power.cpu_governor" not in offered(cpu_preference="power")  # which the kernel refuses with some governors
+    for path in cpu.rglob("scaling_available_frequencies"):
+        path.unlink()
+    for path, text in kept.items():
+        path.write_text(text)
+
+
+def test_each_offered_value_is_one_that_a_machine_takes(fake: Sysfs) -> None:
+    for name, offer in as_written(Local, power=fake.options(cpu_governor="powersave")).offered(1).items():
+        for value in offer.values:
+            with as_written(Local, power=fake.options(**{name.partition(".")[2]: value})).hold(1) as hosts:
+                assert hosts.facts["power"]
 
 
 def test_a_value_that_the_kernel_refuses_is_a_sentence_and_the_others_are_put_back(fake: Sysfs) -> None:

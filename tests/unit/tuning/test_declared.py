@@ -1,13 +1,14 @@
 """The options that drivers declare tunable, and the settings that a campaign may have."""
 
+from math import log
 from typing import Any
 
 import pytest
 
 from perjoule import campaign, drivers
 from perjoule.campaign.source import Source
-from perjoule.campaign.tables import fields_of
-from perjoule.drivers.protocols import Tunable
+from perjoule.campaign.tables import fields_of, tunables
+from perjoule.drivers.protocols import Offered, Tunable
 from perjoule.model import Spec
 from perjoule.model.errors import CampaignError
 from perjoule.tuning.declared import Declared, declared
@@ -100,10 +101,81 @@ def test_a_setting_with_less_redundancy_is_not_allowed_even_if_its_option_does_n
     cached = tuple(one.values.index("alt-aio") if one.name == "trove" else one.default for one in ours.space.options)
     assert ours.allowed(cached)
     options = tuple(one if one.name != "trove" else type(one)(one.name, one.values, one.default) for one in ours.space.options)
-    undeclared = type(ours)(ours.table, type(ours.space)(options), ours.hosts, ours.source, less_durable=False)
+    undeclared = type(ours)(ours.table, ours.testbed, type(ours.space)(options), ours.hosts, ours.source, less_durable=False)
     assert "acknowledged in memory" in undeclared.words(cached)
     assert not undeclared.allowed(cached)
     assert undeclared.allowed(undeclared.space.default)
+
+
+HOSTS = Spec("local", {"power": {"cpu_max": "1500 MHz", "pcie_aspm": "default"}}, "local")
+OFFERED = {
+    "power.cpu_governor": Offered(("performance", "powersave"), "powersave"),
+    "power.cpu_max": Offered(("800 MHz", "1.5 GHz", "3 GHz"), "3 GHz"),
+    "power.cpu_deepest_idle": Offered(("C1", "C6")),
+}
+
+
+def of_hosts(table: dict[str, Any], **words: Any) -> Declared:
+    return declared(table, Source("my.toml", {}), HOSTS, 1, offered=OFFERED, **words)
+
+
+def setting_of(ours: Declared, **chosen: object) -> tuple[int, ...]:
+    return tuple(
+        o.values.index(chosen[n]) if (n := o.name.rpartition(".")[2]) in chosen else o.default for o in ours.space.options
+    )
+
+
+def test_options_of_hosts_have_the_values_that_these_offer() -> None:
+    ours = of_hosts({"kind": "simulated"})
+    governor, limit, idle = (option(ours, f"testbed.power.{one}") for one in ("cpu_governor", "cpu_max", "cpu_deepest_idle"))
+    assert (governor.values, governor.default) == (("performance", "powersave"), 1)  # as it is
+    assert (limit.values, limit.default) == (("800 MHz", "1.5 GHz", "3 GHz"), 1)  # the campaign's, spelled differently
+    assert list(limit.places) == pytest.approx([0, log(1.5 / 0.8) / log(3 / 0.8), 1])
+    assert (idle.values, idle.default) == (("C1", "C6", None), 2)  # not the same everywhere, so it stays as it is
+    assert {one.name for one in ours.space.options} > {"threads"}
+
+
+def test_options_of_hosts_are_written_for_the_file_system_alone_and_read_back() -> None:
+    ours = of_hosts({"kind": "simulated", "threads": 2})
+    fast = setting_of(ours, cpu_governor="performance", cpu_max="3 GHz", threads=8)
+    power = {"pcie_aspm": "default", "cpu_max": "3 GHz", "cpu_governor": "performance"}
+    assert ours.written(fast) == {"kind": "simulated", "threads": 8, "testbed": {"power": power}}
+    assert ours.setting(ours.written(fast)) == fast
+    assert ours.words(fast) == 'threads = 8, testbed.power.cpu_governor = "performance", testbed.power.cpu_max = "3 GHz"'
+    assert ours.written(ours.space.default) == {"kind": "simulated", "threads": 2}
+    assert ours.allowed(fast)
+
+
+def test_a_file_systems_own_options_of_the_testbed_stay() -> None:
+    bed = Spec("local", {"work": "/tmp", "power": {"cpu_governor": "performance"}}, "local")
+    table = {"kind": "simulated", "testbed": {"work": "/tmp"}}
+    ours = declared(table, Source("my.toml", {}), bed, 1, offered=OFFERED, only=["testbed.power.cpu_governor"])
+    assert ours.written((1,)) == {"kind": "simulated", "testbed": {"work": "/tmp", "power": {"cpu_governor": "powersave"}}}
+    assert ours.setting(ours.written((1,))) == (1,)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "offered", "sentence"),
+    [
+        (Spec("local"), {}, "it is tuned only in a campaign with a table [testbed.power]"),
+        (HOSTS, {}, "the hosts offer no values for it, and simulated ones are not queried"),
+    ],
+)
+def test_hosts_without_values_are_not_tuned(hosts: Spec, offered: dict[str, Offered], sentence: str) -> None:
+    name = "testbed.power.cpu_governor"
+    table = {"kind": "simulated"}
+    assert name not in [one.name for one in declared(table, Source("", {}), hosts, 1, offered=offered).space.options]
+    with pytest.raises(CampaignError) as error:
+        declared(table, Source("", {}), hosts, 1, offered=offered, only=[name])
+    assert error.value.what == f"{name}: {sentence}"
+
+
+def test_the_marks_of_hosts_leave_the_values_to_them() -> None:
+    found = {
+        kind: {".".join(path) for path, _, mark in tunables("testbed", kind) if not mark.values}
+        for kind in drivers.kinds("testbeds")
+    }
+    assert found["local"] == found["cluster"] == set(OFFERED)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from perjoule.drivers.protocols.host import ClockOffset, Completed, Counters, Ho
 from perjoule.drivers.protocols.hosts import Hosts, Lease, Machine, PlannedHost, planned
 from perjoule.drivers.protocols.meter import Meter, Sink
 from perjoule.drivers.protocols.testbed import Cleaned, Testbed
-from perjoule.drivers.protocols.tunable import Tunable
+from perjoule.drivers.protocols.tunable import Offered, Tunable
 from perjoule.drivers.protocols.workload import ListsUsers, Need, Workload, require_time
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "Meter",
     "Mounted",
     "Need",
+    "Offered",
     "PlannedHost",
     "Pool",
     "Process",

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import ClassVar
 from perjoule import catalogue
 from perjoule.drivers.protocols.checks import Check
 from perjoule.drivers.protocols.hosts import Hosts
+from perjoule.drivers.protocols.tunable import Offered
 from perjoule.model import EventKind, Overwrite, Permit, Reality
 from perjoule.model.hardware import Cluster
 
@@ -68,6 +69,15 @@ class Testbed(ABC):
     @abstractmethod
     def planned(self, clients_count: int) -> Hosts:
         """Return the hosts that `hold` would provide, to plan a layout on. Raises CampaignError: it can't provide these."""
+
+    def offered(self, clients_count: int) -> Mapping[str, Offered]:
+        """Ask its hosts which values they offer for tunable options, by name: "power.cpu_governor". Nothing is changed.
+
+        Raises:
+            CampaignError: it can't provide these hosts.
+            MachineError: one of them can't be asked.
+        """
+        return {}
 
     @property
     def lease_s(self) -> float:

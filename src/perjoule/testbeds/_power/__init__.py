@@ -4,6 +4,6 @@ https://docs.kernel.org/admin-guide/pm/cpufreq.html, https://docs.kernel.org/adm
 """
 
 from perjoule.testbeds._power.options import Power
-from perjoule.testbeds._power.setting import applied, facts, lack, put_back
+from perjoule.testbeds._power.setting import applied, facts, lack, offered, put_back
 
-__all__ = ["Power", "applied", "facts", "lack", "put_back"]
+__all__ = ["Power", "applied", "facts", "lack", "offered", "put_back"]

@@ -7,6 +7,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
+from perjoule.drivers.protocols import Tunable
 from perjoule.model import OPTIONS
 from perjoule.model.units import ClockHertz, Seconds, SecondsOrZero
 
@@ -22,15 +23,15 @@ class Power:
 
     on: tuple[Word, ...] = ()
     """Names or roles of the hosts to set it on; testbed local has only this machine."""
-    cpu_governor: Word | None = None
+    cpu_governor: Annotated[Word | None, Tunable()] = None
     """Governor of all CPUs, one that their kernel offers: "performance", "powersave", "schedutil"."""
     cpu_preference: Word | None = None
     """Energy-performance preference of all CPUs, one that their kernel offers: "balance_power"."""
     cpu_min_hz: ClockHertz | None = None
     """Lower limit of the frequency of all CPUs."""
-    cpu_max_hz: ClockHertz | None = None
+    cpu_max_hz: Annotated[ClockHertz | None, Tunable(scale=True)] = None
     """Upper limit of the frequency of all CPUs."""
-    cpu_deepest_idle: Word | None = None
+    cpu_deepest_idle: Annotated[Word | None, Tunable()] = None
     """The deepest idle state that CPUs may enter, by its name: "C1". Deeper ones are disabled, all others enabled."""
     pcie_aspm: Word | None = None
     """Policy of Active State Power Management for all PCIe links: "powersave"."""

@@ -17,7 +17,7 @@ states() {
   cd "$root" || return
   cpu=devices/system/cpu
   for file in $cpu/cpuidle/current_driver module/pcie_aspm/parameters/policy $cpu/cpu[0-9]*/cpuidle/state*/{name,disable} \
-    $cpu/cpufreq/policy*/{scaling_{driver,governor,available_governors,min_freq,max_freq},cpuinfo_{min,max}_freq} \
+    $cpu/cpufreq/policy*/{scaling_{driver,governor,available_{governors,frequencies},min_freq,max_freq},cpuinfo_{min,max}_freq} \
     $cpu/cpufreq/policy*/energy_performance_{preference,available_preferences}; do
     { IFS= read -r value < "$file"; } 2> /dev/null && printf '%s\t%s\n' "$file" "$value"
   done

@@ -5,11 +5,12 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perjoule.drivers.protocols import Host
+from perjoule.drivers.protocols import Host, Offered
 from perjoule.machine import removal
 from perjoule.model import Json
 from perjoule.model.errors import MachineError, TransientError, WorkloadError
 from perjoule.testbeds._power import states
+from perjoule.testbeds._power.offers import offers
 from perjoule.testbeds._power.options import Power
 from perjoule.testbeds._power.scripts import BASH, LOOK, PUT_BACK, READ, SET, record
 from perjoule.testbeds._power.states import Setting, States
@@ -34,6 +35,11 @@ def lack(host: Host, wanted: Power) -> MachineError | None:
         return refusal(wanted, _found(host, wanted), host.name)
     except MachineError as error:
         return error
+
+
+def offered(host: Host, wanted: Power) -> Mapping[str, Offered]:
+    """Return what a host offers to a tuning. Raises MachineError: it can't be asked."""
+    return offers([_found(host, wanted)], wanted)
 
 
 def refusal(wanted: Power, found: States, where: str) -> MachineError | None:

@@ -112,7 +112,7 @@ def facts(found: States) -> dict[str, Json]:
     known: dict[str, Json] = {"cpu_driver": shared([*of_policies("scaling_driver")])}
     known |= {option: shared([*of_policies(name)]) for option, (name, _) in _WORDS.items()}
     for option, name in _FREQUENCIES.items():
-        known[option] = shared([khz * 1000 for text in of_policies(name) if (khz := _khz(text))])
+        known[option] = shared([one * 1000 for text in of_policies(name) if (one := khz(text))])
     known["cpu_idle_driver"] = found.files.get("devices/system/cpu/cpuidle/current_driver")
     known["cpu_idle_states"] = shared(["+".join(name for name, _, enabled in of if enabled) for of in idle])
     known["pcie_aspm"] = current(found.files[_ASPM]) if _ASPM in found.files else None
@@ -121,7 +121,7 @@ def facts(found: States) -> dict[str, Json]:
     return known
 
 
-def _khz(text: str) -> int:
+def khz(text: str) -> int:
     """Return a frequency; 0 where a driver reports none ("<unsupported>")."""
     return int(text) if re.fullmatch(r"[0-9]{1,12}", text) else 0
 
@@ -174,7 +174,7 @@ def _of_policies(wanted: Power, found: States, where: str) -> Iterator[Setting]:
                     raise _refusal(where, option, value, offered)
             else:
                 name, text = _FREQUENCIES[option], str(round(float(value) / 1000))
-                limits = [_khz(policy.get(f"cpuinfo_{one}_freq", "")) for one in ("min", "max")]
+                limits = [khz(policy.get(f"cpuinfo_{one}_freq", "")) for one in ("min", "max")]
                 if name not in policy or not limits[0] <= int(text) <= limits[1]:
                     offered = [f"{limits[0] / 1000:g} MHz to {limits[1] / 1000:g} MHz"] if name in policy else []
                     raise _refusal(where, option.removesuffix("_hz"), f"{value / 1e6:g} MHz", offered)

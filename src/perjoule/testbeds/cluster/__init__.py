@@ -8,7 +8,7 @@ power states back as soon as it loses contact, for whatever reason.
 import contextlib
 import secrets
 import shutil
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
@@ -16,7 +16,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Cleaned, ClockOffset, Host, Hosts, Testbed, planned
+from perjoule.drivers.protocols import Check, Cleaned, ClockOffset, Host, Hosts, Offered, Testbed, planned
 from perjoule.machine.each import each
 from perjoule.model import COMMANDS, OPTIONS, EventKind, Json, Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
@@ -116,6 +116,15 @@ class Cluster(Testbed):
             return replace(permit, host=machine.name), lines
 
         return each(theirs, look)
+
+    def offered(self, clients_count: int) -> Mapping[str, Offered]:
+        """The power states of the hosts that the campaign's table `power` names."""
+        asked = [
+            one for one in self._chosen(clients_count) if self._sets_power(one) and one.login and not is_nobodys(one.address)
+        ]
+        if not self.power or not asked:
+            return {}
+        return power.offered(each(asked, lambda machine: pool.looked(self._place(machine))), self.power)
 
     def awaited(self) -> Generator[str]:
         """Wait for hosts whose connection was lost. Raises PerjouleError: one is not back within `patience`."""

@@ -4,11 +4,12 @@ import contextlib
 import time
 from collections.abc import Generator, Mapping, Sequence
 
-from perjoule.drivers.protocols import Check, Host
+from perjoule.drivers.protocols import Check, Host, Offered
 from perjoule.machine.each import each
 from perjoule.model import Json
 from perjoule.model.errors import MachineError, PerjouleError, TransientError
 from perjoule.testbeds._power import Power, applied, lack, setting, states
+from perjoule.testbeds._power.offers import offers
 from perjoule.testbeds._power.scripts import BASH, GUARD
 from perjoule.testbeds.cluster.keeper import Keeper
 
@@ -18,6 +19,11 @@ _ANSWER_S = 20.0
 def facts(keeper: Keeper) -> dict[str, Json]:
     """Return the states of a host that is not kept yet, for the record. Raises MachineError."""
     return states.facts(keeper.states(setting.SYSFS, setting.DEV))
+
+
+def offered(keepers: Sequence[Keeper], wanted: Power) -> Mapping[str, Offered]:
+    """Return what all of these hosts offer to a tuning, before they are kept. Raises MachineError."""
+    return offers(each(keepers, lambda keeper: keeper.states(wanted.root, setting.DEV)), wanted)
 
 
 def lacking(keepers: Sequence[Keeper], wanted: Power) -> list[Check]:

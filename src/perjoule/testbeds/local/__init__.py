@@ -14,7 +14,7 @@ from typing import Self
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Cleaned, Completed, Counters, Host, Hosts, Process, Testbed, planned
+from perjoule.drivers.protocols import Check, Cleaned, Completed, Counters, Host, Hosts, Offered, Process, Testbed, planned
 from perjoule.machine import removal
 from perjoule.machine.mounts import folder_check
 from perjoule.model import OPTIONS, Disk, Overwrite, Permit
@@ -63,6 +63,10 @@ class Local(Testbed):
     def shown(self, named: Overwrite, clients_count: int, place: str) -> list[tuple[Permit, list[str]]]:
         """Say what a device is and what would be lost with it; the permit is for that device alone."""
         return [_device.shown(named, view.HERE)]
+
+    def offered(self, clients_count: int) -> Mapping[str, Offered]:
+        """The power states of this machine, if the campaign has a table `power`."""
+        return _power.offered(LocalHost(self.folder), self.power) if self.power else {}
 
     @contextlib.contextmanager
     def hold(self, clients_count: int) -> Generator[Hosts]:

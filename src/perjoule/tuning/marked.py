@@ -1,0 +1,129 @@
+"""Options that drivers mark tunable, as a campaign has them: where they are in its tables, and their values."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from perjoule.campaign.source import Source, Table, is_table
+from perjoule.campaign.tables import OWN_TESTBED, rows, tunables
+from perjoule.drivers.protocols import FileSystem, Offered, Testbed, Tunable
+from perjoule.model import Json
+from perjoule.model.errors import CampaignError
+from perjoule.model.units import exact_text, units_of
+from perjoule.tuning.space import Option, places
+
+
+@dataclass(frozen=True)
+class Marked:
+    """An option that a driver marks, as a campaign has it."""
+
+    path: tuple[str, ...]  # in the file system's table, which may have options of its testbed
+    fields: tuple[str, ...]  # of the driver
+    mark: Tunable
+    table: Table  # the file system's
+    testbed: Table
+    source: Source
+    offered: Offered | None  # by the hosts
+
+    @property
+    def name(self) -> str:
+        """Its name: "volume.client.event-threads"."""
+        return ".".join(self.path)
+
+    @property
+    def lacks(self) -> str:
+        """Why it can't be tuned in this campaign; "" if it can."""
+        inside = bool(self.path[1:]) and not self.mark.key
+        if inside and not is_table(self._given(self.path[:-1])):
+            name = ".".join(self.path[:-1] if self.path[0] == OWN_TESTBED else ("filesystem", *self.path[:-1]))
+            return f"it is tuned only in a campaign with a table [{name}]"
+        return "" if self.mark.values or self.offered else "the hosts offer no values for it, and simulated ones are not queried"
+
+    def option(self, *, less_durable: bool) -> Option:
+        """Return its values: those declared and the campaign's own, without those that give up durability."""
+        mark, given = self.mark, self._given(self.path)
+        now = self.offered.now if self.offered and given is None else None
+        own = self._read(now)
+        found = [(value, self._read(value)) for value in mark.values or (self.offered.values if self.offered else ())]
+        found = [(value, read) for value, read in found if read == own or less_durable or not mark.lost(value)]
+        if own not in [read for _, read in found]:
+            found.append((self._own(given, own), own))
+        scale = mark.scale and own is not None
+        if scale:
+            found.sort(key=lambda pair: float(pair[1]))
+        default = [read for _, read in found].index(own)
+        lost = {n: mark.lost(value) for n, (value, _) in enumerate(found) if n != default and mark.lost(value)}
+        where = places([float(read) for _, read in found]) if scale else ()
+        return Option(self.name, tuple(value for value, _ in found), default, where, lost)
+
+    def _given(self, path: tuple[str, ...]) -> Any:
+        return value_at({**self.table, OWN_TESTBED: self.testbed}, path)
+
+    def _read(self, value: Json) -> Any:
+        """Return a value of the option as its driver has it, or the campaign's own for None."""
+        if self.mark.key:
+            own = self._given(self.path)
+            return value if value is not None else self.mark.otherwise if own is None else own
+        whole = {**self.table, OWN_TESTBED: self.testbed}
+        table = whole if value is None else with_value(whole, self.path, value, whole)
+        of_hosts = self.path[0] == OWN_TESTBED
+        found: Any = built_testbed(table[OWN_TESTBED], self.source) if of_hosts else built(table, self.source)
+        for name in self.fields:
+            found = getattr(found, name)
+        return found
+
+    def _own(self, given: Json, own: Any) -> Json:
+        """Return the campaign's own value as a campaign writes it."""
+        if self.mark.key or given is not None:
+            return own if self.mark.key else given
+        units = units_of(self.fields[-1])
+        return own if units is None or own is None else exact_text(own, units)
+
+
+def marked(table: Table, testbed: Table, source: Source, offered: Mapping[str, Offered]) -> Iterator[Marked]:
+    """Yield what is marked for a file system's table, and for the testbed's that it has."""
+    for path, fields, mark in tunables("filesystem", str(table["kind"])):
+        yield Marked(path, fields, mark, table, testbed, source, None)
+    for path, fields, mark in tunables("testbed", str(testbed["kind"])):
+        yield Marked((OWN_TESTBED, *path), fields, mark, table, testbed, source, offered.get(".".join(path)))
+
+
+def path_of(name: str) -> tuple[str, ...]:
+    """Split an option's name: a key of a table may have dots of its own."""
+    first, *rest = name.split(".", 1)
+    return (first, *path_of(rest[0])) if first == OWN_TESTBED else (first, *rest)
+
+
+def value_at(table: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    """Return a value inside tables; None if it is not there."""
+    found: Any = table
+    for key in path:
+        found = found.get(key) if is_table(found) else None
+    return found
+
+
+def with_value(table: Table, path: tuple[str, ...], value: Json, whole: Table) -> Table:
+    """Return a table with a value at a path; an option that is a table itself is completed from the `whole` campaign's."""
+    key, *rest = path
+    if not rest:
+        return {**table, key: value}
+    inner: Table = whole.get(key, {})
+    there: Table = {} if key == OWN_TESTBED else inner
+    return {**table, key: with_value(table.get(key, there), tuple(rest), value, inner)}
+
+
+def built(table: Table, source: Source) -> FileSystem:
+    """Build a file system. Raises CampaignError: its table is wrong, or stands for several."""
+    found = rows("filesystem", ("filesystem",), table, source)
+    if len(found) != 1:
+        what = f"the table of {table['kind']} stands for {len(found)} file systems, but one is tuned at a time"
+        raise CampaignError(what, where=source.name, next="give each of its options one value instead of a list")
+    assert isinstance(found[0].driver, FileSystem)
+    return found[0].driver
+
+
+def built_testbed(table: Table, source: Source) -> Testbed:
+    """Build a testbed, whose table stands for one. Raises CampaignError: the table is wrong."""
+    (found,) = rows("testbed", ("testbed",), table, source)
+    assert isinstance(found.driver, Testbed)
+    return found.driver
