@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from perjoule import drivers
+from perjoule.campaign.tables import tunables
 from perjoule.drivers.protocols import FileSystem, Hosts, Mounted, Testbed
 from perjoule.filesystems.nfs import Nfs, _Nfs
 from perjoule.machine import mirrors
@@ -21,6 +22,7 @@ from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import MIB
 from perjoule.testbeds._mirror import Mirror
 from perjoule.testbeds.virtual import clean, runs
+from typed import table
 
 pytestmark = pytest.mark.live
 
@@ -112,6 +114,22 @@ def test_what_is_written_to_a_local_file_system_is_read_back(kind: str, block: s
         assert "noatime" in str(facts["options"])
         assert mounted.locate(path) == ("client-1",)
         assert not path.exists()  # outside, where only the empty folder of the mount is
+
+
+JOURNALS = [(path[0], mark) for path, _, mark in tunables("filesystem", "local")]
+
+
+@pytest.mark.parametrize(("option", "value"), [(option, value) for option, mark in JOURNALS for value in (None, *mark.values)])
+def test_a_kernel_mounts_each_journal_that_a_tuning_tries_and_has_the_default_by_itself(
+    option: str, value: str | None, hosts: Hosts
+) -> None:
+    kind = {"journal": "ext4", "log_buffer": "xfs"}[option]
+    mark = next(mark for name, mark in JOURNALS if name == option)
+    with filesystem("local", type=kind, size="400 MiB", **({option: value} if value else {})).mount(hosts) as mounted:
+        options = str(table(mounted.facts["client-1"])["options"]).split(",")
+    shown = str(value or mark.otherwise).replace(" KiB", "k")  # /proc/mounts leaves out ext4's default
+    expected = f"data={shown}" if option == "journal" else f"logbsize={shown}"
+    assert expected in options or (shown == "ordered" and not any(one.startswith("data=") for one in options))
 
 
 def test_a_block_size_that_the_kernel_can_not_mount_is_told_with_the_kernel(hosts: Hosts) -> None:

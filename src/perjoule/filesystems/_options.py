@@ -15,6 +15,7 @@ from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts
 from perjoule.filesystems import _ageing
 from perjoule.filesystems._deployment import Deployment
 from perjoule.filesystems._flows import explained
+from perjoule.filesystems._journals import Beneath
 from perjoule.machine.disks import needs
 from perjoule.machine.mirrors import STEAD, WAYS, check
 from perjoule.machine.mounts import fuse
@@ -34,7 +35,7 @@ class Deployed(FileSystem):
     removes_files: ClassVar[bool] = True  # at its end; otherwise they go with the host's disk, in less time
     copied_by_client: ClassVar[bool]  # clients send all copies or parts themselves; otherwise a server passes them on
 
-    beneath: Disk | None = None
+    beneath: Beneath = None
     """A dedicated file system beneath each server's data, as in {kind = "xfs", block = "4 KiB"}; the host's own disk if
     omitted."""
     aged: Aged | None = None

@@ -7,18 +7,21 @@ background work remains during the measurement. Data are cached only in the kern
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
+from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Hosts, Mounted
 from perjoule.filesystems import _ageing
+from perjoule.filesystems._journals import EXT4_JOURNAL, XFS_LOG_BUFFER
 from perjoule.filesystems._on_clients import OnClients, OnOwnDevices
 from perjoule.machine.disks import facts, needs
 from perjoule.machine.each import each
 from perjoule.machine.mounts import SHORT_S, is_mounted
 from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, Aged, Disk
+from perjoule.model.options import Journal, LogBufferBytes, require_journal
 from perjoule.model.units import BYTES, Bytes, exact_text
 
 EXAMPLE = '[[filesystem]]\nkind = "local"\ntype = "xfs"\nblock = "4 KiB"\n'
@@ -33,12 +36,23 @@ class Local(OnOwnDevices):
     block_bytes: Bytes | None = None
     """Its block size (btrfs: sector size); mkfs's default if absent. Kernels mount blocks larger than a memory page (4 KiB on
     most machines) only on xfs, since Linux 6.12."""
+    journal: Annotated[Journal | None, EXT4_JOURNAL] = None
+    """What ext4 journals (mount option data): names and sizes once their data are on the disk ("ordered", its default), data as
+    well ("journal"), or names and sizes at any time ("writeback": after a power loss, a file may contain old blocks)."""
+    log_buffer_bytes: Annotated[LogBufferBytes | None, XFS_LOG_BUFFER] = None
+    """Size of each buffer of xfs's log, a power of two from 16 KiB to 256 KiB (mount option logbsize); the kernel's choice,
+    usually 32 KiB, if absent."""
     make: tuple[str, ...] = ()
     """More arguments for mkfs."""
     options: tuple[str, ...] = ()
     """More mount options."""
     aged: Aged | None = None
     """What it has been through before the trials, as in {full = "90 %", overwrites = 2}; new if omitted."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        require_journal(self.type, self.journal, self.log_buffer_bytes, self.options)
+        return self
 
     def checks(self) -> tuple[Check, ...]:
         """Check for mkfs, kernel support, findmnt and the device; f2fs, which many kernels lack, is reported in any case."""
@@ -49,9 +63,9 @@ class Local(OnOwnDevices):
     @property
     def disk(self) -> Disk:
         """Return the disk of each client."""
-        sizes = {"size": self.size_bytes, "block": self.block_bytes}
+        sizes = {"size": self.size_bytes, "block": self.block_bytes, "log_buffer": self.log_buffer_bytes}
         words: dict[str, Any] = {name: exact_text(size, BYTES) for name, size in sizes.items() if size is not None}
-        words |= {"kind": self.type, "device": self.device, "make": self.make, "options": self.options}
+        words |= {"kind": self.type, "device": self.device, "journal": self.journal, "make": self.make, "options": self.options}
         return Disk(**words)
 
     @contextmanager

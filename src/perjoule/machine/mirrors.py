@@ -61,7 +61,8 @@ def single(wanted: Disk) -> Disk:
     words: dict[str, Any] = {"kind": STEAD, "size": exact_text(wanted.size_bytes, BYTES)}
     if wanted.kind != "zfs":  # whose record size and further words mean nothing to another
         words |= {"kind": wanted.kind, "make": wanted.make, "options": wanted.options}
-        words |= {"block": exact_text(wanted.block_bytes, BYTES)} if wanted.block_bytes else {}
+        sizes = {"block": wanted.block_bytes, "log_buffer": wanted.log_buffer_bytes}
+        words |= {name: exact_text(size, BYTES) for name, size in sizes.items() if size} | {"journal": wanted.journal}
     return Disk(**words)
 
 

@@ -1,10 +1,10 @@
 """Types of campaign options: units in names, disks, devices, text files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from perjoule.model.units import Bytes, Ratio
@@ -26,6 +26,27 @@ def option_name(field_name: str) -> str:
 OPTIONS = ConfigDict(extra="forbid", alias_generator=option_name)
 
 
+Journal = Literal["ordered", "journal", "writeback"]
+
+
+def _log_buffer(size_bytes: int) -> int:
+    if size_bytes & (size_bytes - 1) or not 16 * 1024 <= size_bytes <= 256 * 1024:
+        raise ValueError("no size of a log buffer (write a power of two from 16 KiB to 256 KiB)")
+    return size_bytes
+
+
+LogBufferBytes = Annotated[Bytes, AfterValidator(_log_buffer)]
+
+
+def require_journal(kind: str, journal: Journal | None, log_buffer_bytes: int | None, options: Sequence[str]) -> None:
+    """Check options of a journal. Raises ValueError: another file system has them, or mount options say so, too."""
+    for name, there, own, word in (("journal", journal, "ext4", "data"), ("log_buffer", log_buffer_bytes, "xfs", "logbsize")):
+        if there is not None and kind != own:
+            raise ValueError(f"{kind} has no {name}, {own} has one (remove {name})")
+        if there is not None and any(one.startswith(f"{word}=") for listed in options for one in listed.split(",")):
+            raise ValueError(f"{name} and options both set {word} (remove one)")
+
+
 @pydantic_dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class Disk:
     """A local file system on a disk of its own, beneath a server's data or measured itself."""
@@ -42,13 +63,27 @@ class Disk:
     """Size of the sparse file that contains it; has no effect on a named device."""
     device: str = ""
     """A block device by its stable id below /dev/disk, instead of a file; only on real hosts."""
+    journal: Journal | None = None
+    """What ext4 journals (mount option data): names and sizes once their data are on the disk ("ordered", its default), data as
+    well ("journal"), or names and sizes at any time ("writeback": after a power loss, a file may contain old blocks)."""
+    log_buffer_bytes: LogBufferBytes | None = None
+    """Size of each buffer of xfs's log, a power of two from 16 KiB to 256 KiB (mount option logbsize); the kernel's choice,
+    usually 32 KiB, if absent."""
     make: tuple[str, ...] = ()
     """More arguments for mkfs."""
     options: tuple[str, ...] = ()
     """More mount options."""
 
+    @property
+    def mount_options(self) -> tuple[str, ...]:
+        """All mount options; never the time of the last access."""
+        journal = (f"data={self.journal}",) if self.journal else ()
+        log = (f"logbsize={self.log_buffer_bytes}",) if self.log_buffer_bytes else ()
+        return ("noatime", *journal, *log, *self.options)
+
     @model_validator(mode="after")
     def _possible(self) -> Self:
+        require_journal(self.kind, self.journal, self.log_buffer_bytes, self.options)
         if (self.kind == "zfs") != (self.mirror == "zfs"):
             raise ValueError('zfs is both: write {kind = "zfs", mirror = "zfs"}, or another kind with mirror = "md" or "lvm"')
         if self.device and self.mirror != "none":

@@ -53,7 +53,7 @@ def mount(device: str, place: Path, wanted: Disk, *, lock: int, inside: Sequence
     Raises:
         MachineError: the kernel can't, with its version and the block size.
     """
-    options = ",".join(("noatime", *wanted.options))
+    options = ",".join(wanted.mount_options)
     try:
         tool(*inside, "mount", "-t", wanted.kind, "-o", options, device, place, lock=lock)
     except MachineError as error:

@@ -111,6 +111,7 @@ def declared(
         CampaignError: none is declared, or not one of `only`, or only values that give up durability are left.
     """
     kind, bed = str(table["kind"]), {"kind": testbed.kind, **testbed.options}
+    own = built(table, source)
     everything = list(marked(table, bed, source, offered or {}))
     marks = {one.name: one for one in everything if not one.lacks}
     if wrong := next((one for one in everything if one.lacks and one.name in only), None):
@@ -130,7 +131,7 @@ def declared(
         what = f"every value of {', '.join(one.name for one in chosen)} beside the campaign's own gives up durability{others}"
         raise CampaignError(what, where=source.name, next="tune other options, or allow it with --allow-less-durable")
     hosts = drivers.testbed(testbed).planned(clients_count)
-    built(table, source).require_fit(hosts)
+    own.require_fit(hosts)
     return Declared(table, bed, Space(options), hosts, source, less_durable)
 
 

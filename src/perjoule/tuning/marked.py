@@ -1,6 +1,7 @@
 """Options that drivers mark tunable, as a campaign has them: where they are in its tables, and their values."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,18 +34,20 @@ class Marked:
     @property
     def lacks(self) -> str:
         """Why it can't be tuned in this campaign; "" if it can."""
-        inside = bool(self.path[1:]) and not self.mark.key
-        if inside and not is_table(self._given(self.path[:-1])):
+        around = self._given(self.path[:-1])
+        if not is_table(around) and not (self.mark.key and around is None):
             name = ".".join(self.path[:-1] if self.path[0] == OWN_TESTBED else ("filesystem", *self.path[:-1]))
             return f"it is tuned only in a campaign with a table [{name}]"
-        return "" if self.mark.values or self.offered else "the hosts offer no values for it, and simulated ones are not queried"
+        if not self._values:
+            return "the hosts offer no values for it, and simulated ones are not queried"
+        return "" if self._fitting() else "none of its values goes with the campaign's other options"
 
     def option(self, *, less_durable: bool) -> Option:
         """Return its values: those declared and the campaign's own, without those that give up durability."""
         mark, given = self.mark, self._given(self.path)
-        now = self.offered.now if self.offered and given is None else None
+        now = (self.offered.now if self.offered else mark.otherwise) if given is None else None
         own = self._read(now)
-        found = [(value, self._read(value)) for value in mark.values or (self.offered.values if self.offered else ())]
+        found = self._fitting()
         found = [(value, read) for value, read in found if read == own or less_durable or not mark.lost(value)]
         if own not in [read for _, read in found]:
             found.append((self._own(given, own), own))
@@ -56,18 +59,29 @@ class Marked:
         where = places([float(read) for _, read in found]) if scale else ()
         return Option(self.name, tuple(value for value, _ in found), default, where, lost)
 
+    @property
+    def _values(self) -> tuple[Json, ...]:
+        return self.mark.values or (self.offered.values if self.offered else ())
+
+    def _fitting(self) -> list[tuple[Json, Any]]:
+        """Return the values that go with the campaign's other options, as it writes them and as the driver has them."""
+        found: list[tuple[Json, Any]] = []
+        for value in self._values:
+            with suppress(CampaignError):
+                found.append((value, self._read(value)))
+        return found
+
     def _given(self, path: tuple[str, ...]) -> Any:
         return value_at({**self.table, OWN_TESTBED: self.testbed}, path)
 
     def _read(self, value: Json) -> Any:
-        """Return a value of the option as its driver has it, or the campaign's own for None."""
-        if self.mark.key:
-            own = self._given(self.path)
-            return value if value is not None else self.mark.otherwise if own is None else own
+        """Return a value of the option as its driver has it, or the campaign's own for None. Raises CampaignError."""
         whole = {**self.table, OWN_TESTBED: self.testbed}
         table = whole if value is None else with_value(whole, self.path, value, whole)
         of_hosts = self.path[0] == OWN_TESTBED
         found: Any = built_testbed(table[OWN_TESTBED], self.source) if of_hosts else built(table, self.source)
+        if self.mark.key:
+            return next((one for one in (value, self._given(self.path), self.mark.otherwise) if one is not None), None)
         for name in self.fields:
             found = getattr(found, name)
         return found

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from perjoule.filesystems.local import Local
 from perjoule.model import Disk
@@ -28,6 +29,33 @@ def disk(**words: Any) -> Disk:
 def test_mkfs_is_told_the_block_size_in_its_own_way(kind: str, block: str, words: tuple[str, ...]) -> None:
     said = _format.make_words(disk(kind=kind, block=block, make=["-L", "x"]))
     assert said == (*_format.MAKE[kind], *words, "-L", "x")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ({"kind": "ext4"}, ("noatime",)),
+        ({"kind": "ext4", "journal": "journal", "options": ["nobarrier"]}, ("noatime", "data=journal", "nobarrier")),
+        ({"kind": "xfs", "log_buffer": "256 KiB"}, ("noatime", "logbsize=262144")),
+    ],
+)
+def test_a_journal_is_a_mount_option(words: dict[str, Any], expected: tuple[str, ...]) -> None:
+    assert disk(**words).mount_options == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ({"kind": "xfs", "journal": "ordered"}, "xfs has no journal, ext4 has one"),
+        ({"kind": "ext4", "log_buffer": "32 KiB"}, "ext4 has no log_buffer, xfs has one"),
+        ({"kind": "ext4", "journal": "ordered", "options": ["x,data=journal"]}, "journal and options both set data"),
+        ({"kind": "xfs", "log_buffer": "48 KiB"}, "no size of a log buffer"),
+        ({"kind": "xfs", "log_buffer": "512 KiB"}, "no size of a log buffer"),
+    ],
+)
+def test_a_journal_that_a_file_system_lacks_is_refused(words: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValidationError, match=sentence):
+        disk(**words)
 
 
 def test_without_a_block_size_mkfs_chooses() -> None:

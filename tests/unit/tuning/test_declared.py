@@ -38,8 +38,10 @@ def test_every_declared_value_is_one_that_its_driver_takes(kind: str, option: st
     assert set(mark.less_durable) < set(mark.values)
     example = campaign.example("filesystems", kind)
     for value in mark.values:
-        options = {name: field for name, field in {"type": "xfs"}.items() if name in fields_of("filesystem", kind)}
-        built = drivers.build("filesystems", kind, {**options, option: {mark.key: value} if mark.key else value})
+        type_ = "xfs" if "log_buffer" in (option, mark.key) else "ext4"  # a journal of ext4, or a log of xfs
+        needed = {"type": type_} if "type" in fields_of("filesystem", kind) else {}
+        inner = {"kind": type_} if option == "beneath" else {}
+        built = drivers.build("filesystems", kind, {**needed, option: {**inner, mark.key: value} if mark.key else value})
         assert type(built) is type(example)
 
 
@@ -105,6 +107,39 @@ def test_a_setting_with_less_redundancy_is_not_allowed_even_if_its_option_does_n
     assert "acknowledged in memory" in undeclared.words(cached)
     assert not undeclared.allowed(cached)
     assert undeclared.allowed(undeclared.space.default)
+
+
+def test_a_journal_is_tuned_where_the_file_system_has_one_and_never_to_less_durability_unless_allowed() -> None:
+    ext4 = {"kind": "local", "type": "ext4"}
+    (journal,) = found(ext4).space.options
+    assert (journal.name, journal.values, journal.default) == ("journal", ("ordered", "journal"), 0)
+    asked = found(ext4, less_durable=True)
+    assert (
+        asked.words((2,))
+        == 'journal = "writeback" (may lose: what was not synced: after a power loss, a file may contain old blocks)'
+    )
+    (log,) = found({"kind": "local", "type": "xfs", "log_buffer": "65536 B"}).space.options
+    assert (log.name, log.values, log.default) == ("log_buffer", ("32 KiB", "64 KiB", "128 KiB", "256 KiB"), 1)
+
+
+@pytest.mark.parametrize("options", [["data=writeback"], ["nobarrier,data=journal"]])
+def test_a_journal_that_mount_options_set_is_not_tuned(options: list[str]) -> None:
+    with pytest.raises(CampaignError, match="none of its values goes with the campaign's other options"):
+        found({"kind": "local", "type": "ext4", "options": options}, only=["journal"])
+
+
+def test_a_journal_beneath_servers_data_is_tuned_where_the_campaign_has_such_a_disk() -> None:
+    def names(table: dict[str, Any]) -> list[str]:
+        return [one.name for one in found({"kind": "moosefs", **table}).space.options]
+
+    assert names({}) == ["cache", "sync_on_close"]
+    assert names({"beneath": {"kind": "ext4"}}) == ["cache", "sync_on_close", "beneath.journal"]
+    assert names({"beneath": {"kind": "xfs"}}) == ["cache", "sync_on_close", "beneath.log_buffer"]
+    assert names({"beneath": {"kind": "btrfs"}}) == ["cache", "sync_on_close"]
+    ours = found({"kind": "moosefs", "beneath": {"kind": "xfs", "block": "4 KiB"}}, only=["beneath.log_buffer"])
+    assert ours.written((3,))["beneath"] == {"kind": "xfs", "block": "4 KiB", "log_buffer": "256 KiB"}
+    assert ours.setting(ours.written((3,))) == (3,)
+    assert ours.allowed((3,))
 
 
 HOSTS = Spec("local", {"power": {"cpu_max": "1500 MHz", "pcie_aspm": "default"}}, "local")
@@ -181,7 +216,7 @@ def test_the_marks_of_hosts_leave_the_values_to_them() -> None:
 @pytest.mark.parametrize(
     ("table", "words", "sentence"),
     [
-        ({"kind": "local", "type": "xfs"}, {}, "the driver local declares no option that can be tuned"),
+        ({"kind": "directory", "path": "/mnt"}, {}, "the driver directory declares no option that can be tuned"),
         (
             {"kind": "cephfs"},
             {"only": ("client_cach",)},

@@ -21,7 +21,7 @@ class Tunable:
         default_factory=dict[str | bool, str]
     )  # value -> what may be lost: "data in memory"
     key: str = ""  # of an option that is a table without options of its own: the key in it
-    otherwise: Json = None  # the value of that key when the table lacks it
+    otherwise: Json = None  # the value of the option, or of that key, where the campaign has none; None: see the driver's default
 
     def lost(self, value: Json) -> str:
         """Return what may be lost with a value; "" if nothing."""

@@ -21,11 +21,12 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Check, Host, Hosts, Tunable
 from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._deployment import Deployment
+from perjoule.filesystems._journals import Beneath
 from perjoule.filesystems._options import SelfBuilt
 from perjoule.filesystems.orangefs import parse as words
 from perjoule.machine.each import each
 from perjoule.machine.mounts import device_check, fuse
-from perjoule.model import OPTIONS, Disk, EventKind, Json, Redundancy
+from perjoule.model import OPTIONS, EventKind, Json, Redundancy
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import Bytes
 
@@ -71,7 +72,7 @@ class OrangeFS(SelfBuilt):
     """How servers do their I/O (TroveMethod): through their page cache with threads, or bypassing it."""
     sync_data: Annotated[bool, Tunable((False, True), less_durable={False: PAGES})] = False
     """Whether servers fsync data before they acknowledge a write (TroveSyncData)."""
-    beneath: Disk | None = None
+    beneath: Beneath = None
     """A dedicated file system beneath the data of each data server, as in {kind = "xfs", block = "4 KiB"}; the host's own disk if
     omitted. Metadata are on the latter."""
 

@@ -10,7 +10,7 @@ from perjoule.testbeds._power.options import Power
 from perjoule.testbeds._power.states import States, khz
 
 T = TypeVar("T")
-_GOVERNOR_OF_PROGRAMS = "userspace"  # leaves the clock to whoever writes it, so it is no policy
+_GOVERNOR_OF_PROGRAMS = "userspace"  # leaves the clock to whoever writes it
 _MOST_COUNT = 5  # clocks
 _STEP_KHZ = 100_000  # of clocks where a driver lists none
 

@@ -150,7 +150,7 @@ class SshHost(Host):
         wanted, self._doubts[f"disk {name}"] = mirrors.possible(wanted, self._lacking)
         made = self._named if wanted.device else self._single if wanted.mirror == "none" else self._mirrored
         with made(name, wanted) as source:
-            self._tool("mount", "-t", wanted.kind, "-o", ",".join(("noatime", *wanted.options)), source, place)
+            self._tool("mount", "-t", wanted.kind, "-o", ",".join(wanted.mount_options), source, place)
         self._disks[name] = lambda: self._unmounted(place)
         self._copies[name] = 1 if wanted.mirror == "none" else _mirror.LEGS_COUNT
         return place
