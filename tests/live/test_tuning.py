@@ -126,3 +126,24 @@ def test_ceph_has_by_itself_what_a_tuning_takes_for_its_default() -> None:
         assert said.pop("bluestore_max_blob_size") == "0"  # as for the kind of disk
         assert {*kinds} == {wanted.pop("bluestore_max_blob_size")}
         assert said == wanted
+
+
+@pytest.mark.parametrize(("largest", "least_count", "most_count"), [("0", 0, 200), ("65536", 400, 10_000)])
+def test_a_deferred_write_of_ceph_is_in_its_journal_first(largest: str, least_count: int, most_count: int) -> None:
+    """200 synced writes of 4 KiB with 2 copies: each OSD counts which of them, and of its own, went through the journal."""
+    conf: dict[str, Json] = {"bluestore_prefer_deferred_size_hdd": largest}
+    made = drivers.build("filesystems", "cephfs", {"placement_groups": 8, "copies": 2, "conf": conf})
+    assert isinstance(made, FileSystem)
+    with hosts_of().hold(1) as hosts, made.mount(hosts) as mounted:
+        client = hosts.clients[0]
+        for more in ((), ("conv=notrunc",)):
+            path = mounted.directories[client.name] / "small"
+            argv = ["dd", "if=/dev/zero", f"of={path}", "bs=4096", "count=100", "oflag=sync", *more]
+            client.run(argv, timeout_s=60)
+        deferred_count = 0
+        for host in hosts.by_role("storage"):
+            found = host.run(["find", host.directory / "ceph" / "run", "-name", "*osd.*.asok"], timeout_s=30).stdout.split()
+            for name in found:
+                said = host.run(["ceph", "--admin-daemon", name, "perf", "dump"], timeout_s=30).stdout
+                deferred_count += json.loads(said)["bluestore"]["bluestore_write_deferred"]
+    assert least_count <= deferred_count <= most_count

@@ -30,6 +30,7 @@ Conf = Annotated[
     Tunable(("1", "2"), scale=True, key="osd_op_num_threads_per_shard", otherwise="1"),
     Tunable(("1", "3"), scale=True, key="ms_async_op_threads", otherwise="3"),
     Tunable(("65536", "524288"), scale=True, key="bluestore_max_blob_size", otherwise="65536"),
+    Tunable(("0", "65536"), key="bluestore_prefer_deferred_size_hdd", otherwise="65536"),
     Tunable(("crc32c", "none"), key="bluestore_csum_type", otherwise="crc32c", less_durable={"none": UNSEEN}),
 ]  # options of ceph.conf, and those of them that `perjoule tune` tries
 # What places a cluster: conf may not change it.
