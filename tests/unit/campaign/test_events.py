@@ -243,14 +243,16 @@ def test_the_documents_say_for_each_file_system_what_can_happen_to_it():
     head = next(row for row in rows if row[0] == "`kill`, `cut`, `slow`, `lossy`, `back`")
     by_kind = {kind: row[1:] for row in rows if len(row) == len(head) + 1 for kind in re.findall("`(.+?)`", row[0])}
     kinds = {kind for kind in drivers.kinds("filesystems") if kind != "simulated"}
-    assert by_kind.keys() == kinds
+    assert by_kind.keys() <= kinds
+    nothing = ["no"] * len(head)  # can happen to one that the page leaves out
     for kind in kinds:
         cls = drivers.driver_class("filesystems", kind)
         assert issubclass(cls, FileSystem)
-        refused = {events for events, said in zip(head, by_kind[kind], strict=True) if said.split(":")[0] == "no"}
-        assert ("`kill`, `cut`, `slow`, `lossy`, `back`" not in refused) == cls.heals
+        refused = {events for events, said in zip(head, by_kind.get(kind, nothing), strict=True) if said.split(":")[0] == "no"}
+        declares = f"docs/how-to/events.md: make the row of `{kind}` what its driver declares (`heals`, `unable`)"
+        assert ("`kill`, `cut`, `slow`, `lossy`, `back`" not in refused) == cls.heals, declares
         for event in ("add", "scrub", "snapshot"):
-            assert (f"`{event}`" in refused) == (not cls.heals or event in cls.unable), (kind, event)
+            assert (f"`{event}`" in refused) == (not cls.heals or event in cls.unable), f"{declares}: {event}"
 
 
 FIRST = SLOW.replace("5 s", "1 s")  # an event before the wrong one with which nothing is wrong

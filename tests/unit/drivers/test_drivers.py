@@ -7,7 +7,6 @@ import re
 import sys
 import threading
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast, get_args
@@ -22,13 +21,9 @@ from perjoule.drivers.boundary import names
 from perjoule.drivers.protocols import Check, planned
 from perjoule.model import UNIT_SUFFIXES, option_name
 from perjoule.model.errors import CampaignError
-from places import ROOT, TRANSCRIPTS
+from places import TRANSCRIPTS
 
 DRIVERS = [(part, kind) for part in drivers.PROTOCOLS for kind in drivers.kinds(part)]
-
-SUPPORTED, DEBIAN_PACKAGES = (ROOT / "docs" / "README.md").read_text(), (ROOT / "setup" / "debian-packages").read_text()
-ROWS = {"testbeds": "testbeds", "filesystems": "file systems", "workloads": "workloads", "meters": "meters"}
-BROUGHT_ALONG = {"ceph-base", "glusterfs-cli"}  # by packages that are listed
 
 PARSES = re.compile(r"json\.loads|re\.(match|search|fullmatch|findall|finditer)\b")
 
@@ -173,20 +168,6 @@ def test_a_driver_that_parses_a_tools_output_has_transcripts_of_it(part: str, ki
     if kind != "simulated" and any(map(PARSES.search, texts)):  # what is simulated is its own tool
         found = any(path.is_file() for path in (TRANSCRIPTS / kind).rglob("*"))
         assert found, f"save outputs of the real tool in tests/transcripts/{kind}, and test the parsers on them"
-
-
-@every
-def test_the_readme_names_every_driver(part: str, kind: str) -> None:
-    row = next(line for line in SUPPORTED.splitlines() if line.startswith(f"| {ROWS[part]} |"))
-    assert f"`{kind}`" in row, f"add `{kind}` to the row of {ROWS[part]} in docs/README.md"
-
-
-@pytest.mark.parametrize("kind", drivers.kinds("filesystems"))
-def test_what_a_file_system_runs_is_installed_with_the_others(kind: str) -> None:
-    packages = {line.split()[0] for line in DEBIAN_PACKAGES.splitlines() if line and not line.startswith("#")}
-    runs: Mapping[str, Mapping[str, str]] = getattr(drivers.driver_class("filesystems", kind), "runs", {})
-    lacking = {package for by in runs.values() for package in by.values()} - packages - BROUGHT_ALONG
-    assert not lacking, f"add {lacking} to the section [filesystems] of setup/debian-packages"
 
 
 def test_a_driver_that_is_not_there_is_a_key_error() -> None:
