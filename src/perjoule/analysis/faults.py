@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from perjoule.analysis.integral import Integral
 from perjoule.analysis.samples import Floats
+from perjoule.model.format import number
 
 NEVER = 1e-6  # how probable a run of equal samples may be, below which the meter is said to stand still
 LEAST_COUNT = 3  # steps in a row without a change that are called a run
@@ -106,13 +107,13 @@ def _far(value: Floats, here: NDArray[np.bool_], *, counter: bool) -> Iterator[s
     above = value > high + reach
     spikes = _lone(value, max(high + reach, SPIKE_FACTOR * high))
     if (above & here).any() and above.sum() <= max(1, RARE_RATIO * len(value)):
-        yield f"{_samples(above & here)} far above all others, up to {value[above & here].max():.4g} W, and included"
+        yield f"{_samples(above & here)} far above all others, up to {number(value[above & here].max())} W, and included"
     elif (spikes & here).any():
         spikes &= here
-        yield f"{_samples(spikes)} far above those around them, up to {value[spikes].max():.4g} W, and included"
+        yield f"{_samples(spikes)} far above those around them, up to {number(value[spikes].max())} W, and included"
     # A counter that is polled twice between two of its updates repeats its value, and nothing is wrong.
     if not counter and (nothing := (value <= 0) & here).any() and median > 0:
-        yield f"{_samples(nothing)} at 0 W or below, where the median is {median:.4g} W, and included (a failed read?)"
+        yield f"{_samples(nothing)} at 0 W or below, where the median is {number(median)} W, and included (a failed read?)"
 
 
 def _lone(value: Floats, limit: float) -> NDArray[np.bool_]:

@@ -13,9 +13,10 @@ from perjoule.catalogue import Cluster, Value
 from perjoule.cli.display import out, show_line
 from perjoule.cli.parameters import completing, examples
 from perjoule.model.errors import CampaignError
+from perjoule.model.format import estimate
 from perjoule.model.options import option_name
 from perjoule.model.units import BYTES, RATES, WATTS, bytes_text, counted, units_of
-from perjoule.planning.measures import THROUGHPUT, number
+from perjoule.planning.measures import THROUGHPUT
 from perjoule.planning.parts import shipped
 from perjoule.planning.quantities import Quantity
 
@@ -95,7 +96,7 @@ def _show(lines: Iterable[str]) -> None:
 def _totals(cluster: Cluster) -> str:
     if not (servers_count := sum(node.count for node in catalogue.servers(cluster))):
         return "a machine whose own disks are loaded"
-    idle_w, peak_w = (number(total(cluster, switch=False)) for total in (catalogue.idle_w, catalogue.peak_w))
+    idle_w, peak_w = (estimate(total(cluster, switch=False)) for total in (catalogue.idle_w, catalogue.peak_w))
     capacity = bytes_text(catalogue.capacity_bytes(cluster))
     return f"{counted(servers_count, 'server')}, {capacity}, {idle_w} to {peak_w} W without the switch"
 
@@ -159,4 +160,4 @@ def _plain(name: str, value: Any) -> str:
         case _ if units is BYTES:
             return bytes_text(value)
         case _:
-            return f"{number(value)} W" if units is WATTS else number(value)
+            return f"{estimate(value)} W" if units is WATTS else estimate(value)

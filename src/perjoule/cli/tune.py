@@ -10,8 +10,9 @@ import click
 from perjoule.cli import json_output, parameters
 from perjoule.cli.display import err, out, show, show_line
 from perjoule.cli.parameters import examples
+from perjoule.model.format import percent, uncertainty_text
 from perjoule.model.metrics import BY_LABEL
-from perjoule.model.units import counted, percent_text
+from perjoule.model.units import counted
 
 if TYPE_CHECKING:  # what measures is imported where it is used: that takes longer than `--help` and an error should
     from perjoule.model import Campaign, Json
@@ -172,8 +173,8 @@ def _measure(asked: "Campaign", place: Path, devices: tuple[str, ...], again_fai
 def _tell(now: "Progress") -> None:
     err.print(
         f"round {now.round}: {now.trials_count} of at most {now.most_count} trials; "
-        f"best so far: {now.best} ({100 * now.gain_ratio:+.1f} % expected); "
-        f"another setting is expected to improve on it by {percent_text(now.improvement_ratio)} % at most",
+        f"best so far: {now.best} ({percent(now.gain_ratio, 1, sign=True)} % expected); "
+        f"another setting is expected to improve on it by {uncertainty_text(now.improvement_ratio)} % at most",
         style="bold",
     )
 

@@ -77,7 +77,7 @@ def _wait_for_run(page: "Page") -> None:
 
 
 def _print(seen: "Snapshot") -> None:
-    from perjoule.results.table import number
+    from perjoule.model.format import number
 
     out.print(f"{seen.name}: {seen.said}")
     if seen.trial:

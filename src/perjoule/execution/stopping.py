@@ -10,8 +10,8 @@ from dataclasses import replace
 from perjoule.analysis.statistics import half_width_ratio
 from perjoule.analysis.stopping import campaign_widening, narrow_enough, stopped_interval
 from perjoule.model import Campaign, Record, Trial
+from perjoule.model.format import uncertainty_text
 from perjoule.model.metrics import BY_LABEL
-from perjoule.model.units import percent_text
 from perjoule.store import Results
 from perjoule.summary.computing import of_trial
 
@@ -40,7 +40,7 @@ class Until:
         if not all(narrow_enough(found, self._rule.interval_ratio, self._least_count) for found in values.values()):
             return ""
         widest_ratio = max(half_width_ratio(stopped_interval(found, self._widening)) for found in values.values())
-        return f"{self._rule.metric} is known to ± {percent_text(widest_ratio)} % after {len(records)} repetitions"
+        return f"{self._rule.metric} is known to ± {uncertainty_text(widest_ratio)} % after {len(records)} repetitions"
 
     def _repetitions(self, trial: Trial) -> list[Record]:
         """Return the last attempt at each repetition of a trial; no other record is read."""

@@ -7,6 +7,7 @@ from perjoule.figures._loads import load_names
 from perjoule.figures.printed import Printed, columns
 from perjoule.figures.vega import PANEL_WIDTH, Spec, titled
 from perjoule.model import Cell, Interval
+from perjoule.model.format import number
 from perjoule.model.metrics import Metric, metric_of
 from perjoule.model.units import clients_text
 
@@ -34,11 +35,6 @@ def colour(names: Sequence[str]) -> Spec:
 def shape(names: Sequence[str]) -> Spec:
     """Describe the shape of a file system, which repeats its colour."""
     return {"field": "filesystem", "type": "nominal", "scale": {"domain": list(names), "range": "symbol"}, "title": None}
-
-
-def number(value: float) -> str:
-    """Print a number with four significant digits, and never in powers of ten."""
-    return f"{value:.4g}" if 1e-3 < abs(value) < 9999.5 else f"{value:.0f}" if abs(value) >= 1 else f"{value:.2g}"
 
 
 def interval_text(interval: Interval, per: float) -> str:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from math import isfinite
 
 from perjoule.figures._loads import load_names
-from perjoule.figures.vega import FULL_WIDTH, Spec, labels, ratio_intervals, three_digits, titled
+from perjoule.figures.vega import FULL_WIDTH, Spec, labels, ratio_intervals, titled
 from perjoule.model import Worn
+from perjoule.model.format import span_text
 from perjoule.model.metrics import metric_of
 from perjoule.model.units import clients_text
 
@@ -51,7 +52,6 @@ def _panel(metric: str, rows: Sequence[Spec], names: Sequence[str], domain: Sequ
 
 def _row(one: Worn, load: str, *, several: bool) -> Spec:
     ratio, told = one.ratio, isfinite(one.ratio.high)
-    span = f" ({three_digits(ratio.low)} to {three_digits(ratio.high)})" if told else ""
     return {
         "metric": one.metric,
         "row": f"{load}, {clients_text(one.aged.clients_count)}" if several else load,
@@ -60,5 +60,5 @@ def _row(one: Worn, load: str, *, several: bool) -> Spec:
         "value": ratio.mean,
         "low": ratio.low if told else None,
         "high": ratio.high if told else None,
-        "text": three_digits(ratio.mean) + span,
+        "text": span_text(ratio),
     }

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perjoule.figures.vega import FULL_WIDTH, Spec, labels, titled
+from perjoule.model.format import number
 
 ROW = 26  # the height of a device
 PALE = 0.4  # so that words on it can be read in both themes
@@ -101,7 +102,7 @@ def _pieces(bar: Bar, place: dict[str, int]) -> list[Spec]:
             runs[-1].append(index)
         else:
             runs.append([index])
-    text = "refused" if bar.watts is None else f"{bar.watts:.2f} W"
+    text = "refused" if bar.watts is None else f"{number(bar.watts)} W"
     shared = {"row": bar.row, "grade": bar.grade, "text": text, "covers": ", ".join(bar.devices)}
     return [
         {"y": run[0] + 0.06, "y2": run[-1] + 0.94, "middle": (run[0] + run[-1] + 1) / 2, "first": run is runs[0], **shared}

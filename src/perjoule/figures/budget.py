@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import hypot
 
 from perjoule.figures.vega import FULL_WIDTH, PERCENT, THEMES, Spec, labels, titled
-from perjoule.model.units import percent_text
+from perjoule.model.format import uncertainty_text
 
 Terms = Mapping[str, float]  # term -> relative standard uncertainty
 OTHERS = "others"
@@ -24,10 +24,10 @@ def budget(budgets: Mapping[str, Terms], *, notes: Sequence[str] = ()) -> Spec:
         if lesser := [u for name, u in terms.items() if name not in names]:
             parts[OTHERS] = hypot(*lesser)
         rows += [
-            {"what": title, "name": name, "order": order, "share": u**2 / variance, "u": f"{percent_text(u)} % of the energy"}
+            {"what": title, "name": name, "order": order, "share": u**2 / variance, "u": f"{uncertainty_text(u)} % of the energy"}
             for order, (name, u) in enumerate(parts.items())
         ]
-        whole.append({"what": title, "text": f"{percent_text(variance**0.5)} %"})
+        whole.append({"what": title, "text": f"{uncertainty_text(variance**0.5)} %"})
     order = list(budgets)
     y: Spec = {"field": "what", "type": "nominal", "title": None, "sort": order}
     x: Spec = {

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from perjoule.figures.vega import FULL_WIDTH, Spec, titled
+from perjoule.model.format import number
 
 
 def capacity(tib_per_w: Mapping[str, float], *, highlighted: str = "", notes: Sequence[str] = ()) -> Spec:
     """Draw TiB/W as a bar per cluster; `highlighted` is the measured one."""
-    rows = [{"cluster": n, "value": v, "text": f"{v:.3f}", "here": n == highlighted} for n, v in tib_per_w.items()]
+    rows = [{"cluster": n, "value": v, "text": number(v), "here": n == highlighted} for n, v in tib_per_w.items()]
     best_first = sorted(tib_per_w, key=lambda name: -tib_per_w[name])
     y: Spec = {"field": "cluster", "type": "nominal", "scale": {"domain": best_first}, "title": None}
     x: Spec = {"field": "value", "type": "quantitative", "title": "TiB/W"}

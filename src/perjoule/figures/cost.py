@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from perjoule.figures._loads import load_names
-from perjoule.figures.vega import PANEL_WIDTH, Spec, labels, three_digits, titled
+from perjoule.figures.vega import PANEL_WIDTH, Spec, labels, titled
 from perjoule.model import Cell
+from perjoule.model.format import any_number
 from perjoule.model.metrics import metric_of
 
 ROLES = ("client", "storage", "metadata", "management")
@@ -32,7 +33,7 @@ def _panel(cells: Sequence[Cell], key: str, title: str) -> Spec:
             "name": role,
             "order": ROLES.index(role),
             "value": cell.metrics[metric.key].mean / metric.unit.per,
-            "text": f"{three_digits(cell.metrics[metric.key].mean / metric.unit.per)} {metric.unit.symbol}",
+            "text": f"{any_number(cell.metrics[metric.key].mean / metric.unit.per)} {metric.unit.symbol}",
         }
         for cell in cells
         for role in ROLES

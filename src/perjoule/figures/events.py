@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from math import isfinite
 
-from perjoule.figures.vega import PANEL_WIDTH, Spec, labels, three_digits, titled
+from perjoule.figures.vega import PANEL_WIDTH, Spec, labels, titled
 from perjoule.model import Cell
+from perjoule.model.format import any_number
 from perjoule.model.metrics import STAGES, metric_of
 from perjoule.model.units import clients_text
 
@@ -46,7 +47,7 @@ def _panel(title: str, key: str, cells: Sequence[Cell], names: Sequence[str], st
                 told = isfinite(found.high)
                 low, high = (found.low / unit.per, found.high / unit.per) if told else (None, None)
                 value = found.mean / unit.per
-                text = f"{three_digits(value)} {unit.symbol}"
+                text = f"{any_number(value)} {unit.symbol}"
                 rows.append({"name": name, "stage": stage, "value": value, "low": low, "high": high, "text": text})
     x: Spec = {"field": "stage", "type": "nominal", "title": None, "scale": {"domain": list(stages)}}
     y: Spec = {"field": "value", "type": "quantitative", "title": unit.symbol, "scale": {"zero": True}}

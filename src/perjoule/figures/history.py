@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from perjoule.figures.vega import PANEL_WIDTH, Spec, titled
+from perjoule.model.format import any_number
 
 HEIGHT = 130
 WIDE = 1.5  # times the range of the means: an interval that ends farther from its mean would press all others together
@@ -56,7 +57,8 @@ def _panel(panel: Panel, unit: str, campaigns_count: int) -> Spec:
     top, bottom = max(one.mean for one in panel.means), min(one.mean for one in panel.means)
     most = WIDE * max(top - bottom, 0.05 * top)
     means = [
-        {"n": one.number, "campaign": one.campaign, "mean": one.mean, "value": f"{one.mean:.4g} {unit}"} | _ends(one, most)
+        {"n": one.number, "campaign": one.campaign, "mean": one.mean, "value": f"{any_number(one.mean)} {unit}"}
+        | _ends(one, most)
         for one in panel.means
     ]
     flats = [{"from": one.first - 0.4, "to": one.last + 0.4, "mean": one.mean} for one in panel.levels]

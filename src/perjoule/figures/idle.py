@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from perjoule.figures._stacked import stacked
-from perjoule.figures.vega import Spec, three_digits, titled
+from perjoule.figures.vega import Spec, titled
 from perjoule.model import Cell
+from perjoule.model.format import any_number
 from perjoule.model.metrics import PIECES, metric_of
 
 _UNIT = metric_of("mean_w").unit.symbol
@@ -19,10 +20,10 @@ def idle(cells: Sequence[Cell], *, notes: Sequence[str]) -> Spec:
         bar = f"{cell.legend}, {cell.workload}"
         for order, (piece, name) in enumerate(PIECES.items()):
             if value_w := pieces_w.get(piece):
-                text = f"{three_digits(value_w)} {_UNIT}"
+                text = f"{any_number(value_w)} {_UNIT}"
                 rows.append({"bar": bar, "name": name, "order": order, "value": value_w, "text": text})
         if whole_w := sum(pieces_w.values()):
-            totals.append({"bar": bar, "value": whole_w, "text": f"{three_digits(whole_w)} {_UNIT}"})
+            totals.append({"bar": bar, "value": whole_w, "text": f"{any_number(whole_w)} {_UNIT}"})
     panel = stacked(rows, totals, f"power in {_UNIT} without a load", list(PIECES.values()), {"text": "power"})
     return titled({"vconcat": [panel]}, "What an idle file system draws", notes)
 

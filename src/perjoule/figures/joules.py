@@ -5,8 +5,9 @@ from statistics import fmean
 
 from perjoule.figures._loads import load_names
 from perjoule.figures._stacked import stacked
-from perjoule.figures.vega import Spec, three_digits, titled
+from perjoule.figures.vega import Spec, titled
 from perjoule.model import Cell
+from perjoule.model.format import any_number, percent
 from perjoule.model.metrics import PIECES, RATES, metric_of
 
 WORK = dict(zip(RATES, ("MiB", "operation"), strict=True))
@@ -48,8 +49,8 @@ def _panel(cells: Sequence[Cell], rate: str, unit: str) -> Spec | None:
         whole_j = sum(pieces_j.values())
         for order, (piece, name) in enumerate(PIECES.items()):
             if value_j := pieces_j.get(piece):
-                told = {"text": f"{three_digits(value_j)} J per {unit}", "share": f"{100 * value_j / whole_j:.1f} %"}
+                told = {"text": f"{any_number(value_j)} J per {unit}", "share": f"{percent(value_j / whole_j, 1)} %"}
                 rows.append({"bar": bar, "name": name, "order": order, "value": value_j, **told})
         if pieces_j:
-            totals.append({"bar": bar, "value": whole_j, "text": f"{three_digits(whole_j)} J"})
+            totals.append({"bar": bar, "value": whole_j, "text": f"{any_number(whole_j)} J"})
     return stacked(rows, totals, f"energy in J per {unit}", list(PIECES.values()), {"text": "energy", "share": "share"})

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from perjoule.figures.vega import FULL_WIDTH, Spec, titled
+from perjoule.model.format import any_number
 
 _ROW_HEIGHT = 30
 
@@ -24,7 +25,7 @@ def overview(bars: Sequence[Best], unit: str, title: str, notes: Sequence[str]) 
     """Draw a bar for each campaign, in the given order; values are in `unit`."""
     rows = [bar.results for bar in bars]
     values = [
-        {"row": row, "of": bar.of, "mean": bar.mean, "value": f"{bar.mean:.4g} {unit}"}
+        {"row": row, "of": bar.of, "mean": bar.mean, "value": f"{any_number(bar.mean)} {unit}"}
         | ({"low": bar.low, "high": bar.high} if isfinite(bar.high - bar.low) else {})
         for row, bar in zip(rows, bars, strict=True)
     ]

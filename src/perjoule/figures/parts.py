@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from perjoule.figures.vega import FULL_WIDTH, Spec, labels, three_digits, titled
+from perjoule.figures.vega import FULL_WIDTH, Spec, labels, titled
 from perjoule.model import DRIVE, PartEnergy
+from perjoule.model.format import any_number
 
 ROW = 22
 PARTS_COUNT = 40  # drawn: those with the most joules
@@ -59,4 +60,4 @@ def _row(one: PartEnergy, *, several: bool) -> Spec:
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None else three_digits(value)
+    return "" if value is None else any_number(value)

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from math import isfinite
 
-from perjoule.figures.vega import FULL_WIDTH, Spec, three_digits, titled
+from perjoule.figures.vega import FULL_WIDTH, Spec, titled
 from perjoule.model import Cell
+from perjoule.model.format import any_number
 from perjoule.model.metrics import METRICS, metric_of
 
 WAYS = {key: metric.label for key, metric in METRICS.items() if metric.rebuild and f"derived_{key}" in METRICS}
@@ -36,7 +37,7 @@ def _rows(cell: Cell, key: str, way: str) -> Sequence[Spec]:
         return ()
     derived, told = cell.metrics.get(f"derived_{key}"), isfinite(found.high)
     due = derived.mean if derived else None
-    text = three_digits(found.mean) + (f" ({three_digits(due)})" if due is not None else "")
+    text = any_number(found.mean) + (f" ({any_number(due)})" if due is not None else "")
     low, high = (found.low, found.high) if told else (None, None)
     name = f"{cell.legend}, {cell.workload}"
     return [{"name": name, "way": way, "value": found.mean, "low": low, "high": high, "derived": due, "text": text}]

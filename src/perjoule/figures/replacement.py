@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from math import isfinite
 
-from perjoule.figures.vega import FULL_WIDTH, Spec, ratio_intervals, three_digits, titled
+from perjoule.figures.vega import FULL_WIDTH, Spec, ratio_intervals, titled
 from perjoule.model import Interval, Replacement
+from perjoule.model.format import number, span_text
 
 
 def replacement(found: Sequence[Replacement], *, notes: Sequence[str] = ()) -> Spec:
@@ -67,13 +68,8 @@ def _row(one: Replacement, power: Interval, whole: Interval) -> Spec:
         "ratio": power.mean,
         "low": power.low if told else None,
         "high": power.high if told else None,
-        "machines": _spanned(machines, told=told),
-        "whole machines": f"{one.machines_count}, {three_digits(whole.mean)} of the server's power",
-        "power": _spanned(power, told=told),
+        "machines": span_text(machines),
+        "whole machines": f"{one.machines_count}, {number(whole.mean)} of the server's power",
+        "power": span_text(power),
         "verdict": one.verdict,
     }
-
-
-def _spanned(found: Interval, *, told: bool) -> str:
-    ends = f" ({three_digits(found.low)} to {three_digits(found.high)})" if told else ""
-    return three_digits(found.mean) + ends

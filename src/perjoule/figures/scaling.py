@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from perjoule.figures._clients import colour, interval_text, number, shape
+from perjoule.figures._clients import colour, interval_text, shape
 from perjoule.figures.vega import PANEL_WIDTH, Spec, titled
 from perjoule.model import Interval
+from perjoule.model.format import number
 
 MARGIN = 10  # px between the outermost marks and the ends of the axis, whose labels they would cover
 

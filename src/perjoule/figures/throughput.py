@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from perjoule.figures._clients import against_clients, number
+from perjoule.figures._clients import against_clients
 from perjoule.figures.printed import Printed
 from perjoule.figures.vega import Spec
 from perjoule.model import Cell
+from perjoule.model.format import number
 from perjoule.model.metrics import metric_of
 
 

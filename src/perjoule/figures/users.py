@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from perjoule.figures._clients import interval_text, number
+from perjoule.figures._clients import interval_text
 from perjoule.figures.vega import PANEL_WIDTH, Spec, labels, titled
 from perjoule.model import Interval
+from perjoule.model.format import number
 
 WAYS = ("alone", "together")
 

@@ -83,11 +83,6 @@ THEMES: dict[str, Spec] = {"light": _config(_LIGHT), "dark": _config(_DARK)}
 PERCENT = "format(100 * datum.value, '~g') + ' %'"  # the label of a share on an axis
 
 
-def three_digits(value: float) -> str:
-    """Print a number with three significant digits, zeros included: the numbers of a figure have as many."""
-    return f"{value:.0f}" if abs(value) >= 999.5 else f"{value:#.3g}".rstrip(".")
-
-
 def titled(spec: Spec, title: str, notes: Sequence[str]) -> Spec:
     """Add schema, title, and the notes as lines of the subtitle to a specification."""
     said = ". ".join([title, *notes])

@@ -158,11 +158,6 @@ def seconds_text(duration_s: float) -> str:
     return f"{hours} h {minutes} min"
 
 
-def percent_text(ratio: float) -> str:
-    """Write a ratio in percent, with two digits that count: "3.0", "12", "0.65"."""
-    return f"{100 * ratio:.0f}" if ratio >= 0.0995 else f"{100 * ratio:#.2g}"
-
-
 def spaced_percents(text: str) -> str:
     """Write "5%" in a text as "5 %": other tools, and the perjoule that stored it, may have left the space out."""
     return re.sub(r"(?<=\d)%(?!\w)", " %", text)

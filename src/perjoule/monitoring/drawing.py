@@ -6,8 +6,8 @@ from statistics import fmean
 
 from perjoule.analysis import live
 from perjoule.model import Channel
+from perjoule.model.format import number, percent
 from perjoule.model.metrics import metric_of
-from perjoule.results.table import number
 from perjoule.store.progress import Load, State
 
 LINES_COUNT = 7  # that have colours of their own
@@ -107,7 +107,7 @@ def hosts(load: Load, values: Mapping[Channel, float]) -> Rows:
     rows: list[tuple[str, ...]] = []
     for host in load.hosts:
         cpu = totals.get((host.name, "cpu"))
-        share = "–" if cpu is None else f"{100 * cpu / host.cores:.0f} %" if host.cores else f"{number(cpu)} cores"
+        share = "–" if cpu is None else f"{percent(cpu / host.cores)} %" if host.cores else f"{number(cpu)} cores"
         ways = (totals.get((host.name, way)) for way in ("network_received", "network_sent"))
         moved = ("–" if way is None else number(way / load.scale / RATE.per) for way in ways)
         watts = number(totals[host.name, "power"]) if len(meters.get(host.name, ())) == 1 else "–"

@@ -12,11 +12,12 @@ from perjoule.machine import processes
 from perjoule.machine.untrusted import UNEXPECTED, words
 from perjoule.model import Channel, trial_text
 from perjoule.model.errors import PerjouleError
+from perjoule.model.format import number
 from perjoule.model.metrics import IDLE, PER_JOULE, RATES, metric_of
 from perjoule.model.units import seconds_text
 from perjoule.monitoring import drawing
 from perjoule.results.limitations import limitations
-from perjoule.results.table import COLUMNS, WHERE_MEASURED, number, point_text, table
+from perjoule.results.table import COLUMNS, WHERE_MEASURED, point_text, table
 from perjoule.store import Results, progress
 from perjoule.store.progress import Load, Progress
 from perjoule.summary import summary

@@ -7,10 +7,11 @@ from markupsafe import Markup
 
 from perjoule import __version__
 from perjoule.figures.vega import THEMES
+from perjoule.model.format import estimate
 from perjoule.planning import measures
 from perjoule.planning.answer import LEAST_REGRET, Answer, Row
 from perjoule.planning.enumeration import constraints
-from perjoule.planning.measures import AIMS, AXES, GRID, OBJECTIVES, PRICE, number
+from perjoule.planning.measures import AIMS, AXES, GRID, OBJECTIVES, PRICE
 from perjoule.planning.texts import HEADERS, TOTALS, about, cells, change_text, main_changes, misses, move_text
 
 _PICKS = {LEAST_REGRET: LEAST_REGRET} | {
@@ -38,7 +39,7 @@ def page(found: Answer) -> str:
         found=found,
         need=need,
         measures=measures,
-        number=number,
+        number=estimate,
         totals=TOTALS,
         picks=[(title.capitalize(), found.pick(name)) for name, title in _PICKS.items()] if found.rows else [],
         headers=HEADERS,

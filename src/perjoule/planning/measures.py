@@ -6,6 +6,7 @@ Tables, the page, constraints, picks and JSON read it here. To add a measure, ad
 from dataclasses import dataclass
 from typing import Literal
 
+from perjoule.model.format import estimate
 from perjoule.model.metrics import Unit, metric_of
 from perjoule.model.units import BYTES, JOULES, KG_PER_J, USD_PER_J
 
@@ -14,11 +15,6 @@ TB, TIB, KWH = Unit("TB", "B", BYTES["TB"]), Unit("TiB", "B", BYTES["TiB"]), Uni
 USD, KG, KG_CO2 = Unit("USD", "USD"), Unit("kg", "kg"), Unit("kgCO2e", "kg")
 PRICE, GRID = Unit("USD/kWh", "USD/J", USD_PER_J["USD/kWh"]), Unit("g/kWh", "kg/J", KG_PER_J["g/kWh"])  # of electricity
 _PER_TB_YEAR, _PER_TIB = Unit("MJ per TB-year", "J per TB-year", 1e6), Unit("kJ per TiB", "J per TiB", 1e3)
-
-
-def number(value: float) -> str:
-    """Print three digits, large numbers in groups of three."""
-    return f"{value:.3g}" if abs(value) < 999.5 else f"{float(f'{value:.3g}'):,.0f}".replace(",", " ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +31,7 @@ class Measure:
 
     def number(self, value: float) -> str:
         """Print a value in its unit, without it."""
-        return number(value / self.unit.per)
+        return estimate(value / self.unit.per)
 
     def text(self, value: float) -> str:
         """Print a value with its unit: "412 W"."""

@@ -11,7 +11,8 @@ from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_v
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from perjoule.model import units
-from perjoule.planning.measures import KG, PRICE, SPEED, USD, WATT, number
+from perjoule.model.format import estimate
+from perjoule.planning.measures import KG, PRICE, SPEED, USD, WATT
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -34,7 +35,7 @@ class Quantity:
 
     def text(self, value: float) -> str:
         """Print a value of it with its unit."""
-        return f"{number(value / self.per)} {self.unit}".rstrip()
+        return f"{estimate(value / self.per)} {self.unit}".rstrip()
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

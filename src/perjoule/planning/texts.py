@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from math import ceil
 
+from perjoule.model.format import percent
 from perjoule.planning import measures
 from perjoule.planning.answer import Answer, Move, Row
 from perjoule.planning.enumeration import Constraint
@@ -34,8 +35,8 @@ def cells(row: Row) -> tuple[str, ...]:
         f"{row.machine.server}, {row.machine.drives_count} x {row.machine.drive}, {row.machine.network}",
         row.choice.text,
         *(one.number(row.values[one].value) for one in _SHOWN),
-        f"{100 * row.meets_ratio:.0f} %",
-        f"{100 * row.regret_ratio:.0f} %",
+        f"{percent(row.meets_ratio)} %",
+        f"{percent(row.regret_ratio)} %",
         ", ".join(row.picks),
     )
 
@@ -62,8 +63,8 @@ def about(row: Row) -> Iterator[str]:
     yield f"{of(measures.CARBON)}, of it {measures.EMBODIED.words} {of(measures.EMBODIED)}"
     losses = row.values[measures.LOSSES]
     yield f"loses data {losses.value:.1g} ({losses.low:.1g} to {losses.high:.1g}) times a year at most, by failures of disks"
-    sure = f"meets the need in {100 * row.meets_ratio:.0f} % of the draws; regret {100 * row.regret_ratio:.0f} %"
-    yield f"least to spare: {row.tightest} ({100 * row.spare_ratio:.0f} %); {sure}"
+    sure = f"meets the need in {percent(row.meets_ratio)} % of the draws; regret {percent(row.regret_ratio)} %"
+    yield f"least to spare: {row.tightest} ({percent(row.spare_ratio)} %); {sure}"
 
 
 def change_text(change: Change) -> str:

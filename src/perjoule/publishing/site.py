@@ -19,11 +19,12 @@ from markupsafe import Markup
 from perjoule import __version__
 from perjoule.machine import removal
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
+from perjoule.model.format import any_number, like, with_interval
 from perjoule.model.metrics import BOUNDARIES, metric_of
 from perjoule.publishing.entry import Entry, Trial, checked
 from perjoule.publishing.folder import BUNDLES, bundles
 from perjoule.publishing.ranking import groups
-from perjoule.results.table import load_text, number, with_interval
+from perjoule.results.table import load_text
 
 MARK = ".perjoule-site"  # identifies a folder that a later build may replace
 FILTERS = ("hosts", "boundary", "grade", "workload", "direction", "redundancy")
@@ -128,12 +129,12 @@ def _raw(trial: Trial, index: int, folder: Path) -> list[tuple[str, str]]:
 
 
 def _value(value: float, per: float = 1.0) -> str:
-    return number(value / per) if abs(value / per) >= 1e-3 else f"{value / per:.3g}"
+    return any_number(value / per)
 
 
 def _like(value: float, per: float, shown: str) -> str:
     """Print a repetition with the decimals of the mean over all of them."""
-    return f"{value / per:z.{len(shown.split()[0].partition('.')[2])}f}"
+    return like(value / per, shown)
 
 
 def _moment(utc_s: float) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from perjoule.analysis.claims import Judged
 from perjoule.model import Record
-from perjoule.results.table import Table, p_text, ratio_text
+from perjoule.model.format import p_text, ratio_text
+from perjoule.results.table import Table
 
 
 def graded(records: Sequence[Record]) -> str:

@@ -6,10 +6,11 @@ from math import isfinite, isnan
 from perjoule.analysis.better import MOST_COUNT, RELEVANT_RATIO, Verdict
 from perjoule.analysis.changes import Change
 from perjoule.figures import comparison as figure
+from perjoule.model.format import percent, with_interval
 from perjoule.model.metrics import BY_LABEL
 from perjoule.report.document import document, headline
 from perjoule.results.comparison import Comparison, Row
-from perjoule.results.table import Table, pair_texts, with_interval
+from perjoule.results.table import Table, pair_texts
 
 WORDS = ("file system", "workload", "direction", "metric", "verdict")
 _SAID = {
@@ -106,7 +107,7 @@ def page(found: Comparison) -> str:
     title = f"{found.names[1]} over {found.names[0]}"
     notes = [
         "Points: ratio of geometric means; lines: 95 % interval. "
-        f"The band marks irrelevant differences, {100 * RELEVANT_RATIO:.0f} %."
+        f"The band marks irrelevant differences, {percent(RELEVANT_RATIO)} %."
     ]
     drawings = {"comparison": figure.ratios(marks, RELEVANT_RATIO, title, notes)} if marks else {}
     return document(

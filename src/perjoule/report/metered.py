@@ -10,8 +10,8 @@ from perjoule.analysis.energies import UNBUDGETED
 from perjoule.analysis.power import Unexplained
 from perjoule.figures.alignment import Found
 from perjoule.model import DRIVE, PartEnergy, Series
-from perjoule.model.units import percent_text
-from perjoule.results.table import Table, number
+from perjoule.model.format import number, percent, uncertainty_text
+from perjoule.results.table import Table
 from perjoule.store.patterns import LoadPattern
 from perjoule.summary.metered import Metered
 
@@ -60,9 +60,9 @@ def _row(key: Key, kind: str, budgets: Sequence[Budget], names: Sequence[str]) -
         *(str(part) for part in key),
         kind,
         number(sum(b.value_j for b in budgets) / count),
-        percent_text(expanded),
-        f"{sum(b.coverage_factor for b in budgets) / count:.2f}",
-        *(percent_text(terms[name]) if name in terms else "–" for name in names),
+        uncertainty_text(expanded),
+        number(sum(b.coverage_factor for b in budgets) / count),
+        *(uncertainty_text(terms[name]) if name in terms else "–" for name in names),
         f"{dominant}: {SHRINK[dominant]}" if dominant else "–",
         ", ".join(unknown) or "–",
     )
@@ -109,6 +109,6 @@ def unexplained_table(found: Sequence[Metered]) -> Table:
     for (whole, parts), pairs in seen.items():
         count = len(pairs)
         whole_w, parts_w = sum(p.whole_w for p in pairs) / count, sum(p.parts_w for p in pairs) / count
-        share = f"{100 * (whole_w - parts_w) / whole_w:.1f}" if whole_w else "–"
+        share = percent((whole_w - parts_w) / whole_w, 1) if whole_w else "–"
         rows.append((whole, ", ".join(parts), number(whole_w), number(parts_w), number(whole_w - parts_w), share, str(count)))
     return Table(("meter", "others of the same devices", "W", "sum in W", "unexplained W", "%", "trials"), tuple(rows))

@@ -8,10 +8,10 @@ from perjoule import __version__, published
 from perjoule.analysis.ageing import ageing
 from perjoule.campaign.source import read_toml
 from perjoule.model import Channel, Json, Record
+from perjoule.model.format import any_number, number, percent
 from perjoule.model.units import bytes_text
 from perjoule.report.content import Content
 from perjoule.results.limitations import Line, lines
-from perjoule.results.table import number
 
 DOUBTS_COUNT = 6  # named; the others are counted
 _SHOWN_OPTIONS = (
@@ -72,7 +72,7 @@ def _what(valid: Sequence[Record]) -> Iterator[str]:
     if happened := valid[0].trial.events:
         yield f"Events while the load ran: {listed([f'{one.text} after {one.at_s:g} s' for one in happened])}."
     if aged := {label: one for label, r in systems.items() if (one := ageing(r))}:
-        each = [f"{label} to {100 * one.full_ratio:.0f} % in {one.overwrites_count} rounds" for label, one in aged.items()]
+        each = [f"{label} to {percent(one.full_ratio)} % in {one.overwrites_count} rounds" for label, one in aged.items()]
         yield f"Before the trials, clients filled file systems, deleted, overwrote and filled up again: {listed(each)}."
     kept = {label: r.redundancy.sentence for label, r in systems.items() if r.redundancy}
     if kept:
@@ -138,7 +138,7 @@ def _shared_or_own(facts: Json) -> str:
     said = [f"Each had {' or '.join(map(bytes_text, sizes))} of memory, its page cache included." if sizes else ""]
     delay_s, loss_ratio = found.get("network_delay_s"), found.get("network_loss_ratio")
     if isinstance(delay_s, float) and isinstance(loss_ratio, float):
-        said.append(f"The network added {delay_s * 1e3:g} ms in each direction and lost {loss_ratio:.3g} of all packets.")
+        said.append(f"The network added {delay_s * 1e3:g} ms in each direction and lost {any_number(loss_ratio)} of all packets.")
     return " ".join(filter(None, said))
 
 
@@ -213,7 +213,7 @@ def _power(found: Content) -> Iterator[str]:
     if any("clients_energy_j" in cell.metrics for cell in found.cells):
         yield "That of the clients that ran the load, and of both together, is given beside it."
     if shares and shares[-1]:
-        span = " to ".join(dict.fromkeys(f"{100 * share:.1f} %" for share in (shares[0], shares[-1])))
+        span = " to ".join(dict.fromkeys(f"{percent(share, 1)} %" for share in (shares[0], shares[-1])))
         whose = "The expanded uncertainty (95 %) of the servers' energy"
         yield f"{whose} is {span} in a trial, from an uncertainty budget according to the GUM."
     if found.modelled:

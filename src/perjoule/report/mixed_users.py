@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from perjoule.analysis.fairness import Mix, User
 from perjoule.figures.users import Users
 from perjoule.model import Interval
+from perjoule.model.format import number, with_interval
 from perjoule.model.metrics import PER_JOULE, RATES, metric_of
 from perjoule.model.units import clients_text, seconds_text
-from perjoule.results.table import Table, number, with_interval
+from perjoule.results.table import Table
 
 SHARE = "share_ratio"
 LATENCY = "latency_p99_s"

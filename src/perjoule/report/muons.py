@@ -5,10 +5,11 @@ from math import isfinite
 
 from perjoule import drivers
 from perjoule.model import Cell, Interval, Record
+from perjoule.model.format import with_interval
 from perjoule.model.metrics import metric_of
 from perjoule.model.spectrum import TITLES, MassSpectrum
 from perjoule.model.units import JOULES
-from perjoule.results.table import Table, with_interval
+from perjoule.results.table import Table
 from perjoule.store import Results
 
 COLUMNS = (  # header, metric, what one unit of it is

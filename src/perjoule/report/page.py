@@ -9,6 +9,7 @@ from perjoule.analysis.proportionality import proportionality
 from perjoule.analysis.scaling import scaling
 from perjoule.analysis.stopping import widening_of
 from perjoule.model import Cell, Interval, Record
+from perjoule.model.format import any_number
 from perjoule.model.units import counted
 from perjoule.report import claims, mixed_users, muons, paper_comparison, paper_figures, scalability
 from perjoule.report.answers import ANSWERS_COUNT, answers, question, reality, redundancy, watts
@@ -28,7 +29,7 @@ from perjoule.results.joules import WORDS, sides_table, split_table
 from perjoule.results.limitations import Group, limitations
 from perjoule.results.rebuild import WORDS as REBUILD_WORDS
 from perjoule.results.rebuild import rebuild_table, rebuilt_bytes_table
-from perjoule.results.table import Table, amplification_table, number, table, winners_table
+from perjoule.results.table import Table, amplification_table, table, winners_table
 
 DOUBTS_COUNT = 2  # kinds of doubt that the first screen names: more would push the answer off a phone's
 LEADING = ("efficiency", "throughput", "edp", "cost", "idle", "beside")  # the first of these is on the first screen
@@ -133,7 +134,7 @@ def _metrics(cells: Sequence[Cell]) -> Table:
     names = list(dict.fromkeys(name for cell in cells for name in cell.metrics))
 
     def text(interval: Interval | None) -> str:
-        return number(interval.mean) if interval and abs(interval.mean) >= 1e-3 else f"{interval.mean:.3g}" if interval else "–"
+        return any_number(interval.mean) if interval else "–"
 
     rows = ((c.filesystem, c.direction, str(c.clients_count), *(text(c.metrics.get(n)) for n in names)) for c in cells)
     return Table(("file system", "direction", "clients", *names), tuple(rows))

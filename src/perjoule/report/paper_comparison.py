@@ -8,10 +8,11 @@ from perjoule.analysis.paper_comparison import Held, Ranking, held, rankings
 from perjoule.analysis.paper_facts import beside, measured
 from perjoule.figures import comparison as figure
 from perjoule.figures import vega
+from perjoule.model.format import number, p_text, ratio_text
 from perjoule.model.metrics import Unit, metric_of
 from perjoule.published import Paper
 from perjoule.report.document import document
-from perjoule.results.table import Table, number, p_text, ratio_text
+from perjoule.results.table import Table
 from perjoule.store import Results
 from perjoule.summary import summary
 

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from perjoule.analysis.proportionality import Proportionality
 from perjoule.figures.scaling import Growth
 from perjoule.model import Interval
+from perjoule.model.format import number, with_interval
 from perjoule.model.metrics import RATES, metric_of
 from perjoule.model.units import clients_text
 from perjoule.report.mixed_users import in_units
-from perjoule.results.table import Table, number, with_interval
+from perjoule.results.table import Table
 
 _WHERE = ("file system", "workload", "clients")
 _RATE, _POWER = RATES[0], "mean_w"

@@ -8,10 +8,11 @@ import numpy as np
 from perjoule.analysis.scaling import Law, Scaling
 from perjoule.figures.scaling import Growth
 from perjoule.model import Interval
+from perjoule.model.format import estimate, percent, with_interval
 from perjoule.model.metrics import metric_of
 from perjoule.model.units import clients_text
 from perjoule.report.mixed_users import in_units
-from perjoule.results.table import Table, with_interval
+from perjoule.results.table import Table
 
 STEPS_COUNT = 40  # of a law's line
 
@@ -49,7 +50,7 @@ def law_text(law: Law) -> str:
 
 
 def _spread(found: Interval, factor: float) -> str:
-    mean, low, high = (f"{value * factor:.3g}" for value in (found.mean, found.low, found.high))
+    mean, low, high = (estimate(value * factor) for value in (found.mean, found.low, found.high))
     return f"{mean} ({low} to {high})"
 
 
@@ -57,8 +58,8 @@ def _percent(ratio: Interval | None) -> str:
     if ratio is None:
         return "100"
     if not isfinite(ratio.high):
-        return f"{100 * ratio.mean:.0f} (?)"
-    return f"{100 * ratio.mean:.0f} ({100 * ratio.low:.0f} to {100 * ratio.high:.0f})"
+        return f"{percent(ratio.mean)} (?)"
+    return f"{percent(ratio.mean)} ({percent(ratio.low)} to {percent(ratio.high)})"
 
 
 def growths(found: Sequence[Scaling]) -> list[Growth]:

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from perjoule.analysis.ageing import Ageing, ageing
 from perjoule.analysis.better import Judge, Verdict
 from perjoule.model import Cell, Json, Record, Spec, Worn
+from perjoule.model.format import number, percent, with_interval
 from perjoule.model.metrics import COMPARED, metric_of
 from perjoule.model.units import BYTES
-from perjoule.results.table import Table, number, pair_texts, with_interval
+from perjoule.results.table import Table, pair_texts
 
 WORDS = ("file system", "workload", "direction", "metric", "verdict")  # columns without numbers
 _WENT_THROUGH = ("file system", "full before", "full", "GiB usable", "files", "GiB written", "GiB deleted", "GiB overwritten")
@@ -22,7 +23,7 @@ def ageing_table(records: Sequence[Record]) -> Table:
 
 
 def _went_through(label: str, one: Ageing) -> tuple[str, ...]:
-    shares = (f"{100 * share:.1f} %" for share in (one.full_before_ratio, one.full_ratio))
+    shares = (f"{percent(share, 1)} %" for share in (one.full_before_ratio, one.full_ratio))
     sizes = (number(count / _GIB) for count in (one.written_bytes, one.deleted_bytes, one.overwritten_bytes))
     energy = "–" if one.energy_j is None else number(one.energy_j / 1e3)
     last = (str(one.overwrites_count), str(one.seed), number(one.duration_s), energy)

@@ -13,9 +13,9 @@ from perjoule.analysis.outliers import outliers
 from perjoule.analysis.trends import doubts as told
 from perjoule.model import Direction, Interval, Point
 from perjoule.model.errors import CampaignError
+from perjoule.model.format import number
 from perjoule.model.metrics import BY_LABEL, COMPARED, metric_of
 from perjoule.results.sides import Key, Side, matched
-from perjoule.results.table import number
 
 DEFAULT_LABELS = tuple(metric_of(key).label for key in COMPARED)  # of those that were measured
 _LIMIT = re.compile(r"\s*(?P<metric>.+?)\s*(?P<sense>[<>])\s*(?P<percent>[+-]?\d+(?:\.\d+)?)\s*%\s*")

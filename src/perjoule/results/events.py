@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from perjoule.model import Cell
+from perjoule.model.format import with_interval
 from perjoule.model.metrics import METRICS, metric_of
-from perjoule.results.table import Table, with_interval
+from perjoule.results.table import Table
 
 WORDS = ("file system", "workload", "direction")  # columns without numbers
 _COLUMNS = (*(key for key, metric in METRICS.items() if metric.event), "latency_p99_s")

@@ -11,10 +11,11 @@ from perjoule.analysis.better import RELEVANT_RATIO
 from perjoule.analysis.steps import LEAST_COUNT, Level, Step, levels, steps
 from perjoule.model import Cell, Direction, Interval
 from perjoule.model.errors import CampaignError, MachineError
+from perjoule.model.format import number, p_text, ratio_text, with_interval
 from perjoule.model.metrics import metric_of
 from perjoule.results import sides
 from perjoule.results.comparison import few
-from perjoule.results.table import Table, number, p_text, ratio_text, with_interval
+from perjoule.results.table import Table
 from perjoule.store import Results
 from perjoule.summary import summary
 

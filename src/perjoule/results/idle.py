@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from perjoule.model import Cell
+from perjoule.model.format import with_interval
 from perjoule.model.metrics import ROLES, metric_of
-from perjoule.results.table import Table, mean, with_interval
+from perjoule.results.table import Table, mean
 
 WORDS = ("file system", "workload", "role")  # columns without numbers
 _WITH_INTERVAL = "idle_{}_w"

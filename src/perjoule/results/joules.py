@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from perjoule.model import Cell
+from perjoule.model.format import number, percent
 from perjoule.model.metrics import BOUNDARIES, IDLE, PER_JOULE, PIECES, metric_of
-from perjoule.results.table import Table, mean, number, with_meter
+from perjoule.results.table import Table, mean, with_meter
 
 SIDES = {one.name: one.prefix for one in BOUNDARIES if one.name in ("net", "clients", "all")}
 WORDS = ("file system", "workload", "direction", "of", "power")  # columns without numbers
@@ -43,7 +44,7 @@ def split_table(cells: Sequence[Cell]) -> Table:
     for cell in cells:
         parts_j = {name: cell.metrics[keys[name]].mean for name in there if keys[name] in cell.metrics}
         if whole_j := sum(parts_j.values()):
-            shares = (f"{100 * parts_j[name] / whole_j:.1f}" if name in parts_j else "–" for name in there)
+            shares = (percent(parts_j[name] / whole_j, 1) if name in parts_j else "–" for name in there)
             rows.append((*_place(cell), number(whole_j), *shares))
     return Table((*_PLACE, metric_of("energy_j").label, *(f"% {name}" for name in there)), tuple(rows))
 

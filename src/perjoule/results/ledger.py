@@ -16,14 +16,14 @@ from perjoule import __version__
 from perjoule.machine.untrusted import from_json, json_from
 from perjoule.model import Json, Record, Redundancy
 from perjoule.model.errors import CampaignError
+from perjoule.model.format import number, percent, uncertainty_text
 from perjoule.model.metrics import metric_of
-from perjoule.model.units import percent_text
 from perjoule.prediction import Observation, Prediction, Profile, Target, bound_shares, names, shipped
 from perjoule.prediction.predicting import fleet_of
 from perjoule.prediction.published import Published
 from perjoule.prediction.scores import Score, published_score, scores
 from perjoule.results.calibration import observed
-from perjoule.results.table import Table, number
+from perjoule.results.table import Table
 from perjoule.store import Results
 from perjoule.store.records import to_json
 
@@ -192,7 +192,7 @@ def joined_table(found: Sequence[Joined]) -> Table:
         asked, error = one.prediction, one.error
         value, low, high = (number(rate / _RATE.unit.per) for rate in asked.throughput_bytes_per_s)
         told = number(median(one.measured_bytes_per_s) / _RATE.unit.per) if one.measured_bytes_per_s else "–"
-        said = "–" if error is None else f"{100 * error:+.1f} %"
+        said = "–" if error is None else f"{percent(error, 1, sign=True)} %"
         held = {None: "–", True: "yes", False: "no"}[one.held]
         count = str(len(one.measured_bytes_per_s))
         where = (one.kind, asked.redundancy.text, asked.direction, str(asked.clients_count))
@@ -206,7 +206,7 @@ def joined_remarks(found: Sequence[Joined]) -> Iterator[str]:
     if measured:
         held_count = sum(one.held is True for one in measured)
         off = median(abs(expm1(one.error)) for one in measured if one.error is not None)
-        yield f"{held_count} of {len(measured)} bands hold what was measured; median error {percent_text(off)} %"
+        yield f"{held_count} of {len(measured)} bands hold what was measured; median error {uncertainty_text(off)} %"
     elif not any(one.earlier_count for one in found):
         yield "nothing was measured that is like a pledged prediction: hardware, redundancy, clients and bytes must be the same"
     if early := sum(one.earlier_count for one in found):
@@ -229,12 +229,12 @@ def scores_table(found: Mapping[str, Sequence[Score]]) -> Table:
             kind,
             one.level,
             str(one.count),
-            f"{100 * one.median_ratio:.1f} %",
-            f"{100 * one.p90_ratio:.1f} %",
-            "–" if isnan(one.held_ratio) else f"{100 * one.held_ratio:.0f} %",
+            f"{percent(one.median_ratio, 1)} %",
+            f"{percent(one.p90_ratio, 1)} %",
+            "–" if isnan(one.held_ratio) else f"{percent(one.held_ratio)} %",
             "–" if one.power_skill_ratio is None else f"{one.power_skill_ratio:.2f}",
             "–" if one.order_tau is None else f"{one.order_tau:.2f}",
-            *(f"{100 * one.simpler[name]:.1f} %" if name in one.simpler else "–" for name in simpler),
+            *(f"{percent(one.simpler[name], 1)} %" if name in one.simpler else "–" for name in simpler),
         )
         for kind, own in found.items()
         for one in own

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 
 from perjoule.figures.prediction import Predicted, prediction
 from perjoule.figures.vega import Spec
+from perjoule.model.format import estimate, number, percent
 from perjoule.model.metrics import METRICS, RANKED
 from perjoule.model.units import bytes_text
 from perjoule.prediction import Prediction, Profile, Target, parameters
 from perjoule.prediction.power import IDLE, PARTS
 from perjoule.prediction.validation import LEVELS
-from perjoule.results.table import Table, number
+from perjoule.results.table import Table
 
 _RATE, _WORK = (METRICS[key] for key in RANKED)
 _WATTS = METRICS["mean_w"]
@@ -94,7 +95,7 @@ def remarks(target: Target, found: Sequence[Prediction], worth_count: int) -> It
     total: Counter[str] = Counter()
     for one in found:
         total.update({name: share / len(found) for name, share in one.worth.items()})
-    parts = ", ".join(f"{name} {100 * share:.0f} %" for name, share in total.most_common(worth_count))
+    parts = ", ".join(f"{name} {percent(share)} %" for name, share in total.most_common(worth_count))
     yield f"of the variance of {_WORK.label}: {parts}"
 
 
@@ -113,7 +114,7 @@ def _ranges(target: Target, found: Sequence[Prediction]) -> Iterator[str]:
 def parameters_table(found: Profile) -> Table:
     """Lay out what a profile says of its file system."""
     rows = tuple(
-        (way, one.name, f"{one.value:.3g}", f"{one.low:.3g} to {one.high:.3g}", "yes" if one.identified else "no")
+        (way, one.name, estimate(one.value), f"{estimate(one.low)} to {estimate(one.high)}", "yes" if one.identified else "no")
         for way in found.known
         for one in parameters(found, way)
     )

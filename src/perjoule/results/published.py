@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from perjoule.model.format import number, percent
 from perjoule.model.metrics import metric_of
 from perjoule.prediction.published import Published
-from perjoule.results.table import Table, number
+from perjoule.results.table import Table
 
 _RATE = metric_of("throughput_bytes_per_s")
 _HEADERS = ("paper", "cluster", "file system", "redundancy", "direction", "clients", "by")
@@ -23,7 +24,7 @@ def published_table(found: Sequence[Published]) -> Table:
             "–" if one.value_bytes_per_s is None else _rate(one.value_bytes_per_s),
             "–" if one.range_bytes_per_s is None else f"{_rate(one.range_bytes_per_s[0])} to {_rate(one.range_bytes_per_s[1])}",
             _rate(one.printed_bytes_per_s),
-            "–" if one.value_bytes_per_s is None else f"{100 * (one.value_bytes_per_s / one.printed_bytes_per_s - 1):+.1f} %",
+            "–" if one.value_bytes_per_s is None else _error(one.value_bytes_per_s / one.printed_bytes_per_s),
             {None: "–", True: "yes", False: "no"}[one.held],
         )
         for one in found
@@ -38,6 +39,10 @@ def published_remarks(found: Sequence[Published], unpredicted: Iterable[tuple[st
     for paper, what, why in unpredicted:
         yield f"not predicted: {paper}, {what}: {why}"
     yield "not scored: another host like those of the profiles; all their points were measured on one machine"
+
+
+def _error(ratio: float) -> str:
+    return f"{percent(ratio - 1, 1, sign=True)} %"
 
 
 def _rate(bytes_per_s: float) -> str:

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
-from math import isfinite
-from statistics import median
 from typing import TYPE_CHECKING
 
 from perjoule.model import Cell, Interval, Point, Replacement
+from perjoule.model.format import above_text, like, number, p_text, ratio_text, span_text, with_interval
 from perjoule.model.metrics import IDLE, PER_JOULE, RATES, metric_of
 
 if TYPE_CHECKING:  # the plain table is shown by commands that compute nothing
@@ -22,33 +21,6 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-WIDE_RATIO = 1 / 3  # half an interval over the mean, above which the two summarise nothing
-NOTHING = 1e-9  # in the printed unit: what rounding errors leave of a zero
-NARROW = 0.04  # width of a ratio's interval, below which two decimals would hide it
-
-
-def with_interval(interval: Interval, per: float = 1.0) -> str:
-    """Print a mean with half its 95 % interval; "?" for one repetition.
-
-    If the interval is wider than a third of the mean on either side, few repetitions scatter too much, or in two modes, for mean
-    and interval to mean anything: then the median, followed by every repetition from low to high.
-    """
-    half = (interval.high - interval.low) / 2
-    if isfinite(half) and half / per >= NOTHING and half > WIDE_RATIO * abs(interval.mean):
-        points = " ".join(number(value / per) for value in sorted(interval.values))
-        return f"{number(median(interval.values) / per)} [{points}]"
-    if not isfinite(half):
-        return f"{number(interval.mean / per)} ± ?"
-    digits = _decimals(interval.mean / per, half / per)
-    return f"{interval.mean / per:z.{digits}f} ± {half / per:.{digits}f}"
-
-
-def _decimals(value: float, half: float) -> int:
-    """Return the decimals of `number(value)`, or as many more as the first digit of a small `half` needs."""
-    usual = len(number(value).partition(".")[2])
-    return next((digits for digits in range(usual, usual + 3) if not half or round(half, digits) > 0), usual)
-
-
 def with_meter(cell: Cell, key: str) -> str:
     """Print a metric's mean with half its 95 % interval, and after a second "±" the meter's uncertainty.
 
@@ -60,20 +32,7 @@ def with_meter(cell: Cell, key: str) -> str:
     text = with_interval(found, of.unit.per)
     if meter is None:
         return text
-    digits = len(text.split()[0].partition(".")[2])
-    return f"{text} ± {meter.mean / of.unit.per:.{digits}f}"
-
-
-def number(value: float) -> str:
-    """Print a number with three or four significant digits, never in powers of ten.
-
-    A number that rounds to 1, 100 or 1000 has their digits: 0.9999999 is "1.00", like 1, and 99.999 is "100.0". Zero is "0",
-    without a sign; a number that only rounds to it is "0.000".
-    """
-    if abs(value) < NOTHING:
-        return "0"
-    digits = next((digits for digits, least in ((0, 1000), (1, 100), (2, 1)) if round(abs(value), digits + 1) >= least), 3)
-    return f"{value:z.{digits}f}"
+    return f"{text} ± {like(meter.mean / of.unit.per, text)}"
 
 
 def load_text(workload: str, direction: str) -> str:
@@ -180,7 +139,7 @@ def winners_table(findings: "Sequence[Finding]") -> Table:
             str(finding.clients_count),
             metric_of(finding.metric).label,
             "–" if finding.grades else finding.best,
-            "–" if finding.grades else _over(finding.over_average),
+            "–" if finding.grades else above_text(finding.over_average),
             *(("–", "–") if finding.grades else pair_texts(next(iter(finding.verdicts.values())))),
             finding.verdict,
         )
@@ -195,18 +154,6 @@ def pair_texts(one: "Verdict") -> tuple[str, str]:
     return ratio_text(one.ratio), p_text(one.p)
 
 
-def ratio_text(ratio: Interval) -> str:
-    """Print a ratio with its interval: two decimals, or three where the interval is narrow."""
-    digits = 3 if isfinite(ratio.high) and ratio.high - ratio.low < NARROW else 2
-    ends = f" ({ratio.low:.{digits}f} to {ratio.high:.{digits}f})" if isfinite(ratio.high) else ""
-    return f"{ratio.mean:.{digits}f}{ends}"
-
-
-def p_text(p: float) -> str:
-    """Print a p-value."""
-    return "< 0.001" if p < 1e-3 else f"{p:.2g}"
-
-
 def replacement_table(found: Sequence[Replacement]) -> Table:
     """Lay out how many low-power machines replace a server, in fractions and whole, and their relative power."""
     rows = tuple(
@@ -215,27 +162,13 @@ def replacement_table(found: Sequence[Replacement]) -> Table:
             one.low_power,
             one.workload,
             one.direction,
-            _span(one.machines_ratio),
-            _span(one.power_ratio),
+            span_text(one.machines_ratio),
+            span_text(one.power_ratio),
             str(one.machines_count),
-            _span(one.whole_power_ratio),
+            span_text(one.whole_power_ratio),
             one.verdict,
         )
         for one in found
     )
     words = ("replaced server", "machine", "workload", "direction", "machines", "power / server's")
     return Table((*words, "whole machines", "power / server's", "verdict"), rows)
-
-
-def _span(ratio: Interval | None) -> str:
-    if ratio is None:
-        return "–"
-    ends = f" ({number(ratio.low)} to {number(ratio.high)})" if isfinite(ratio.high) else ""
-    return f"{number(ratio.mean)}{ends}"
-
-
-def _over(ratio: Interval) -> str:
-    """Print a ratio as percent above, with its interval."""
-    above = (100 * (value - 1) for value in (ratio.mean, ratio.low, ratio.high))
-    mean, low, high = (f"{percent:+.{0 if round(abs(percent), 1) >= 10 else 1}f}" for percent in above)
-    return f"{mean} % ({low} to {high})" if isfinite(ratio.high) else f"{mean} %"

@@ -7,6 +7,7 @@ from typing import Literal
 
 from perjoule.analysis.better import RELEVANT_RATIO, Judge, Verdict
 from perjoule.model import Cell, Interval, Json
+from perjoule.model.format import number
 from perjoule.tuning.objective import POWER, Objective
 from perjoule.tuning.space import Space
 from perjoule.tuning.study import DEFAULT, TUNED
@@ -66,7 +67,7 @@ class Outcome:
             return f"no result: trials of the final comparison failed with {self.winner}; keep the default"
         ratio, fresh = self.gain.ratio, f"{self.repetitions_count} fresh trials of each, in turns"
         said = f"{label} {ratio.mean:.3f} times the default's (95 % interval {ratio.low:.3f} to {ratio.high:.3f}; {fresh})"
-        power = "" if self.power_w is None else f", {self.power_w.mean:.1f} W (at most {self.power_w.high:.1f} W)"
+        power = "" if self.power_w is None else f", {number(self.power_w.mean)} W (at most {number(self.power_w.high)} W)"
         if self.better:
             return f"{self.winner}: {said}{power}, {self.gain.sentence('the default')}"
         why = self.gain.sentence("the default") if self.within else f"not surely within {self.objective.limit_w:g} W"

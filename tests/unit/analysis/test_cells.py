@@ -7,8 +7,9 @@ from perjoule.analysis.baseline import OMITTED
 from perjoule.analysis.cells import as_read, cells
 from perjoule.cli.display import notes
 from perjoule.model import Clock, Direction, Point, Ran
+from perjoule.model.format import with_interval
 from perjoule.model.units import MIB
-from perjoule.results.table import with_interval, with_meter
+from perjoule.results.table import with_meter
 from typed import present
 
 

@@ -101,9 +101,9 @@ def test_the_figure_has_a_bar_for_each_part_and_says_what_is_a_bound():
     ]
     spec = figure.parts(found)
     assert [(row["bar"], row["text"], row["bound"]) for row in spec["data"]["values"]] == [
-        ("storage-1 nvme0, quarch", "60.0 J, 6.00 W", False),
-        ("storage-1 nvme0, nvme", "at most 250 J", True),
-        ("storage-1 package-0", "3210 J, 321 W", False),
+        ("storage-1 nvme0, quarch", "60.00 J, 6.00 W", False),
+        ("storage-1 nvme0, nvme", "at most 250.0 J", True),
+        ("storage-1 package-0", "3210 J, 321.0 W", False),
     ]
     assert "<svg" in rendering.svg(spec)
     assert figure.drawable(found)

@@ -6,7 +6,7 @@ import pytest
 
 from perjoule.figures.edp import edp
 from perjoule.figures.throughput import throughput
-from perjoule.figures.vega import Spec, three_digits
+from perjoule.figures.vega import Spec
 from perjoule.model import Cell, Interval
 from perjoule.model.units import MIB
 
@@ -73,8 +73,3 @@ def test_a_logarithmic_axis_has_a_label_at_each_of_its_few_lines(best: float, wo
     assert len(axis["values"]) == pytest.approx(count, abs=2)
     assert all(low <= value <= high for value in axis["values"])
     assert axis["labelOverlap"] is False
-
-
-@pytest.mark.parametrize(("value", "text"), [(0.9, "0.900"), (0.0123, "0.0123"), (8, "8.00"), (325.2, "325"), (1234.5, "1234")])
-def test_numbers_of_a_figure_have_three_digits(value: float, text: str) -> None:
-    assert three_digits(value) == text

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from perjoule.figures._clients import number as drawn
 from perjoule.model.units import (
     BYTES,
     HERTZ,
@@ -17,13 +16,11 @@ from perjoule.model.units import (
     Seconds,
     bytes_text,
     exact_text,
-    percent_text,
     quantity,
     seconds,
     seconds_text,
     spaced_percents,
 )
-from perjoule.results.table import number
 
 byte_counts = st.integers(min_value=1, max_value=2**53)
 
@@ -121,10 +118,6 @@ def test_an_editor_is_told_what_a_size_looks_like() -> None:
     assert schema["examples"] == ["4 MiB"]
 
 
-def test_a_percentage_has_two_digits_that_count() -> None:
-    assert [percent_text(r) for r in (1, 0.123, 0.0996, 0.0994, 0.0297, 0.000123)] == ["100", "12", "10", "9.9", "3.0", "0.012"]
-
-
 def test_a_percentage_has_a_space_and_what_is_none_stays() -> None:
     assert spaced_percents("5% to 95 %, +0.3%; 100%") == "5 % to 95 %, +0.3 %; 100 %"
     for text in ("the 95 % interval", "%d", "results/a1%20b", "CPU, %", ""):
@@ -160,31 +153,3 @@ def test_a_number_of_bytes_without_a_unit_is_answered_with_what_it_counts(writte
         quantity(written, BYTES)
     with pytest.raises(ValueError, match=rf'has no unit \(write "{offered}/s"\)'):
         quantity(written, RATES)
-
-
-@pytest.mark.parametrize(
-    ("value", "printed"),
-    [
-        (1.0, "1.00"),
-        (0.9999999, "1.00"),
-        (0.9996, "1.00"),
-        (0.9994, "0.999"),
-        (0.994, "0.994"),
-        (99.994, "99.99"),
-        (99.996, "100.0"),
-        (999.94, "999.9"),
-        (999.96, "1000"),
-        (-0.9999999, "-1.00"),
-        (0.0, "0"),
-        (-0.0, "0"),
-        (-2.2e-16, "0"),
-        (4e-4, "0.000"),
-        (-4e-4, "0.000"),
-    ],
-)
-def test_what_rounds_to_one_is_printed_as_one_is(value, printed):
-    assert number(value) == printed
-
-
-def test_figures_print_no_powers_of_ten_where_a_number_rounds_up_to_one():
-    assert [drawn(value) for value in (9999.4, 9999.6, 10000.0, 0.9999999)] == ["9999", "10000", "10000", "1"]

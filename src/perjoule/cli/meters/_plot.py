@@ -9,6 +9,7 @@ from rich.text import Text
 
 from perjoule.analysis.behaviour import powers
 from perjoule.model import Channel, Series
+from perjoule.model.format import number
 
 _BARS = " ▁▂▃▄▅▆▇█"
 
@@ -53,8 +54,8 @@ def bars(t_s: np.ndarray, watts: np.ndarray, now_s: float, width: int, span_s: f
         here = watts[slots == slot]
         level = 1 + round((float(here.mean()) - low) / (high - low) * 7) if len(here) and high > low else 1 if len(here) else 0
         line += _BARS[level]
-    return Text.assemble(line, (f" {low:.4g} to {high:.4g} W", "dim"))
+    return Text.assemble(line, (f" {number(low)} to {number(high)} W", "dim"))
 
 
 def _watts(values: np.ndarray) -> str:
-    return f"{float(values.mean()):.4g} W" if len(values) else ""
+    return f"{number(float(values.mean()))} W" if len(values) else ""

@@ -20,6 +20,7 @@ from perjoule.cli.serving import ticks
 from perjoule.execution import clock_sync
 from perjoule.model import Clock, Series
 from perjoule.model.errors import MachineError
+from perjoule.model.format import any_number, number, percent
 from perjoule.model.units import seconds_text
 from perjoule.monitoring import recorder
 from perjoule.store.patterns import LoadPattern
@@ -66,9 +67,10 @@ def test(names: tuple[str, ...], overrides: tuple[str, ...], against: str | None
 def _describe(series: Series) -> None:
     seen, stated, unit = behaviour(series), series.channel.specification, series.channel.unit
     out.print(f"{named(series.channel)} of {covered(series.channel)}: {series.channel.semantics}, grade {series.channel.grade}")
-    asked, step = _told(seen.asked_period_s, seconds_text), f"{seen.resolution:.3g} {unit}" if seen.resolution else "none seen"
+    asked = _told(seen.asked_period_s, seconds_text)
+    step = f"{any_number(seen.resolution)} {unit}" if seen.resolution else "none seen"
     lines = {
-        "samples": f"{seen.samples_count}, one in {asked}; {100 * seen.failed_ratio:.1f} % failed",
+        "samples": f"{seen.samples_count}, one in {asked}; {percent(seen.failed_ratio, 1)} % failed",
         "new value": f"every {_told(seen.update_period_s, seconds_text)}" + _stated(stated.period_s, "s"),
         "mean": _told(seen.mean, _watts),
         "noise": f"{_told(seen.noise, _watts)} of a single value",
@@ -84,18 +86,18 @@ def _told(value: float, text: Callable[[float], str]) -> str:
 
 
 def _watts(value: float) -> str:
-    return f"{value:.4g} W"
+    return f"{number(value)} W"
 
 
 def _stated(value: float | None, unit: str) -> str:
-    return "" if value is None else f" (stated: {value:.3g} {unit})"
+    return "" if value is None else f" (stated: {any_number(value)} {unit})"
 
 
 def _compare(found: Agreement | None, against: str) -> None:
     if found is None:
         out.print(f"against {against}: can't be compared: there is no time for which both have energy")
         return
-    spread = f"{100 * found.scatter_ratio:.2f} % from one to the next of {found.windows_count} windows"
+    spread = f"{percent(found.scatter_ratio, 2)} % from one to the next of {found.windows_count} windows"
     out.print(f"against {against}: {found.ratio:.4f} times its energy; the ratio varies by {spread}")
 
 
@@ -137,7 +139,7 @@ def _late(series: Series, edges_s: tuple[float, ...]) -> str:
         return "it does not show the load: too few samples, or it covers something else"
     late = "late" if found.offset_s >= 0 else "early"
     spread = f"{abs(found.offset_s) * 1e3:.0f} ± {2 * found.uncertainty_s * 1e3:.0f} ms {late}"
-    return f"{spread}; the load drew {found.step_w:.3g} W"
+    return f"{spread}; the load drew {number(found.step_w)} W"
 
 
 def _draw(target: Path, series: Sequence[Series], edges_s: tuple[float, ...]) -> None:

@@ -1,0 +1,97 @@
+"""Numbers as text, by one rule wherever they are printed: tables, figures, pages and messages show the same digits."""
+
+from math import isfinite
+from statistics import median
+
+from perjoule.model.results import Interval
+
+WIDE_RATIO = 1 / 3  # half an interval over the mean, above which the two summarise nothing
+NOTHING = 1e-9  # in the printed unit: what rounding errors leave of a zero
+SMALL = 1e-3  # below it, `number` has no digit that counts
+NARROW = 0.04  # width of a ratio's interval, below which two decimals would hide it
+
+
+def number(value: float) -> str:
+    """Print a number with three or four significant digits, never in powers of ten.
+
+    A number that rounds to 1, 100 or 1000 has their digits: 0.9999999 is "1.00", like 1, and 99.999 is "100.0". Zero is "0",
+    without a sign; a number that only rounds to it is "0.000".
+    """
+    if abs(value) < NOTHING:
+        return "0"
+    digits = next((digits for digits, least in ((0, 1000), (1, 100), (2, 1)) if round(abs(value), digits + 1) >= least), 3)
+    return f"{value:z.{digits}f}"
+
+
+def any_number(value: float) -> str:
+    """Print a number of which nothing is known, not even its size: like `number`, but a small one with three digits."""
+    return number(value) if abs(value) >= SMALL else f"{value:.3g}"
+
+
+def estimate(value: float) -> str:
+    """Print what is assumed, fitted or planned: at most three digits, large numbers in groups of three, "13 400"."""
+    return f"{value:.3g}" if abs(value) < 999.5 else f"{float(f'{value:.3g}'):,.0f}".replace(",", " ")
+
+
+def with_interval(interval: Interval, per: float = 1.0) -> str:
+    """Print a mean with half its 95 % interval; "?" for one repetition.
+
+    If the interval is wider than a third of the mean on either side, few repetitions scatter too much, or in two modes, for mean
+    and interval to mean anything: then the median, followed by every repetition from low to high.
+    """
+    half = (interval.high - interval.low) / 2
+    if isfinite(half) and half / per >= NOTHING and half > WIDE_RATIO * abs(interval.mean):
+        points = " ".join(number(value / per) for value in sorted(interval.values))
+        return f"{number(median(interval.values) / per)} [{points}]"
+    if not isfinite(half):
+        return f"{number(interval.mean / per)} ± ?"
+    digits = _decimals(interval.mean / per, half / per)
+    return f"{interval.mean / per:z.{digits}f} ± {half / per:.{digits}f}"
+
+
+def _decimals(value: float, half: float) -> int:
+    """Return the decimals of `number(value)`, or as many more as the first digit of a small `half` needs."""
+    usual = len(number(value).partition(".")[2])
+    return next((digits for digits in range(usual, usual + 3) if not half or round(half, digits) > 0), usual)
+
+
+def like(value: float, text: str) -> str:
+    """Print a number with as many decimals as the first of a text: an uncertainty beside its mean."""
+    return f"{value:z.{len(text.split()[0].partition('.')[2])}f}"
+
+
+def span_text(found: Interval | None, per: float = 1.0) -> str:
+    """Print a mean with the ends of its interval, "1.23 (1.10 to 1.36)", or alone after one repetition; "–" if unknown."""
+    if found is None:
+        return "–"
+    ends = f" ({number(found.low / per)} to {number(found.high / per)})" if isfinite(found.high - found.low) else ""
+    return f"{number(found.mean / per)}{ends}"
+
+
+def ratio_text(found: Interval) -> str:
+    """Print a ratio with its interval: two decimals, or three where the interval is narrow."""
+    digits = 3 if isfinite(found.high) and found.high - found.low < NARROW else 2
+    ends = f" ({found.low:.{digits}f} to {found.high:.{digits}f})" if isfinite(found.high) else ""
+    return f"{found.mean:.{digits}f}{ends}"
+
+
+def above_text(found: Interval) -> str:
+    """Print a ratio as percent above 1, with its interval: "+12 % (+9.1 to +15)"."""
+    percents = (100 * (value - 1) for value in (found.mean, found.low, found.high))
+    mean, low, high = (f"{percent:+.{0 if round(abs(percent), 1) >= 10 else 1}f}" for percent in percents)
+    return f"{mean} % ({low} to {high})" if isfinite(found.high) else f"{mean} %"
+
+
+def percent(share: float, decimals_count: int = 0, *, sign: bool = False) -> str:
+    """Print a share in percent, without the symbol: "12", with a decimal "12.3", with a sign "+12"."""
+    return f"{100 * share:{'+' if sign else ''}.{decimals_count}f}"
+
+
+def uncertainty_text(ratio: float) -> str:
+    """Print a relative uncertainty or error in percent, without the symbol, with two digits that count: "3.0", "12", "0.65"."""
+    return f"{100 * ratio:.0f}" if ratio >= 0.0995 else f"{100 * ratio:#.2g}"
+
+
+def p_text(p: float) -> str:
+    """Print a p-value."""
+    return "< 0.001" if p < 1e-3 else f"{p:.2g}"
