@@ -21,6 +21,7 @@ from perjoule.results.comparison import compare
 from perjoule.results.history import history
 from perjoule.results.verification import verify
 from perjoule.summary import Summary, _kept, _trials, computing, summary
+from perjoule.summary.campaign import campaign_of
 from perjoule.summary.trial import trial_summary
 
 
@@ -70,7 +71,7 @@ def test_cells_are_computed_once(results: store.Results, counted: list[str]) -> 
     assert len(counted) == 6
     assert whole.cells == content(results).cells
     records = results.latest()
-    asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
+    asked = campaign_of(results)
     found = [point for record in records for point in points(record, results.series(record))]
     assert whole.cells == computing.cells_of(asked, records, found)
     assert whole.scales == tuple(sorted({record.scale for record in records} - {1}))

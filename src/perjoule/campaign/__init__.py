@@ -13,7 +13,7 @@ spans the matrix: all combinations of a table's lists are measured. Several [[me
 
 import itertools
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import as_file, files
 from pathlib import Path as File
@@ -42,8 +42,8 @@ from perjoule.campaign.simulate import described, simulated
 from perjoule.campaign.source import Source, Table, is_list, is_table, override, read_toml, text_of
 from perjoule.campaign.tables import NAMES, Row, fault_inside, fields_of, kind_of, known_options, lists_users, rows
 from perjoule.drivers.protocols import FileSystem, Testbed, Workload
-from perjoule.model import LEAST_COUNT, Campaign, Spec, StopRule
-from perjoule.model.errors import CampaignError
+from perjoule.model import LEAST_COUNT, Campaign, Json, Spec, StopRule
+from perjoule.model.errors import CampaignError, PerjouleError
 
 __all__ = [
     "Plan",
@@ -58,8 +58,8 @@ __all__ = [
     "impossible",
     "meters",
     "neighbour",
-    "of_results",
     "options",
+    "own_options",
     "parse",
     "plan",
     "playground",
@@ -127,6 +127,7 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
         seed=seed,
         groups=simulated(asked) if header.simulate else asked,
         text=text,
+        order=header.order,
         settle_s=header.settle_s,
         edp_weight=header.edp_weight,
         quiet_s=header.quiet_s,
@@ -158,12 +159,14 @@ def document(
     return found, place
 
 
-def of_results(text: str, overrides: Sequence[str], folder: File | None = None) -> Campaign | None:
-    """Read the campaign of a results folder; None if it uses something that this perjoule no longer knows."""
+def own_options(name: str, spec: Spec) -> Mapping[str, Json]:
+    """Return the options of a driver ("filesystem", its spec) that are not its defaults; all if it no longer takes them."""
     try:
-        return parse(text, source="campaign.toml", overrides=overrides, folder=folder)
-    except CampaignError:
-        return None
+        driver, fields = drivers.build(f"{name}s", spec.kind, spec.options), fields_of(name, spec.kind)
+        usual = {option: info.get_default(call_default_factory=True) for option, (_, info) in fields.items()}
+        return {option: value for option, value in spec.options.items() if getattr(driver, fields[option][0]) != usual[option]}
+    except (KeyError, ValueError, PerjouleError):
+        return spec.options
 
 
 def _meters(testbed: Table, place: Source) -> tuple[str, ...]:

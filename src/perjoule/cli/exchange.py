@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from perjoule import campaign
 from perjoule.cli import exits, parameters
 from perjoule.cli.display import err, out
 from perjoule.cli.outputs import OutputFile, OutputFolder, require_file, write
@@ -15,6 +14,7 @@ from perjoule.cli.results import measured
 from perjoule.model import Record
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import counted
+from perjoule.summary.campaign import campaign_of, name_of
 
 # `importing`, `exporting` and `report` are imported where they are used, as in `results`.
 
@@ -174,9 +174,8 @@ def export_command(
         with exits.place(bundle):
             if not page.exists():
                 report.write(results, page)
-            asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
-            name = asked.name if asked else folder.resolve().name
-            said = exporting.Said(name, asked.description.strip() if asked else "", license_name, authors)
+            asked = campaign_of(results)
+            said = exporting.Said(name_of(results), asked.description.strip() if asked else "", license_name, authors)
             count = exporting.write_bundle(results, bundle, table, said)
         out.print(f"{bundle}: {counted(count, 'file')}; `perjoule verify` checks it", soft_wrap=True)
         if not license_name:

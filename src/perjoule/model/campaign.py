@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from perjoule.model.events import TrialEvent, joining
 from perjoule.model.options import Json, Overwrite, Permit
@@ -89,6 +90,7 @@ class Campaign:
     seed: int
     groups: tuple[tuple[Trial, ...], ...]  # trials of one group share one deployment
     text: str  # the file as it was read
+    order: Literal["shuffled", "interleaved", "written"] = "shuffled"  # of the trials
     edp_weight: int = 1  # w in energy x time^w
     settle_s: float = 1.0  # idle window before and after each measured window
     align_s: float = 0.0  # length of the load pattern that reveals the clocks of meters; 0: none

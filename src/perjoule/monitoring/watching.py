@@ -115,13 +115,12 @@ class Watch:
 
 
 def _name(results: Results) -> str:
-    from perjoule import campaign
+    from perjoule.summary.campaign import name_of
 
     try:
-        asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
+        return name_of(results)
     except PerjouleError:
-        asked = None
-    return asked.name if asked else results.folder.name
+        return results.folder.name
 
 
 def _measured(results: Results) -> Measured:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from perjoule import campaign, published
+from perjoule import published
 from perjoule.analysis.better import Judge
 from perjoule.analysis.cells import as_read
 from perjoule.analysis.claims import Judged, judged
@@ -15,7 +15,7 @@ from perjoule.figures.alignment import Found
 from perjoule.figures.overhead import Overhead
 from perjoule.figures.power import Samples
 from perjoule.figures.timeline import Timeline
-from perjoule.model import Cell, Channel, Point, Record, Replacement
+from perjoule.model import Campaign, Cell, Channel, Point, Record, Replacement
 from perjoule.model.doubts import Doubt
 from perjoule.model.metrics import DEFAULT, RANKED, RATES
 from perjoule.model.spectrum import MassSpectrum
@@ -24,6 +24,7 @@ from perjoule.report.muons import mass_spectrum
 from perjoule.store import Results
 from perjoule.store.patterns import read_patterns
 from perjoule.summary import summary
+from perjoule.summary.campaign import campaign_of, name_of
 from perjoule.summary.computing import of_trial
 from perjoule.summary.metered import Metered
 
@@ -35,9 +36,7 @@ class Content:
     """The content of a report."""
 
     name: str
-    description: str
-    seed: int | None
-    edp_weight: int
+    asked: Campaign | None  # None: it uses something that this perjoule no longer knows
     text: str  # the campaign file
     overrides: tuple[str, ...]
     records: tuple[Record, ...]  # the last attempt at each trial
@@ -57,6 +56,21 @@ class Content:
     pairs: tuple[Pair, ...] = ()  # that paper's numbers, each with the measured one
     held: tuple[Held, ...] = ()  # that paper's numbers next to the measured ones
     claims: tuple[Judged, ...] = ()  # and its claims, judged here
+
+    @property
+    def description(self) -> str:
+        """The campaign's own description."""
+        return self.asked.description.strip() if self.asked else ""
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of its order, if known."""
+        return self.asked.seed if self.asked else None
+
+    @property
+    def edp_weight(self) -> int:
+        """The weight of time in its energy-delay product."""
+        return self.asked.edp_weight if self.asked else 1
 
     @property
     def scale(self) -> float:
@@ -98,21 +112,19 @@ def content(results: Results) -> Content:
                 overheads.setdefault((filesystem, own.overhead.direction), own.overhead)
             for point in own.points:
                 power.setdefault((filesystem, record.trial.workload.label, point.direction), []).extend(own.watts)
-    asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
+    asked = campaign_of(results)
     whole = summary(results)
     reproduces = asked.reproduces if asked and asked.reproduces in published.names() else ""
     pairs, beside_it, claims = _reproduced(reproduces, records, whole.cells) if reproduces else ((), (), ())
     return Content(
-        name=asked.name if asked else results.folder.name,
-        description=asked.description.strip() if asked else "",
-        seed=asked.seed if asked else None,
+        name=name_of(results),
+        asked=asked,
         text=results.campaign_text,
         overrides=results.overrides,
         records=records,
         points=tuple(found),
         metered=tuple(seen),
         alignments=alignments(read_patterns(results.folder)),
-        edp_weight=asked.edp_weight if asked else 1,
         cells=whole.cells,
         channels=channels,
         reproduces=reproduces,

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from perjoule import campaign
 from perjoule.analysis.better import RELEVANT_RATIO
 from perjoule.analysis.steps import LEAST_COUNT, Level, Step, levels, steps
 from perjoule.model import Cell, Direction, Interval
@@ -18,6 +17,7 @@ from perjoule.results.comparison import few
 from perjoule.results.table import Table
 from perjoule.store import Results
 from perjoule.summary import summary
+from perjoule.summary.campaign import name_of
 
 Verdict = Literal["worse", "changed", "better", "no relevant step", "no step", "too few campaigns"]
 VERDICTS: Sequence[Verdict] = get_args(Verdict)  # what asks for attention first
@@ -103,7 +103,7 @@ def history(folders: Sequence[Results], metrics: Sequence[str]) -> History:
     Raises:
         CampaignError: the campaigns have several names, or fewer than two have results.
     """
-    named = {_name(results): results.folder.name for results in folders}
+    named = {name_of(results): results.folder.name for results in folders}
     if len(named) > 1:
         advice = f"name the folders of one campaign: {few([f'{name} ({folder})' for name, folder in named.items()])}"
         raise CampaignError("these are results of several campaigns", next=advice)
@@ -136,11 +136,6 @@ def _row(key: tuple[str, str, Direction, int, int, str, str], values: Sequence[t
 
 def _moment(results: Results) -> Moment:
     return Moment(results, max(record.clock.utc_s for record in results.latest()), summary(results).cells)
-
-
-def _name(results: Results) -> str:
-    asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
-    return asked.name if asked else results.folder.name
 
 
 def _changes(before: Moment, after: Moment) -> tuple[str, ...]:

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from perjoule import campaign
 from perjoule.analysis.better import Judge
 from perjoule.analysis.changes import ROOTS, Change, changes
 from perjoule.model import Campaign, Cell, Direction, Point, Record
 from perjoule.model.errors import CampaignError
 from perjoule.store import Results
 from perjoule.summary import summary
+from perjoule.summary.campaign import campaign_of
 from perjoule.summary.computing import points_of
 
 Key = tuple[str, str, str, Direction, int]  # testbed, file system, workload, direction, clients
@@ -54,7 +54,7 @@ def side(results: Results, name: str = "") -> Side:
     """Read the numbers of a results folder. Raises MachineError, CampaignError."""
     records = results.latest()
     found = points_of(results, records)
-    asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
+    asked = campaign_of(results)
     return Side(name or results.folder.name, asked, records, found, summary(results).cells)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import ValidationError
 
-from perjoule import campaign, drivers
+from perjoule import drivers
 from perjoule.analysis.ageing import ageing, energy_j
 from perjoule.analysis.points import points
 from perjoule.model import Cell, Json, Point, Record, Series
@@ -25,6 +25,7 @@ from perjoule.store.ageing import ageing_series
 from perjoule.store.clearing import ATTEMPT
 from perjoule.store.journal import Entry, sha256
 from perjoule.store.records import to_json, with_time
+from perjoule.summary.campaign import campaign_of
 from perjoule.summary.computing import cells_of
 
 TOLERANCE_RATIO = 1e-9  # another numpy may add up in another order
@@ -168,7 +169,7 @@ def _table(results: Results, latest: Sequence[_Attempt]) -> Iterator[str]:
             return
         if len(known) < len(latest):
             return
-        asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
+        asked = campaign_of(results)
         computed = cells_of(asked, [record for record, _ in known], [point for _, own in known for point in own])
     except PerjouleError as error:
         yield str(error)

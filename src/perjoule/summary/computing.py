@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from perjoule import campaign
 from perjoule.analysis.cells import cells
 from perjoule.analysis.stopping import campaign_widening
 from perjoule.analysis.trends import campaign_doubts
@@ -10,6 +9,7 @@ from perjoule.model import Campaign, Cell, Point, Record
 from perjoule.model.doubts import CHANGE, Doubt
 from perjoule.store import Results
 from perjoule.summary import Summary, _trials
+from perjoule.summary.campaign import campaign_of
 from perjoule.summary.trial import TrialSummary, trial_summary
 
 
@@ -33,7 +33,7 @@ def points_of(results: Results, records: Sequence[Record]) -> tuple[Point, ...]:
 def computed(results: Results) -> Summary:
     """Return the summary of a results folder from its trials. Raises MachineError, CampaignError."""
     records = results.latest()
-    asked = campaign.of_results(results.campaign_text, results.overrides, results.folder)
+    asked = campaign_of(results)
     found = cells_of(asked, records, points_of(results, records))
     scales = sorted({record.scale for record in records if record.hosts and record.scale != 1})
     return Summary(found, tuple(scales), (*campaign_doubts(found), *_set_aside(results)))

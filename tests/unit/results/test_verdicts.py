@@ -68,9 +68,7 @@ def report(side):
     own = measured(side.records, summary)
     found = Content(
         name="campaign",
-        description="",
-        seed=1,
-        edp_weight=1,
+        asked=None,
         text="",
         overrides=(),
         records=side.records,

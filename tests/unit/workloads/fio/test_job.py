@@ -15,6 +15,7 @@ from perjoule.drivers.protocols import Process, Workload
 from perjoule.model import Json
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import MIB
+from perjoule.summary.campaign import campaign_of
 from perjoule.workloads.fio import job as file
 from perjoule.workloads.fio import job_report
 from places import TRANSCRIPTS
@@ -192,7 +193,7 @@ def test_the_files_text_is_what_is_asked_and_goes_with_the_results(tmp_path: Pat
     results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides, asked.files)
     moved = results.folder.rename(tmp_path / "elsewhere")
     (tmp_path / "my.fio").write_text(JOB.replace("numjobs=2", "numjobs=3"))
-    again = campaign.of_results(asked.text, asked.overrides, moved)
+    again = campaign_of(store.open_results(moved))
     assert again is not None
     assert again.trials == asked.trials
     other = campaign.read(tmp_path / "c.toml")
