@@ -20,7 +20,7 @@ from man import WIDTH, commands
 from perjoule import campaign, drivers, prediction, publishing
 from perjoule.cli import cli
 from perjoule.prediction import published
-from perjoule.results import ledger
+from perjoule.results import scores
 from perjoule.results.published import published_remarks, published_table
 from perjoule.results.table import Table
 
@@ -173,9 +173,9 @@ def ledger_page() -> str:
             "[How predictions are made](../explanations/prediction.md) defines all of them;",
             "[Predict](../how-to/predict.md) shows how to pledge a prediction before you measure.",
             "",
-            *table_rows(ledger.scores_table(ledger.shipped_scores(compared))),
+            *table_rows(scores.scores_table(scores.shipped_scores(compared))),
             "",
-            *(f"- {line}." for line in ledger.scores_remarks(profiles)),
+            *(f"- {line}." for line in scores.scores_remarks(profiles)),
             "",
             "## Published clusters",
             "",

@@ -23,7 +23,7 @@ ALLOWED = {
     "report/comparison.py": "an effect size, which has no unit",
     "report/muons.py": "masses of particles with the digits that physics gives them, and watt-hours of a small job",
     "report/paper_comparison.py": "Kendall's tau, which has no unit",
-    "results/ledger.py": "a skill and Kendall's tau, which have no unit",
+    "results/scores.py": "a skill and Kendall's tau, which have no unit",
     "results/table.py": "bytes per byte, in a column with what redundancy explains",
     "results/verification.py": "two numbers that differ, perhaps in a late digit",
     "tuning/outcome.py": "a gain, of which the third decimal counts",

@@ -64,11 +64,11 @@ def _joined(pledges: tuple[Path, ...], folders: tuple[Path, ...], *, as_json: bo
 def _shipped(*, as_json: bool) -> None:
     from perjoule import prediction
     from perjoule.prediction import published
-    from perjoule.results import ledger as book
+    from perjoule.results import scores
     from perjoule.results.published import published_remarks, published_table
 
     compared, unpredicted = published.compared(), tuple(published.unpredicted())
-    found = book.shipped_scores(compared)
+    found = scores.shipped_scores(compared)
     if as_json:
         by_profile = {kind: own for kind, own in found.items() if kind != "all"}
         there = [{**vars(one), "error": one.error, "held": one.held} for one in compared]
@@ -77,8 +77,8 @@ def _shipped(*, as_json: bool) -> None:
         )
         return
     out.print("errors of throughput, of points that were left out, and of published clusters", style="bold")
-    show(book.scores_table(found), (), ())
-    for line in book.scores_remarks([prediction.shipped(name) for name in prediction.names()]):
+    show(scores.scores_table(found), (), ())
+    for line in scores.scores_remarks([prediction.shipped(name) for name in prediction.names()]):
         show_line(line)
     out.print("published clusters, to which nothing was fitted", style="bold")
     show(published_table(compared), (), ())

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -171,3 +171,8 @@ def counted(count: int, noun: str) -> str:
 def clients_text(count: int) -> str:
     """Print a number of clients: "1 client", "4 clients"."""
     return counted(count, "client")
+
+
+def listed(words: Sequence[str]) -> str:
+    """Join words: "a, b and c"."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""

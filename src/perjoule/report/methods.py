@@ -8,7 +8,7 @@ from perjoule.analysis.ageing import ageing
 from perjoule.campaign import own_options
 from perjoule.model import Campaign, Channel, Json, Record, Spec
 from perjoule.model.format import number, percent
-from perjoule.model.units import bytes_text, seconds_text
+from perjoule.model.units import bytes_text, listed, seconds_text
 from perjoule.report.content import Content
 from perjoule.results.limitations import Line, lines
 
@@ -251,8 +251,3 @@ def _cite(found: Content, valid: Sequence[Record]) -> Iterator[str]:
     if found.reproduces in published.names():
         paper = published.paper(found.reproduces)
         yield f"The repeated study is {paper.authors}: {paper.title}. {paper.reference}."
-
-
-def listed(words: Sequence[str]) -> str:
-    """Join words: "a, b and c"."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""

@@ -14,11 +14,10 @@ from perjoule.figures.throughput import throughput
 from perjoule.figures.vega import Spec
 from perjoule.model.format import number
 from perjoule.model.metrics import metric_of
-from perjoule.model.units import clients_text
+from perjoule.model.units import clients_text, listed
 from perjoule.published import Figure, Number
 from perjoule.published.paper import Fact
 from perjoule.report.content import Content
-from perjoule.report.methods import listed
 from perjoule.results.table import Table, with_meter
 
 PREFIX = "paper-"  # of the names of these figures
