@@ -156,7 +156,7 @@ def test_the_page_does_not_scroll_sideways(browser: webdriver.Chrome) -> None:
     assert wide <= there
 
 
-def test_a_point_tells_its_value_and_interval(browser: webdriver.Chrome) -> None:
+def test_a_point_shows_its_value_and_interval(browser: webdriver.Chrome) -> None:
     points = browser.find_elements(By.CSS_SELECTOR, "#throughput svg .role-mark.mark-symbol path")
     large = max(points, key=lambda p: p.rect["width"])
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", large)
@@ -205,7 +205,7 @@ def test_a_figure_is_saved_as_svg(browser: Chrome) -> None:
     assert "#ffffff" in saved.read_text()  # the light theme, whatever the page shows
 
 
-def test_nothing_is_asked_of_the_network_and_nothing_goes_wrong(browser: webdriver.Chrome) -> None:
+def test_nothing_is_requested_from_the_network_and_nothing_goes_wrong(browser: webdriver.Chrome) -> None:
     requests = [entry["message"] for entry in browser.get_log("performance") if "requestWillBeSent" in entry["message"]]
     assert not [r for r in requests if '"url":"http' in r]
     assert not [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]

@@ -56,7 +56,7 @@ def told(folder: Path) -> Iterator[Told]:
         yield Told(file)
 
 
-def test_the_page_shows_a_run_and_says_when_it_is_lost_and_goes_on(browser: webdriver.Chrome, folder: Path, told: Told) -> None:
+def test_the_page_shows_a_run_and_says_when_it_is_lost_and_continues(browser: webdriver.Chrome, folder: Path, told: Told) -> None:
     def text(of: str) -> str:
         return browser.find_element(By.ID, of).text
 

@@ -100,7 +100,7 @@ def test_a_file_that_is_something_else_is_refused(
 
 
 @pytest.mark.parametrize("value", [DEEP, "1" * 6000, "1\nx = 2"], ids=["deep", "long", "two"])
-def test_a_value_of_the_command_line_that_is_no_toml_is_text(value: str) -> None:
+def test_a_value_of_the_command_line_that_is_not_toml_is_text(value: str) -> None:
     assert "goal: " in told("predict", "moosefs", "--on", "odroid-hc4", "--set", f"goal={value}", code=2)
     assert "repetitions" in told("check", EXAMPLES / "simulated.toml", "--set", f"repetitions={value}", code=2)
 
@@ -217,7 +217,7 @@ def small(tmp_path: Path) -> Path:
     return path
 
 
-def test_without_files_to_open_a_run_is_one_sentence_and_goes_on_later(small: Path, tmp_path: Path) -> None:
+def test_without_files_to_open_a_run_is_one_sentence_and_continues_later(small: Path, tmp_path: Path) -> None:
     folder = tmp_path / "results"
     said = told("run", small, "--into", folder, code=3, before=limited(resource.RLIMIT_NOFILE, 7))
     assert "too many open files" in said
@@ -225,7 +225,7 @@ def test_without_files_to_open_a_run_is_one_sentence_and_goes_on_later(small: Pa
     finished(folder)
 
 
-def test_without_threads_a_run_is_one_sentence_and_goes_on_later(small: Path, tmp_path: Path) -> None:
+def test_without_threads_a_run_is_one_sentence_and_continues_later(small: Path, tmp_path: Path) -> None:
     folder = tmp_path / "results"
     said = told("run", small, "--into", folder, code=3, before=without_threads)
     assert "no more threads or processes can be started" in said

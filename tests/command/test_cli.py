@@ -336,7 +336,7 @@ def test_a_campaign_where_results_belong_is_answered_with_the_command_that_runs_
 
 @pytest.mark.parametrize("command", FOLDER_COMMANDS)
 @pytest.mark.parametrize("name", ["nothing", "", "file"], ids=["nothing there", "another folder", "a file"])
-def test_what_is_no_results_folder_is_named(command: str, name: str, typed: Typed, tmp_path: Path) -> None:
+def test_what_is_not_a_results_folder_is_named(command: str, name: str, typed: Typed, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     code, _, errors = typed(command, tmp_path / name)
     assert code == 3

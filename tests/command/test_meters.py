@@ -69,12 +69,12 @@ def test_a_simulated_meter_is_watched_tested_recorded_and_served(tmp_path: Path)
                 assert re.search(r"perjoule_power_watts\{.*\} 42\.0", answer.read().decode())
 
 
-def test_what_a_meter_leaves_out_is_told(tmp_path: Path) -> None:
+def test_what_a_meter_leaves_out_is_reported(tmp_path: Path) -> None:
     with simulated(tmp_path / "plug.toml", "--fault", "missing", "--share", "0.6", "--seed", "68") as plug:
         assert "reads failed" in perjoule("test", str(plug), "--for", "4 s", "--set", "rate=2 Hz")
 
 
-def test_wrong_words_are_told_with_what_there_is() -> None:
+def test_wrong_words_are_answered_with_the_valid_ones() -> None:
     assert 'did you mean "shelly"?' in perjoule("simulate", "shely", code=2)
     assert "unknown meter" in perjoule("watch", "shely", code=2)
     assert "has no way to show the fault" in perjoule("simulate", "rapl", "--fault", "late", code=2)

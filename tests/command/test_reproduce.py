@@ -13,7 +13,7 @@ def typed(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([PERJOULE, *map(str, words)], capture_output=True, text=True, timeout=300, check=False)
 
 
-def test_a_campaign_is_written_and_what_can_not_be_repeated_is_said(tmp_path: Path) -> None:
+def test_a_campaign_is_written_and_what_can_not_be_repeated_is_reported(tmp_path: Path) -> None:
     target = tmp_path / "green.toml"
     done = typed("reproduce", "green-storage", "--scale", "0.1", "--write", target)
     assert done.returncode == 0
@@ -43,7 +43,7 @@ def test_the_verdicts_are_printed_and_an_index_leads_to_the_report(tmp_path: Pat
         (["green-storage", "--scale", "2"], "--scale"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(words: list[str], said: str) -> None:
+def test_what_is_wrong_is_reported_in_a_sentence(words: list[str], said: str) -> None:
     done = typed("reproduce", *words)
     assert done.returncode == 2
     assert said in done.stderr

@@ -135,7 +135,7 @@ def test_a_run_with_a_live_page_ends_with_its_page(tmp_path: Path) -> None:
         assert not command(page)
 
 
-def test_a_runs_page_is_served_where_it_was_asked_for(tmp_path: Path) -> None:
+def test_a_runs_page_is_served_at_the_requested_address(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.2", 0)) as taken:
         port = taken.getsockname()[1]
     campaign = written(tmp_path, repetitions=2, settle_ms=400)
@@ -177,7 +177,7 @@ def test_the_state_is_printed_once(tmp_path: Path) -> None:
     assert "tried: the run is complete" in said.stdout and "2 of 2 trials kept" in said.stdout
 
 
-def test_what_is_no_results_folder_is_refused() -> None:
+def test_what_is_not_a_results_folder_is_refused() -> None:
     said = run("watch", ROOT)
     assert said.returncode == 3 and "not a results folder" in said.stderr
 

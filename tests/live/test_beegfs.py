@@ -63,7 +63,7 @@ def test_every_server_has_its_target_and_all_are_well(deployment: tuple[Hosts, C
     cluster.alive()
 
 
-def test_a_new_file_is_striped_as_asked_for_over_hosts_that_are_named(deployment: tuple[Hosts, Cluster]) -> None:
+def test_a_new_file_is_striped_as_configured_over_hosts_that_are_named(deployment: tuple[Hosts, Cluster]) -> None:
     hosts, cluster = deployment
     cluster.ask("create", path="/striped")
     entry = cluster.entry("/striped")
@@ -144,7 +144,7 @@ def test_a_disk_with_fewer_inodes_than_metadata_needs_is_refused() -> None:
         pass
 
 
-def test_a_server_that_can_not_start_is_told_in_its_own_words() -> None:
+def test_a_server_that_can_not_start_is_reported_with_its_message() -> None:
     listen = "import socket, time; s = socket.create_server(('', 8003)); print('listening', flush=True); time.sleep(60)"
     with hosts_of(servers=1).hold(1) as hosts:
         host = hosts.by_role("storage")[0]

@@ -126,7 +126,7 @@ def wait_until_something_listens(host: Host, port: int) -> None:
         assert time.monotonic() < until_s
 
 
-def test_a_monitor_that_finds_its_port_taken_is_told_in_its_own_words_and_nothing_is_left() -> None:
+def test_a_monitor_that_finds_its_port_taken_is_reported_with_its_message_and_nothing_is_left() -> None:
     with hosts_of(servers=2).hold(1) as hosts:
         host = hosts.management
         other = ["/usr/bin/python3", "-m", "http.server", "3300", "--bind", host.address]
@@ -158,7 +158,7 @@ def test_the_kernels_client_reads_what_another_wrote_over_cold_caches_and_says_w
 
 
 @pytest.mark.skipif(in_kernel("ceph"), reason="this kernel has a client of CephFS")
-def test_the_kernels_client_is_refused_before_anything_starts_where_there_is_none() -> None:
+def test_a_missing_kernel_client_is_refused_before_anything_starts() -> None:
     with (
         hosts_of().hold(1) as hosts,
         pytest.raises(MachineError, match=r'client-1: the kernel has no client of CephFS; set client = "fuse"'),

@@ -265,7 +265,7 @@ def small_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         subprocess.run(["umount", place], check=True)
 
 
-def test_a_disk_that_fills_up_stops_the_load_and_resume_goes_on_when_there_is_room(tmp_path: Path, small_disk: Path) -> None:
+def test_a_disk_that_fills_up_stops_the_load_and_resume_continues_when_there_is_room(tmp_path: Path, small_disk: Path) -> None:
     asked = campaign(tmp_path, text=CAMPAIGN.replace('"directory"', '"ext4"').replace("repetitions = 3", "repetitions = 12"))
     filler = small_disk / "filler"
     with started("run", asked, "--into", tmp_path / "r") as process:

@@ -132,7 +132,7 @@ def test_a_host_with_nothing_but_a_name_is_found_by_the_ssh_configuration(option
             assert came[2] == ON_LOOPBACK[host.name]
 
 
-def test_a_host_does_what_it_is_told_and_nothing_stays(options: dict[str, Any], tmp_path: Path) -> None:
+def test_a_host_runs_commands_and_nothing_stays(options: dict[str, Any], tmp_path: Path) -> None:
     with Cluster(**options).hold(1) as hosts:
         host = hosts.clients[0]
         words = ["a b", "$HOME", "it's", '"q"', "x\ny", "*", ""]

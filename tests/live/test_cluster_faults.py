@@ -130,7 +130,7 @@ def test_a_host_that_is_lost_and_comes_back_costs_one_trial(site: Site) -> None:
     said(site.perjoule("verify", site.folder / "lab"), 0, 60)
 
 
-def test_a_host_that_is_lost_for_good_ends_the_campaign_and_resume_goes_on(site: Site) -> None:
+def test_a_host_that_is_lost_for_good_ends_the_campaign_and_resume_continues(site: Site) -> None:
     running = site.campaign(trials=2, patience="1 s")
     in_load(site, running, 0)
     site.link(STRUCK, "down")
@@ -212,7 +212,7 @@ def test_a_host_key_that_has_changed_is_refused_before_anything_starts(site: Sit
     assert site.records() == []
 
 
-def test_a_second_run_on_a_host_is_refused_and_the_first_goes_on(site: Site) -> None:
+def test_a_second_run_on_a_host_is_refused_and_the_first_continues(site: Site) -> None:
     running = site.campaign(trials=1, seconds=7)
     in_load(site, running, 0)
     shown = said(site.campaign(trials=1, name="second"), 3, 30)

@@ -72,7 +72,7 @@ def outcomes(testbed: str, clients_count: int, folder: Path, *loads: Workload, *
     return found
 
 
-def test_a_write_a_read_and_a_mix_move_what_was_asked(tmp_path: Path) -> None:
+def test_a_write_a_read_and_a_mix_move_what_was_requested(tmp_path: Path) -> None:
     loads = [fio(operation=operation, size="32 MiB", transfer="1 MiB") for operation in ("write", "read", "randrw")]
     written, read, mixed = outcomes("local", 1, tmp_path, *loads)
     assert re.fullmatch(r"fio-\d\.\d+.*", written.engine)
@@ -146,7 +146,7 @@ def test_a_time_limit_ends_a_load_that_is_not_done(tmp_path: Path) -> None:
         )
 
 
-def test_a_full_disk_is_said_in_fios_words(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_with_fios_message(tmp_path: Path) -> None:
     small = tmp_path / "files"
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", small], check=True, timeout=10)
@@ -190,7 +190,7 @@ def processes_with(*words: str) -> list[str]:
     return [line for line in lines if all(word in line for word in words)]
 
 
-def test_a_load_goes_on_until_it_is_steady_or_has_had_its_rounds(tmp_path: Path) -> None:
+def test_a_load_continues_until_it_is_steady_or_has_had_its_rounds(tmp_path: Path) -> None:
     load = fio(operation="randwrite", size="16 MiB", transfer="64 KiB", direct=True, round="0.5 s", rounds=8)
     windows_s: list[float] = []
     for outcome in outcomes("virtual", 2, tmp_path, load, load):

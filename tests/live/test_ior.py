@@ -101,7 +101,7 @@ def test_a_time_limit_ends_all_ranks(hosts: Hosts, mounted: Mounted, tmp_path: P
         assert not [line for line in running if line.split()[-1] in ("ior", "orted", "mpirun") and line[0] != "Z"]
 
 
-def test_a_full_disk_is_said_in_iors_words(hosts: Hosts, mounted: Mounted, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_with_iors_message(hosts: Hosts, mounted: Mounted, tmp_path: Path) -> None:
     client, small = hosts.clients[0], mounted.directories["client-1"]
     client.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", small], timeout_s=10)
     try:

@@ -132,7 +132,7 @@ def test_a_kernel_mounts_each_journal_that_a_tuning_tries_and_has_the_default_by
     assert expected in options or (shown == "ordered" and not any(one.startswith("data=") for one in options))
 
 
-def test_a_block_size_that_the_kernel_can_not_mount_is_told_with_the_kernel(hosts: Hosts) -> None:
+def test_a_block_size_that_the_kernel_can_not_mount_is_reported_with_the_kernel(hosts: Hosts) -> None:
     with (
         pytest.raises(MachineError, match=r"Linux \d\S+ can't mount btrfs with blocks of 8 KiB .*use blocks of 4 KiB, its page"),
         filesystem("local", type="btrfs", block="8 KiB").mount(hosts),

@@ -122,7 +122,7 @@ def test_a_kernels_server_that_does_not_run_is_refused() -> None:
 
 
 @by_the_kernel
-def test_a_server_that_dies_is_named_and_its_mount_goes_all_the_same() -> None:
+def test_a_server_that_dies_is_named_and_its_mount_goes_nevertheless() -> None:
     with hosts_of().hold(1) as hosts:
         client = hosts.clients[0]
         with nfs().mount(hosts) as mounted:

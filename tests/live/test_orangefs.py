@@ -135,7 +135,7 @@ def test_a_server_that_hangs_does_not_keep_the_rest_from_ending() -> None:
         assert_clean(hosts)
 
 
-def test_a_server_that_can_not_start_is_told_in_its_own_words() -> None:
+def test_a_server_that_can_not_start_is_reported_with_its_message() -> None:
     listen = f"import socket, time; s = socket.create_server(('', {PORT})); print('listening', flush=True); time.sleep(60)"
     with hosts_of(servers=1).hold(1) as hosts:
         host = hosts.by_role("storage")[0]

@@ -86,7 +86,7 @@ def finished(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("spare_count", [0, 2])
-def test_without_processes_a_run_is_one_sentence_and_goes_on_later(spare_count: int, group: Path, tmp_path: Path) -> None:
+def test_without_processes_a_run_is_one_sentence_and_continues_later(spare_count: int, group: Path, tmp_path: Path) -> None:
     work, folder = tmp_path / "work", tmp_path / "results"
     with running(group, work, folder) as process:
         there_count = int((group / "pids.current").read_text())

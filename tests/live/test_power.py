@@ -123,7 +123,7 @@ def test_states_are_put_back_after_a_kill(kind: str, whole: bool, lab: dict[str,
     assert fake.changed() == {}
 
 
-def test_what_cannot_be_put_back_is_said_and_kept_until_it_can(fake: Sysfs) -> None:
+def test_what_cannot_be_put_back_is_reported_and_kept_until_it_can(fake: Sysfs) -> None:
     options = {"power": fake.options(**SET)}
     owner = subprocess.Popen([sys.executable, "-c", HOLDER, json.dumps(["local", options])], stdout=-1, text=True)
     assert owner.stdout is not None

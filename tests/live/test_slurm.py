@@ -76,7 +76,7 @@ def started(lab: SlurmLab, home: Path, *words: str | Path) -> subprocess.Popen[s
     return running
 
 
-def test_a_job_is_asked_for_measured_in_and_ended(lab: SlurmLab, home: Path) -> None:
+def test_a_job_is_requested_measured_in_and_ended(lab: SlurmLab, home: Path) -> None:
     roles = 'nodes = 4\nhosts = [{role = "storage", count = 2}, {role = "client"}]'
     file = campaign(home, roles, FIO, "clients = [1, 2]\nrepetitions = 1")
     checked = perjoule(lab, home, "doctor", file)
@@ -93,7 +93,7 @@ def test_a_job_is_asked_for_measured_in_and_ended(lab: SlurmLab, home: Path) -> 
     assert verified.returncode == 0, verified.stdout + verified.stderr
 
 
-def test_a_cancelled_job_is_a_sentence_and_the_next_allocation_goes_on(lab: SlurmLab, home: Path) -> None:
+def test_a_cancelled_job_is_a_sentence_and_the_next_allocation_continues(lab: SlurmLab, home: Path) -> None:
     file = campaign(home, "nodes = 2", LONG, "clients = [2]\nrepetitions = 2")
     running = started(lab, home, "run", file, "--into", home / "results")
     (job,) = lab.jobs().splitlines()
@@ -125,7 +125,7 @@ def documented(page: str, begins: str) -> str:
     return re.sub(r"\b(perjoule|dask)(?= )", lambda found: str(Path(PERJOULE).with_name(found[1])), begins + block)
 
 
-def test_a_batch_script_that_is_cancelled_leaves_nothing_and_the_next_one_goes_on(lab: SlurmLab, home: Path) -> None:
+def test_a_batch_script_that_is_cancelled_leaves_nothing_and_the_next_one_continues(lab: SlurmLab, home: Path) -> None:
     """As root: a script for sbatch has only its user's rights, and this checkout may lie in root's home."""
     campaign(home, "", LONG, "clients = [2]\nrepetitions = 3")
     job_text = documented("slurm.md", "#!/bin/sh\n").replace("scratch.toml", "batch.toml")

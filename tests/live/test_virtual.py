@@ -120,12 +120,12 @@ def test_a_command_gets_its_input_and_environment_and_gives_its_output(client: H
     assert (done.stdout, done.stderr, done.returncode) == ("hello", "you\n", 3)
 
 
-def test_a_failed_command_is_told_in_its_own_words(client: Host) -> None:
+def test_a_failed_command_is_reported_with_its_message(client: Host) -> None:
     with pytest.raises(WorkloadError, match=r"client-1: .* ended with 2: no such thing"):
         client.run(["sh", "-c", "echo no such thing >&2; exit 2"], timeout_s=5)
 
 
-def test_a_missing_program_is_told_even_unchecked(client: Host) -> None:
+def test_a_missing_program_is_reported_even_unchecked(client: Host) -> None:
     with pytest.raises(WorkloadError, match="could not be started"):
         client.run(["no-such-program"], timeout_s=5, check=False)
 
@@ -160,7 +160,7 @@ def test_what_a_command_leaves_behind_is_reaped_by_the_host(client: Host) -> Non
     assert client.run(["hostname"], timeout_s=5).stdout == "client-1\n"
 
 
-def test_a_program_that_goes_on_is_logged_and_stopped(client: Host) -> None:
+def test_a_program_that_continues_is_logged_and_stopped(client: Host) -> None:
     log = client.directory / "logs" / "loop.log"
     program = client.spawn(["sh", "-c", "trap 'echo bye; exit 4' TERM; echo hello; while :; do sleep 0.01; done"], log=log)
     while program.output() != "hello\n":
@@ -388,7 +388,7 @@ def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
         lookalike.wait()
 
 
-def test_a_disk_that_is_too_small_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_too_small_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(_format.MAKE, "xfs", ("mkfs.xfs", "-q", "-b", "size=3"))
     before = set(cgroup.runs())
     with pytest.raises(MachineError, match=r"mkfs\.xfs"), bed(disk="xfs").hold(1):
@@ -396,7 +396,7 @@ def test_a_disk_that_is_too_small_is_told(monkeypatch: pytest.MonkeyPatch) -> No
     assert cgroup.runs() <= before
 
 
-def test_a_work_folder_that_cannot_be_made_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_work_folder_that_cannot_be_made_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PERJOULE_WORK", "/proc/nowhere")
     with pytest.raises(MachineError, match="PERJOULE_WORK"), bed().hold(1):
         pass

@@ -100,12 +100,12 @@ def test_times_are_put_on_the_records_clock(options, text, t_s):
         ({"zone": "UTC", "format": "%d.%m.%Y"}, "2026-10-25", "does not match"),
     ],
 )
-def test_times_that_can_not_be_told_are_refused(options, text, words):
+def test_ambiguous_times_are_refused(options, text, words):
     with pytest.raises(PerjouleError, match=words):
         samples(f"time,P\n{text},5\n", **options)
 
 
-def test_the_hour_that_comes_twice_can_be_told_by_the_order_of_the_rows():
+def test_the_hour_that_comes_twice_can_be_recognised_by_the_order_of_the_rows():
     rows = ["01:59:00", "02:20:00", "02:40:00", "02:10:00", "02:30:00", "03:00:00"]
     text = "time,P\n" + "".join(f"2026-10-25 {row},5\n" for row in rows)
     found = samples(text, zone="Europe/Berlin", twice="in order")
@@ -118,7 +118,7 @@ def test_time_that_goes_back_is_refused_and_a_line_written_twice_is_one():
     assert len(samples("time,P\n5,1\n5,1\n6,1\n", clock="monotonic")) == 2
 
 
-def test_a_line_that_is_no_csv_is_named_as_that():
+def test_a_line_that_is_not_csv_is_named_as_that():
     with pytest.raises(PerjouleError, match=r"log.csv: a line is not CSV \(new-line character seen"):
         samples("time,P\n5,1\r6,3\n", clock="monotonic")
 
@@ -132,7 +132,7 @@ def test_columns_may_have_numbers_in_the_place_of_names():
     assert samples("5;x;1\n6;x;2\n", clock="monotonic", header=False, time=["1"], value="3", delimiter=";")[1].value == 2.0
 
 
-def test_columns_that_are_not_there_are_told_with_what_is():
+def test_missing_columns_are_reported_with_those_that_exist():
     with pytest.raises(PerjouleError, match=r"no line has the columns time, P; the first lines are: when,watts \| 5,1"):
         samples("when,watts\n5,1\n", clock="monotonic")
 
@@ -227,7 +227,7 @@ def test_what_was_logged_before_need_not_be_in_order_but_its_last_row_must_be_as
         listen({**options, "clock": "date"}, lambda h: True)
 
 
-def test_a_log_that_is_not_there_is_told(listen):
+def test_a_log_that_is_not_there_is_reported(listen):
     (check,) = as_written(Csv, path="/nonexistent.csv", **DECLARED).checks()
     assert not check.ok
     with pytest.raises(PerjouleError, match="No such file"):

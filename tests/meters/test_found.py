@@ -23,7 +23,7 @@ def test_what_answers_is_found_in_the_order_of_the_addresses():
         assert places == [("kasa", strip["address"]), ("shelly", plug["address"]), ("tasmota", other["address"])]
 
 
-def test_all_addresses_are_asked_at_once_and_this_machines_meters_told_once(monkeypatch):
+def test_all_addresses_are_queried_at_once_and_this_machines_meters_listed_once(monkeypatch):
     together = threading.Barrier(4)
 
     def discover(addresses):

@@ -304,7 +304,7 @@ def test_a_driver_that_hangs_is_left_alone_until_it_answers(gpu):
         assert [reading.value for reading in heard] == [7600.0]
 
 
-def test_a_driver_that_fails_is_a_gap_and_a_name_that_is_no_text_is_refused(gpu):
+def test_a_driver_that_fails_is_a_gap_and_a_name_that_is_not_text_is_refused(gpu):
     def fails():
         raise Gpu.NVMLError("unknown error")
 
@@ -377,7 +377,7 @@ def test_an_old_log_is_read_in_little_memory(tmp_path):
     assert most_bytes < 8 * MIB  # a chunk of it, as lines
 
 
-def test_a_line_without_an_end_is_a_sentence_and_the_log_goes_on(tmp_path):
+def test_a_line_without_an_end_is_a_sentence_and_the_log_continues(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("t,P\n" + ROW)
     with log_meter(path).connect(Boundary("it", "", "total")) as read:

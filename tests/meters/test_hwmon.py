@@ -54,12 +54,12 @@ def test_two_chips_of_one_name_are_not_guessed_between(board, listen):
         heard_once(listen, board, chip="ina226")
 
 
-def test_a_chip_that_is_not_there_is_told_with_those_that_are(board, listen):
+def test_a_chip_that_is_not_there_is_reported_with_those_that_exist(board, listen):
     with pytest.raises(PerjouleError, match=r"no ina999.*power1_input of ina226 at 1-0040"):
         heard_once(listen, board, chip="ina999")
 
 
-def test_an_average_is_told_from_a_moment(board, listen):
+def test_an_average_is_distinguished_from_a_moment(board, listen):
     _, channel, power_w = heard_once(listen, board, chip="power_meter")
     assert (power_w, channel.semantics, channel.grade) == (216.0, "average", "BMC")
     assert channel.specification.latency_s == 1.0

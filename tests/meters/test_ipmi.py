@@ -32,7 +32,7 @@ def test_the_zero_of_a_deactivated_reading_is_refused():
 @pytest.mark.parametrize(
     "text", ["", "    Instantaneous power reading:   na Watts\n", "Instantaneous power reading:   5 Watts\n"]
 )
-def test_what_is_no_reading_is_refused(text):
+def test_what_is_not_a_reading_is_refused(text):
     with pytest.raises(PerjouleError):
         power_w(text)
 
@@ -46,7 +46,7 @@ def test_a_password_is_never_an_argument(tmp_path):
     assert "-E" in Ipmi(address="192.0.2.1")._argv()
 
 
-def test_a_password_file_that_is_not_there_is_told(tmp_path):
+def test_a_password_file_that_is_not_there_is_reported(tmp_path):
     checks = drivers.meter(Spec("ipmi", {"address": "192.0.2.1", "password_file": str(tmp_path / "none")})).checks()
     assert [check.name for check in checks if not check.ok and "none" in check.detail] == ["password"]
 

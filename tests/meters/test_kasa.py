@@ -46,7 +46,7 @@ def test_what_does_not_come_is_a_gap_and_the_plug_comes_back(listen, fault):
     assert set(values[np.isfinite(values)]) == {60.0}
 
 
-def test_a_plug_that_is_not_there_is_told(listen):
+def test_a_plug_that_is_not_there_is_reported(listen):
     with pytest.raises(MachineError, match="can't be read"):
         listen({"kind": "kasa", "address": "127.0.0.1:1"}, any)
     assert Kasa.discover(["127.0.0.1:1"]) == ()

@@ -79,7 +79,7 @@ def once(listen, **options):
     return {(c.component, c.quantity): (v, c) for c, _, v, _ in heard.samples}, heard.doubts
 
 
-def test_a_machine_without_the_driver_is_told_so(listen):
+def test_a_machine_without_the_driver_is_reported(listen):
     (check,) = drivers.meter(Spec("nvml", {})).checks()
     assert not check.ok
     assert "driver" in check.detail
@@ -124,7 +124,7 @@ def test_gpus_are_chosen_by_uuid(listen, library):
         once(listen, gpus=["GPU-0"])
 
 
-def test_no_gpu_is_told(listen, library):
+def test_no_gpu_is_reported(listen, library):
     library()
     with pytest.raises(PerjouleError, match="no GPU found"):
         once(listen)

@@ -25,7 +25,7 @@ def test_a_frame_is_the_known_one():
     assert stick.frame("000A") == b"\x05\x05\x03\x03000AB43C\r\n"
 
 
-def test_chatter_is_passed_over_and_a_wrong_checksum_told():
+def test_chatter_is_skipped_and_a_wrong_checksum_reported():
     assert stick.said(b"# APSRequestNodeInfo\r\n") is None
     assert stick.said(b"\x83" + stick.frame("0000001500C1")) == stick.Said("0000", "0015", "00C1")
     with pytest.raises(ValueError, match="wrong checksum"):
@@ -83,7 +83,7 @@ def test_no_fault_invents_a_number_and_the_circles_come_back(listen, fault):
     assert np.abs(values[np.isfinite(values)] - 60).max() < 0.3
 
 
-def test_a_circle_that_was_pulled_out_is_told_at_the_beginning(listen):
+def test_a_circle_that_was_pulled_out_is_reported_at_the_beginning(listen):
     with (
         simulator.serve(Behaviour(), absent=simulator.CIRCLES[1:]) as table,
         pytest.raises(MachineError, match=r"Circle does not answer the stick \(000D6F0000B1C02A\)"),
@@ -91,7 +91,7 @@ def test_a_circle_that_was_pulled_out_is_told_at_the_beginning(listen):
         listen(table, any)
 
 
-def test_a_stick_that_is_not_there_is_told(listen):
+def test_a_stick_that_is_not_there_is_reported(listen):
     with pytest.raises(MachineError, match="can't be read"):
         listen({"kind": "plugwise", "address": "/dev/no-such-line", "circles": {"000D6F0000B1B64B": ""}}, any)
 
@@ -99,14 +99,14 @@ def test_a_stick_that_is_not_there_is_told(listen):
 @pytest.mark.parametrize(
     ("wrong", "said"), [({"circles": {"B1B64B": "x"}}, "16 hexadecimal digits"), ({"window": "2 s"}, "last 1 s and the last 8 s")]
 )
-def test_wrong_options_are_told(wrong, said):
+def test_wrong_options_are_reported(wrong, said):
     right: dict[str, Json] = {"address": "/dev/ttyUSB0", "circles": {"000d6f0000b1b64b": "storage-1"}}
     assert set(as_written(Plugwise, **right).circles) == {"000D6F0000B1B64B"}
     with pytest.raises(ValidationError, match=said):
         drivers.build("meters", "plugwise", {**right, **wrong})
 
 
-def test_a_circle_on_a_host_that_is_not_there_is_told(listen):
+def test_a_circle_on_a_host_that_is_not_there_is_reported(listen):
     from types import SimpleNamespace
 
     host = SimpleNamespace(name="storage-1", role="storage")

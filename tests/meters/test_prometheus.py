@@ -47,7 +47,7 @@ def test_lines_may_look_odd(line, value):
 
 
 @pytest.mark.parametrize("line", ["x 1_0", "x 1 2 3", 'x{a="b" c="d"} 1', 'x{a="b",a="c"} 1', 'x{a="b"} 1 # {} 2'])
-def test_a_malformed_line_of_the_metric_is_no_reading(line):
+def test_a_malformed_line_of_the_metric_is_not_a_reading(line):
     with pytest.raises(ValueError, match="line is malformed"):
         exposition.exposed(f"{line}\n", "x", {})
     assert exposition.exposed(f"y{line}\nx 7\n", "x", {})[0].value == 7.0
@@ -58,14 +58,14 @@ def test_escapes_in_labels_are_undone():
 
 
 @pytest.mark.parametrize("text", ["", "x{", "x{a=b}", "rate(x[5m])", "x{a='b'}", "5x"])
-def test_what_is_no_selector_is_refused(text):
+def test_what_is_not_a_selector_is_refused(text):
     with pytest.raises(ValueError, match="names no metric"):
         exposition.selector(text)
     with pytest.raises(ValueError, match="names no metric"):
         drivers.build("meters", "prometheus", {"address": "http://127.0.0.1/metrics", "metric": text, **DECLARED})
 
 
-def test_two_series_are_not_guessed_between_and_none_is_told():
+def test_two_series_are_not_guessed_between_and_none_is_reported():
     with pytest.raises(ValueError, match=r'2 series .* room="lab", socket="1"; room="hall", socket="2"'):
         exposition.exposed(PAGE, simulator.POWER, {})
     with pytest.raises(ValueError, match="no series of simulated_power_watts"):
@@ -205,7 +205,7 @@ CUT = b"# TYPE power gauge\npower 12"  # of "power 120.5\n"
     ],
     ids=["length", "length, at a line", "length of the part", "chunks without an end", "within a chunk", "no length"],
 )
-def test_a_page_that_was_cut_inside_a_number_is_no_reading(header, body):
+def test_a_page_that_was_cut_inside_a_number_is_not_a_reading(header, body):
     with torn_pages(header, body) as address:
         meter = as_written(Prometheus, address=address, metric="power", **DECLARED)
         with (
@@ -216,7 +216,7 @@ def test_a_page_that_was_cut_inside_a_number_is_no_reading(header, body):
 
 
 @pytest.mark.parametrize("end", [b"power 120.5\n", b"power 120.5\n# EOF"])
-def test_a_page_that_is_whole_is_read_however_its_end_is_told(end):
+def test_a_page_that_is_whole_is_read_however_its_end_is_marked(end):
     page = b"# TYPE power gauge\n" + end
     for header, body in (
         (b"Content-Length: %d\r\n" % len(page), page),

@@ -80,7 +80,7 @@ def test_a_zone_that_is_not_there_is_refused_with_those_that_are(two_sockets, li
         listen({"kind": "rapl", "root": str(two_sockets), "zones": ["dram"]}, first)
 
 
-def test_a_machine_without_counters_is_told_what_to_load(tmp_path, listen):
+def test_a_machine_without_counters_is_answered_with_what_to_load(tmp_path, listen):
     meter = drivers.meter(Spec("rapl", {"root": str(tmp_path / "none")}))
     (check,) = meter.checks()
     assert not check.ok
@@ -160,7 +160,7 @@ def test_counters_that_go_and_come_back_leave_a_gap(listen):
     assert heard.failures
 
 
-def test_a_simulated_cpu_wraps_where_it_is_told_to():
+def test_a_simulated_cpu_wraps_where_it_is_configured_to():
     with simulator.serve(Behaviour(WAVE, range_j=5.0)) as options:
         assert [z.range_j for z in rapl.zones(Path(str(options["root"])))] == [5.0, 3.0, 0.5]
 

@@ -122,7 +122,7 @@ def test_a_service_without_a_counter_is_refused(listen):
         listen({**options, "quantity": "energy"}, lambda h: True)
 
 
-def test_a_wrong_login_is_told(listen, tmp_path):
+def test_a_wrong_login_is_reported(listen, tmp_path):
     (tmp_path / "wrong").write_text("wrong")
     with simulator.serve(Behaviour(WAVE)) as options:
         for login in ("basic", "session"):
@@ -130,7 +130,7 @@ def test_a_wrong_login_is_told(listen, tmp_path):
                 listen({**options, "password_file": str(tmp_path / "wrong"), "login": login}, lambda h: True)
 
 
-def test_a_chassis_that_is_not_there_is_told_with_those_that_are(listen):
+def test_a_chassis_that_is_not_there_is_reported_with_those_that_exist(listen):
     with simulator.serve(Behaviour(WAVE)) as options, pytest.raises(PerjouleError, match=r"no chassis 7 .*1, Drives"):
         listen({**options, "chassis": "7"}, lambda h: True)
 
@@ -141,12 +141,12 @@ def test_a_service_is_found_at_its_address():
         assert Redfish.discover([place, "127.0.0.1:1"]) == ({"kind": "redfish", "address": f"http://{place}"},)
 
 
-def test_a_password_file_that_is_not_there_is_told():
+def test_a_password_file_that_is_not_there_is_reported():
     (check,) = drivers.meter(Spec("redfish", {"address": "192.0.2.1", "password_file": "/nonexistent"})).checks()
     assert not check.ok
 
 
-def test_an_address_that_is_no_web_service_is_refused(listen):
+def test_an_address_that_is_not_a_web_service_is_refused(listen):
     with pytest.raises(PerjouleError, match=r'begin it with "http://" or "https://"'):
         listen({"kind": "redfish", "address": "file:///etc"}, lambda h: True)
 

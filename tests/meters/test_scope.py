@@ -83,7 +83,7 @@ def test_no_fault_invents_a_number_and_it_comes_back(listen, fault, reads):
     assert np.abs(values[np.isfinite(values)] - 30).max() < 1.2
 
 
-def test_another_instrument_and_a_refused_setup_are_told(listen, monkeypatch):
+def test_another_instrument_and_a_refused_setup_are_reported(listen, monkeypatch):
     with simulator.serve(Behaviour()) as table:
         with pytest.raises(MachineError, match="refuses its setup: -113"):
             listen({**table, "voltage_channel": 7}, any)

@@ -134,7 +134,7 @@ def test_an_instrument_of_another_kind_is_refused(listen, monkeypatch):
         listen(table, any)
 
 
-def test_an_instrument_that_is_not_there_is_told(listen):
+def test_an_instrument_that_is_not_there_is_reported(listen):
     with pytest.raises(MachineError, match="can't be read"):
         listen({"kind": "scpi", "address": "TCPIP::127.0.0.1::1::SOCKET"}, any)
     with pytest.raises(MachineError, match="can't be read"):

@@ -80,7 +80,7 @@ def test_a_wrong_community_is_no_answer(listen, strip):
         heard_once(listen, strip[1], community="wrong", timeout="0.3 s")
 
 
-def test_a_name_that_is_not_known_is_told(listen):
+def test_a_name_that_is_not_known_is_reported(listen):
     with pytest.raises(PerjouleError, match="address can't be resolved"):
         heard_once(listen, {"kind": "snmp_pdu", "address": "no-such-host.invalid", "model": "apc"})
 

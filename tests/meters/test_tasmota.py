@@ -119,7 +119,7 @@ def test_what_does_not_come_in_time_is_a_gap_and_the_plug_comes_back(listen, fau
     assert "reads failed" in heard.doubts[-1]
 
 
-def test_a_broker_that_dies_is_a_gap_and_one_that_is_not_there_is_told(listen, broker):
+def test_a_broker_that_dies_is_a_gap_and_one_that_is_not_there_is_reported(listen, broker):
     with simulator.serve(Behaviour(Waveform("constant")), **place(broker), topic="plug") as table:
 
         def gone(heard):

@@ -222,7 +222,7 @@ def test_a_tail_ends_when_the_file_system_is_healthy(tmp_path: Path) -> None:
     assert "event_healing_j" in summary(results).cells[0].metrics
 
 
-def test_a_load_that_fails_after_an_event_is_a_failed_trial_and_the_campaign_goes_on(tmp_path: Path) -> None:
+def test_a_load_that_fails_after_an_event_is_a_failed_trial_and_the_campaign_continues(tmp_path: Path) -> None:
     text = TEXT.format(**{**SHORT, "duration": "300 ms", "kill": "1 ms", "back": "290 ms", "failure": "fail_at = 1"})
     results, _ = run(tmp_path / "results", text)
     assert {record.status for record in results.latest()} == {"failed"}  # each is the first of its deployment

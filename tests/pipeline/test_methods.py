@@ -42,7 +42,7 @@ def test_the_methods_say_what_was_run_on_what_how_often_and_how_power_was_got(sa
     assert "measured at the mains" not in said
 
 
-def test_one_trial_is_said_as_one(results: store.Results) -> None:
+def test_one_trial_is_reported_as_one(results: store.Results) -> None:
     found = content(results)
     cell = replace(found.cells[0], doubts=(Doubt("the moon was full"),), omitted=())
     said = "\n".join(methods(replace(found, records=found.records[:1], cells=(cell,))))
@@ -96,7 +96,7 @@ def test_the_methods_name_all_options_of_a_driver_that_no_longer_takes_them(resu
     assert own_options("filesystem", Spec("gone", {"goal": 1})) == {"goal": 1}
 
 
-def test_what_is_omitted_is_told_from_what_is_doubted_by_where_it_stands(results: store.Results) -> None:
+def test_what_is_omitted_is_distinguished_from_what_is_doubted_by_where_it_stands(results: store.Results) -> None:
     found = content(results)
     cell = replace(found.cells[0], doubts=(Doubt("the moon was left out"),), omitted=("energy of the clients: no meter",))
     said = "\n".join(methods(replace(found, records=found.records[:1], cells=(cell,))))

@@ -84,7 +84,7 @@ def test_the_intervals_of_a_law_hold_the_truth_as_often_as_they_say() -> None:
     assert held_count / 300 == pytest.approx(0.95, abs=0.04)
 
 
-def test_amdahls_serial_share_is_found_where_there_is_no_crosstalk() -> None:
+def test_amdahls_serial_share_is_found_without_crosstalk() -> None:
     law = scalability_law(grown(lambda n: 100 * n / (1 + 0.1 * (n - 1)), (1, 2, 4, 8)))
     assert law.kind == "Amdahl"
     assert holds(law.parameters["serial"], 0.1)
@@ -163,7 +163,7 @@ def test_servers_span_the_matrix_with_short_labels() -> None:
         ("[1, 2, 4, 8]", '"four"', 'line 3: servers = "four" is not a whole number'),
     ],
 )
-def test_servers_that_can_t_be_are_told(old: str, new: str, said: str) -> None:
+def test_servers_that_can_t_be_are_refused(old: str, new: str, said: str) -> None:
     with pytest.raises(CampaignError) as told:
         campaign.parse(CAMPAIGN.replace(old, new, 1))
     assert str(told.value).startswith(f"campaign {said}")
@@ -195,7 +195,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return open_results(folder)
 
 
-def test_each_trial_has_the_servers_that_it_asked_for(measured: Results) -> None:
+def test_each_trial_has_the_servers_that_it_requested(measured: Results) -> None:
     records = measured.latest()
     assert [record.status for record in records] == ["valid"] * 8
     for record in records:

@@ -197,14 +197,14 @@ def test_noise_is_the_same_each_time(tmp_path: Path) -> None:
     assert len({round(duration_s, 6) for duration_s in first}) == 3
 
 
-def test_a_failed_trial_is_kept_with_its_reason_and_the_campaign_goes_on(tmp_path: Path) -> None:
+def test_a_failed_trial_is_kept_with_its_reason_and_the_campaign_continues(tmp_path: Path) -> None:
     records = measured(tmp_path, asked(repetitions=3, workload="fail_at = 2")).records()
     assert [record.status for record in records] == ["valid", "failed", "valid"]
     assert records[1].reason == "client-1: the simulated load fails in its run 2, as configured"
     assert len({record.trial.id for record in records}) == 3
 
 
-def test_after_a_transient_failure_the_campaign_goes_on_with_a_fresh_deployment(tmp_path: Path) -> None:
+def test_after_a_transient_failure_the_campaign_continues_with_a_fresh_deployment(tmp_path: Path) -> None:
     records = measured(tmp_path, asked(repetitions=4, workload='fail_at = 2\nfailure = "transient"')).records()
     assert [record.status for record in records] == ["valid", "failed", "valid", "failed"]
 
@@ -237,7 +237,7 @@ def test_hosts_that_can_t_be_held_stop_the_campaign(tmp_path: Path) -> None:
         measured(tmp_path, asked(testbed='failure = "hold"'))
 
 
-def test_a_campaign_that_was_interrupted_goes_on_where_it_stopped(tmp_path: Path) -> None:
+def test_a_campaign_that_was_interrupted_continues_where_it_stopped(tmp_path: Path) -> None:
     wanted = asked(repetitions=3)
     results = create(tmp_path / "results", wanted.text, wanted.name)
 

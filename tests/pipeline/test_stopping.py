@@ -97,7 +97,7 @@ def test_a_campaign_whose_interval_stays_wide_ends_with_the_most_repetitions(tmp
         ('"MiB/J"', "until"),
     ],
 )
-def test_a_wrong_rule_is_told_with_its_line(until: str, told: str) -> None:
+def test_a_wrong_rule_is_refused_with_its_line(until: str, told: str) -> None:
     text = CAMPAIGN.replace('{ metric = "MiB/J", interval = "WIDTH", max = 7 }', until)
     with pytest.raises(CampaignError, match="line 7") as caught:
         campaign.parse(text)

@@ -133,7 +133,7 @@ def test_whatever_changes_the_numbers_of_a_trial_has_them_computed_again(
     assert len(counted) == (6 if what == "joined" else 1)  # a recording concerns all
 
 
-def test_another_perjoule_computes_anew(results: store.Results, counted: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_perjoule_computes_again(results: store.Results, counted: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     summary(results)
     counted.clear()
     monkeypatch.setattr(_kept, "_code", lambda: "another")

@@ -170,7 +170,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("old", "new", "said", "advice"), WRONG, ids=[new for _, new, _, _ in WRONG])
-def test_what_is_wrong_in_a_users_table_is_told_with_its_line(old: str, new: str, said: str, advice: str) -> None:
+def test_what_is_wrong_in_a_users_table_is_reported_with_its_line(old: str, new: str, said: str, advice: str) -> None:
     with pytest.raises(CampaignError) as told:
         campaign.parse(CAMPAIGN.replace(old, new, 1))
     assert str(told.value).startswith(f"campaign {said}")
@@ -226,7 +226,7 @@ def test_each_result_names_its_user() -> None:
     ]
 
 
-def test_goodput_on_a_client_that_users_share_is_told_apart() -> None:
+def test_goodput_on_a_client_that_users_share_is_distinguished() -> None:
     channels = [series.channel for series in recorded().series]
     assert len(set(channels)) == len(channels) == 3
     assert {(c.host, c.component) for c in channels} == {
@@ -281,7 +281,7 @@ def test_the_report_has_a_section_and_a_figure_of_users_and_verifies(
     assert verify(mixed).differences == ()
 
 
-def test_a_campaign_of_users_that_was_interrupted_goes_on(tmp_path: Path) -> None:
+def test_a_campaign_of_users_that_was_interrupted_continues(tmp_path: Path) -> None:
     wanted = campaign.parse(CAMPAIGN, overrides=["repetitions=1"])
     results = create(tmp_path / "results", wanted.text, wanted.name, wanted.overrides)
 
@@ -336,7 +336,7 @@ def test_the_figure_is_drawn_where_alone_was_not_measured_and_with_one_repetitio
     assert "analysis" in rendering.svg(dict(report.drawings(report.content(results)))["users"])
 
 
-def test_what_is_changed_in_a_users_raw_output_is_told(mixed: Results) -> None:
+def test_what_is_changed_in_a_users_raw_output_is_reported(mixed: Results) -> None:
     raw = next(mixed.folder.glob("trials/*-mix-2c-*/attempt-1/raw/backup/job-1/simulated.json"))
     raw.write_text(raw.read_text().replace("2097152", "2097153"))
     assert any("does not give the stored outcome" in one for one in verify(mixed).differences)

@@ -108,7 +108,7 @@ def test_the_same_command_again_measures_nothing_and_says_the_same(done: tuple[P
     assert "a tuning of another campaign, or with other options" in str(other.exception)
 
 
-def test_a_killed_tuning_goes_on_and_loses_nothing(done: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+def test_a_killed_tuning_continues_and_loses_nothing(done: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     into = tmp_path / "killed"
     argv = [str(Path(sys.executable).with_name("perjoule")), *TUNE, "--into", str(into)]
     for least_count in (3, 9):  # in the first round, and in a later one
@@ -185,7 +185,7 @@ def test_it_measures_every_workload_and_number_of_clients_for_each_setting(tmp_p
         (("--filesystem", "cephfs"), CampaignError, "0 of its file systems are called cephfs"),
     ],
 )
-def test_what_cannot_be_tuned_is_said_in_one_sentence(
+def test_what_cannot_be_tuned_is_reported_in_one_sentence(
     words: tuple[str, ...], kind: type[PerjouleError], sentence: str, tmp_path: Path
 ) -> None:
     found = said(*TUNE, *words, "--into", str(tmp_path / "wrong"))
@@ -203,7 +203,7 @@ def test_a_metric_that_is_not_measured_says_why(tmp_path: Path) -> None:
     assert "tune for another metric with --for, or add a meter" in str(found.exception)
 
 
-def test_a_default_that_failed_is_measured_again_when_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_default_that_failed_is_measured_again_when_requested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     into = tmp_path / "results"
     with monkeypatch.context() as broken:
 

@@ -54,7 +54,7 @@ def test_a_part_passed_only_if_each_of_its_tests_ran_and_passed(tmp_path: Path) 
     assert outcome(report(tmp_path, CASES["failed"])).reasons == ["failure: two: no mount"]
 
 
-def test_what_need_not_run_is_named_and_elsewhere_what_is_lacking_is_no_failure(tmp_path: Path) -> None:
+def test_what_need_not_run_is_named_and_elsewhere_what_is_lacking_is_not_a_failure(tmp_path: Path) -> None:
     found = outcome(report(tmp_path, CASES["passed"], CASES["skipped"], CASES["lacking"]))
     assert found.passed(whole=False)
     assert not found.passed(whole=True, but=("three",))
@@ -63,7 +63,7 @@ def test_what_need_not_run_is_named_and_elsewhere_what_is_lacking_is_no_failure(
 
 
 @pytest.mark.parametrize("text", [None, "", "<testsuites>", "<testsuites/>"])
-def test_a_report_that_lacks_tests_is_no_pass(text: str | None, tmp_path: Path) -> None:
+def test_a_report_that_lacks_tests_is_not_a_pass(text: str | None, tmp_path: Path) -> None:
     path = tmp_path / "report.xml"
     if text is not None:
         path.write_text(text)

@@ -171,7 +171,7 @@ def test_another_program_that_installs_is_waited_for_and_named_once(tmp_path: Pa
     assert "install" in calls[-1]
 
 
-def test_what_is_no_lock_is_said_and_not_waited_for(tmp_path: Path) -> None:
+def test_what_is_not_a_lock_is_reported_and_not_waited_for(tmp_path: Path) -> None:
     done = install(tmp_path, LOCKED="1", REASON="Unable to locate package fio")
     assert (done.returncode, done.stderr) == (100, "E: Unable to locate package fio\n")
     assert (tmp_path / "calls").read_text().count("\n") == 1

@@ -213,7 +213,7 @@ def test_a_mean_over_no_time_is_that_of_its_moment_and_hides_no_other() -> None:
     assert (found.offset_s, found.seen_ratio) == (pytest.approx(0, abs=1e-3), pytest.approx(1))
 
 
-def test_a_load_of_half_a_watt_is_found_where_there_is_no_noise() -> None:
+def test_a_load_of_half_a_watt_is_found_without_noise() -> None:
     edges_s = pattern(30.0)
     end_s = np.arange(edges_s[0] - 4.3, edges_s[-1] + 5, 0.5)
     on_s = np.concatenate(([0.0], np.cumsum(np.diff(edges_s) * (np.arange(len(edges_s) - 1) % 2 == 0))))

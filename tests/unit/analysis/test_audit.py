@@ -158,7 +158,7 @@ def test_a_planted_slip_is_found_with_its_likely_cause(right, wrong, id, rule, c
     assert cause in slip.cause
 
 
-def test_a_slip_is_told_once_for_each_rule_that_it_breaks_and_nothing_else_is_blamed():
+def test_a_slip_is_reported_once_for_each_rule_that_it_breaks_and_nothing_else_is_blamed():
     found = disagreements(CONSISTENT.replace('"20.57"', '"21.57"'))
     assert [v.id for v in found] == ["share_write_2"]
 
@@ -177,14 +177,14 @@ def test_a_throughput_that_physics_forbids_is_found(right, wrong, rule, cause):
     assert [v for v in found if rule in v.rule and v.recomputed.startswith("at most") and cause in v.cause]
 
 
-def test_no_more_of_a_rate_is_asked_for_where_a_bound_is_broken():
+def test_no_more_of_a_rate_is_checked_where_a_bound_is_broken():
     """More clients would help, a larger line rate is no count."""
     found = disagreements(CONSISTENT.replace('"110.0 MiB/s"', '"145.3 MiB/s"'))
     (above,) = [v for v in found if v.rule == "network <= line rate"]
     assert "would take" not in above.cause
 
 
-def test_what_is_not_said_can_t_be_checked_and_how_many_copies_would_fit_is_told():
+def test_what_is_not_said_can_t_be_checked_and_how_many_copies_would_fit_is_reported():
     text = CONSISTENT.replace('copies = "copies"', "").replace('"90.5", "20.57"', '"150.5", "34.20"')
     unchecked = [v for v in audit(published.read(text, "invented")) if v.kind == "unchecked"]
     assert any("the number of copies is not given; no more than" in v.cause for v in unchecked)
@@ -216,7 +216,7 @@ client_memory = "memory\""""
     assert any("caches may have served" in v.cause for v in unchecked)
 
 
-def test_a_number_that_follows_from_a_wrong_one_is_told_what_it_rests_on():
+def test_a_number_that_follows_from_a_wrong_one_is_reported_with_what_it_rests_on():
     more = """{ id = "ratio", quantity = "ratio", printed = "1.545 times", what = "ratio", derived = "idle / 20" },
   { id = "idle","""
     text = CONSISTENT.replace('{ id = "idle",', more).replace('"40.9 W"', '"30.9 W"')

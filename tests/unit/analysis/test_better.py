@@ -136,7 +136,7 @@ def test_what_repetitions_share_counts_with_what_it_differs_by() -> None:
     assert same.error == plain.error
 
 
-def test_less_than_the_model_knows_is_no_difference_and_says_so() -> None:
+def test_less_than_the_model_knows_is_not_a_difference_and_says_so() -> None:
     steady = (100.0, 100.5, 99.5, 100.0), (104.0, 104.5, 103.5, 104.0)
     (plus, one), other = one_after_the_other(*steady)
     found = Verdict(contrast([(plus, replace(one, shared={"the board's dynamic power": 0.04})), other]))
@@ -145,7 +145,7 @@ def test_less_than_the_model_knows_is_no_difference_and_says_so() -> None:
     assert said == "not significantly different from moosefs: within the uncertainty of the board's dynamic power"
 
 
-def test_a_difference_that_drift_and_the_model_hide_each_alone_is_told_so_and_one_that_scatter_hides_is_not() -> None:
+def test_a_difference_that_drift_and_the_model_hide_each_alone_is_reported_and_one_that_scatter_hides_is_not() -> None:
     steady = (100.0, 100.5, 99.5, 100.0), (104.0, 104.5, 103.5, 104.0)
     wild = (100.0, 150.0, 80.0, 120.0), (140.0, 90.0, 170.0, 150.0)
     reasons = []
@@ -249,7 +249,7 @@ def test_as_many_more_repetitions_as_it_says_would_settle_it() -> None:
         assert bool(2 * stats.t.sf(one.value / error, freedom) < 0.05 / 3) is settled
 
 
-def test_more_comparisons_need_more_repetitions_and_the_hopeless_are_told() -> None:
+def test_more_comparisons_need_more_repetitions_and_the_hopeless_are_reported() -> None:
     one = contrast(one_after_the_other((100.0, 110.0, 95.0), (108.0, 117.0, 103.0)))
     assert Verdict(one, 10).more_count() > Verdict(one, 1).more_count()
     assert Verdict(replace(one, shared=0.1)).more_count() == inf  # no repetition helps against what all share
@@ -320,7 +320,7 @@ def test_a_difference_is_relevant_from_two_percent_on_whichever_is_the_larger(ra
     assert (known.sentence("a") == "no relevant difference from a") == (word == "no relevant difference")
 
 
-def test_a_comparison_stands_alone_unless_it_is_told_of_others() -> None:
+def test_a_comparison_stands_alone_unless_it_knows_of_others() -> None:
     alone = Estimate(0.1, 0.0025, 10.0)
     assert Verdict(alone).p == pytest.approx(2 * stats.t.sf(2, 10))
     assert (Verdict(alone).ratio.low, Verdict(alone).ratio.high) == (alone.ratio.low, alone.ratio.high)

@@ -65,7 +65,7 @@ def test_a_counter_errs_by_its_step_and_its_update_at_both_ends(made):
     assert term(found, "update").standard_j == pytest.approx(50 / sqrt(6))
 
 
-def test_a_counter_that_is_updated_seldom_tells_what_was_before_the_window(made):
+def test_a_counter_that_is_updated_seldom_counts_what_was_before_the_window(made):
     """Power steps from 40 to 60 W where the window begins: half a second earlier is 10 J less, later is no change."""
     t_s = np.arange(0, 60.05, 0.1)
     found = budget(made.stating("counter", t_s, 40 * t_s + 20 * np.maximum(t_s - 10, 0), period_s=1.0), 10, 50)
@@ -252,7 +252,7 @@ def test_the_largest_rectangular_term_is_folded_with_all_others():
     assert expanded([Term("noise", 1.0, freedom=0.5)]) == pytest.approx(stats.t.ppf(0.975, 1), rel=1e-6)  # never less than one
 
 
-def test_what_repetitions_share_is_told_by_its_source_with_its_sign():
+def test_what_repetitions_share_is_named_by_its_source_with_its_sign():
     gain = Term("accuracy", 5.0, "pdu", shared=True, rectangular=True, factor_j=3.0)
     clock = Term("clock", 4.0, "pdu", shared=True, sign=-1)
     board = Term("board idle", 1.0, "modelled", shared=True, source="odroid-hc4: idle of board")

@@ -115,20 +115,20 @@ def test_a_combination_that_only_failed_is_a_cell_without_numbers(made):
     assert cells([made.record(unknown, status="failed")], [])[0].direction == "write"
 
 
-def test_several_testbeds_are_told_apart(made):
+def test_several_testbeds_are_distinguished(made):
     points = [point(made, {"edp_js": 1.0}, testbed=t) for t in ("scale 0.1", "scale 1")]
     found = cells([made.record(p.trial) for p in points], points)
     assert [c.filesystem for c in found] == ["moosefs on scale 0.1", "moosefs on scale 1"]
 
 
-def test_a_metric_that_a_repetition_lacks_is_told(made):
+def test_a_metric_that_a_repetition_lacks_is_reported(made):
     (cell,) = cells([], [point(made, {"energy_j": 1.0}, 1), point(made, {}, 2)])
     assert cell.metrics["energy_j"].values == (1.0,)
     assert cell.metrics["energy_j"].high == inf
     assert cell.doubts == ("not every repetition has J",)
 
 
-def test_doubts_of_all_repetitions_are_told_once(made):
+def test_doubts_of_all_repetitions_are_reported_once(made):
     (cell,) = cells([], [point(made, {}, 1, doubts=("a", "b")), point(made, {}, 2, doubts=("b", "c"))])
     assert cell.doubts == ("a", "b", "c")
 

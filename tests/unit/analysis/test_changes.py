@@ -37,7 +37,7 @@ def test_what_differs_is_named_by_where_it_stands(pair):
     }
 
 
-def test_what_differs_from_trial_to_trial_by_itself_is_no_change_and_an_option_is(pair):
+def test_what_differs_from_trial_to_trial_by_itself_is_not_a_change_and_an_option_is(pair):
     one, two, three = ({"filesystem": {"load": n}} for n in (1, 2, 3))
     assert found([pair(one, three)]) == {"facts.filesystem.load": ("1", "3")}
     for pairs in ([pair(one, three), pair(two, three)], [pair(three, one), pair(three, two)]):
@@ -51,7 +51,7 @@ def test_what_differs_from_trial_to_trial_by_itself_is_no_change_and_an_option_i
     assert found(kernels) == {"environment.kernel": ("6.0, 6.1", "6.2")}
 
 
-def test_the_id_that_a_testbed_draws_for_a_run_is_no_circumstance_where_a_mount_point_bears_it(pair):
+def test_the_id_that_a_testbed_draws_for_a_run_is_not_a_circumstance_where_a_mount_point_bears_it(pair):
     def facts(run, *, point="mnt"):
         return {"testbed": {"run": run}, "filesystem": {"mounts": {"client-1": {"target": f"/var/tmp/pj-{run}/{point}"}}}}
 
@@ -69,7 +69,7 @@ def test_the_cpu_caps_of_virtual_hosts_are_named_by_the_rating_that_they_follow_
 
 
 @pytest.mark.parametrize("name", ["run", "job", "address", "fsid", "uuid", "pid", "port", "used_bytes", "total_bytes"])
-def test_what_daemons_count_or_draw_by_lot_is_no_circumstance(pair, name):
+def test_what_daemons_count_or_draw_by_lot_is_not_a_circumstance(pair, name):
     assert found([pair({"filesystem": {name: 1}}, {"filesystem": {name: 2}})]) == {}
 
 

@@ -78,7 +78,7 @@ def test_a_mean_over_cases_is_one_of_all_claims_that_have_several(made, verdicts
     assert found[BETTER].p == pytest.approx(Judge(rates).judged(pairs, "throughput_bytes_per_s", several).p, rel=1e-9)
 
 
-def test_a_case_that_can_not_be_told_is_none_against_a_claim(verdicts) -> None:
+def test_an_inconclusive_case_is_none_against_a_claim(verdicts) -> None:
     one = verdicts(cells((60.5, 360), (60, 120)))[BETTER]
     assert (one.verdict, one.why) == ("holds here", "")
 
@@ -97,14 +97,14 @@ def test_a_claim_about_shares_is_judged_though_they_are_less_than_one(verdicts) 
     assert not one.why.startswith("not measured")
 
 
-def test_a_claim_does_not_hold_where_it_is_the_other_way_round_and_the_case_is_named(verdicts) -> None:
+def test_a_claim_does_not_hold_where_it_is_reversed_and_the_case_is_named(verdicts) -> None:
     one = verdicts(cells((50, 360), (60, 120)))[BETTER]
     assert one.verdict == "doesn't hold here"
     assert "1 client" in one.why
     assert "4 clients" not in one.why
 
 
-def test_nothing_can_be_told_of_what_is_alike_or_measured_once_or_not_at_all(verdicts) -> None:
+def test_nothing_is_known_of_what_is_alike_or_measured_once_or_not_at_all(verdicts) -> None:
     assert verdicts(cells((60, 120), (60, 120)))[BETTER].why == "no significant difference of 2 % or more"
     assert verdicts(cells((110, 360), (60, 120), spread=(1.0,)))[BETTER].why == "one repetition is not enough to tell"
     found = verdicts(cells((110, 360), (60, 120)))

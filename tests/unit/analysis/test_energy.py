@@ -29,12 +29,12 @@ def test_a_counter_is_interpolated_to_the_edges_of_the_window():
     assert found.doubts == ()
 
 
-def test_a_counter_that_wraps_goes_on_counting():
+def test_a_counter_that_wraps_continues_counting():
     found = amount(series("counter", [0, 1, 2, 3], [80, 95, 10, 25], range_value=100, most_w=50), 0, 3)
     assert found.value == pytest.approx(45)
 
 
-def test_a_failed_read_that_became_zero_is_no_wrap():
+def test_a_failed_read_that_became_zero_is_not_a_wrap():
     """One known tool reported 262 243 J for 100 J this way."""
     t_s = np.arange(101.0)
     value = 1000.0 + t_s
@@ -83,7 +83,7 @@ def test_the_trapezoid_is_cut_within_a_step():
     assert found.value == pytest.approx(7.5)
 
 
-def test_a_window_between_two_samples_is_refused_for_nobody_saw_what_went_on_in_it():
+def test_a_window_between_two_samples_is_refused_for_nobody_saw_what_happened_in_it():
     unseen = series("instantaneous", np.arange(0, 10, 0.5), 40.0)  # 0.2 s of 60 W between two of them
     found = amount(unseen, 4.6, 4.8)
     assert found.value is None
@@ -99,7 +99,7 @@ def test_a_window_without_a_window_mean_of_power_is_refused_for_it_would_be_that
 
 
 @pytest.mark.parametrize("kind", ["shelly", "kasa", "tasmota", "hwmon"])
-def test_meters_of_moments_are_asked_often_enough_by_default(kind):
+def test_meters_of_moments_are_polled_often_enough_by_default(kind):
     fields = drivers.driver_class("meters", kind).__pydantic_fields__
     t_s = np.arange(0.0, 20.0, 1 / fields["rate_hz"].default)
     assert amount(series("instantaneous", t_s, 40 + t_s), 5, 15).value == pytest.approx(500)
@@ -119,7 +119,7 @@ def test_a_gap_is_refused_and_never_a_zero():
     assert "cover only" in found.doubts[0]
 
 
-def test_a_small_gap_counts_with_the_mean_of_the_rest_and_is_told():
+def test_a_small_gap_counts_with_the_mean_of_the_rest_and_is_reported():
     t_s = np.concatenate([np.arange(0, 5, 0.1), np.arange(5.8, 20.05, 0.1)])
     found = amount(series("instantaneous", t_s, 50.0), 0, 20)
     assert found.value == pytest.approx(1000)
@@ -251,13 +251,13 @@ def test_two_readings_of_a_counter_that_fell_are_no_energy():
     assert "neither a wrap nor a possible rate" in "".join(found.doubts)
 
 
-def test_a_window_between_two_slow_samples_is_told_by_their_distance():
+def test_a_window_between_two_slow_samples_is_reported_by_their_distance():
     found = amount(series("instantaneous", np.arange(0, 10.0), 40.0), 4.2, 4.8)
     assert found.value is None
     assert "one sample in 1 s misses bursts shorter than 3 s" in "".join(found.doubts)
 
 
-def test_a_counter_that_is_always_faster_than_possible_is_no_energy():
+def test_a_counter_that_is_always_faster_than_possible_is_not_energy():
     found = amount(series("counter", [0, 10, 20, 30], [0, 200, 400, 600], most_w=10), 5, 25)
     assert found.value is None
     assert "3 steps of the counter are neither a wrap nor a possible rate" in "".join(found.doubts)

@@ -110,7 +110,7 @@ def test_health_that_is_not_reached_gives_no_joules_and_a_doubt(made):
     assert point.metrics["event_healing_bytes_per_s"] == pytest.approx(100)  # until the load's end
 
 
-def test_the_closing_fsync_is_no_stall_and_in_no_stage(made):
+def test_the_closing_fsync_is_not_a_stall_and_in_no_stage(made):
     slow = [log(made, "client-1", rates(), fsync_s=20.0)]
     found = made.results((10.0, 39.5))
     assert loading(found, slow) == (10.0, 19.5)

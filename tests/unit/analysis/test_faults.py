@@ -38,7 +38,7 @@ def test_a_wrap_that_is_stated_is_right_without_a_word(made):
     assert (found.value, found.doubts) == (pytest.approx(1000), ())
 
 
-def test_a_reset_is_no_wrap_though_the_range_is_known_and_the_highest_power_is_not(made):
+def test_a_reset_is_not_a_wrap_though_the_range_is_known_and_the_highest_power_is_not(made):
     t_s = np.arange(0, 100.5, 0.5)
     found = amount(
         made.stating("counter", t_s, np.where(t_s < 50, 1000 + 50 * t_s, 50 * (t_s - 50)), range_value=262_144), 0, 100
@@ -70,7 +70,7 @@ def test_a_constant_meter_is_doubted_where_it_measures_and_not_where_it_models(m
     assert amount(made.stating("window mean", t_s, 50.0, 0.5, grade="modelled"), 5, 25).doubts == ()
 
 
-def test_a_fault_elsewhere_is_no_doubt_of_this_window(made):
+def test_a_fault_elsewhere_is_not_a_doubt_of_this_window(made):
     t_s = np.arange(0, 100.05, 0.1)
     value = 40 + np.sin(t_s) + np.random.default_rng(1).normal(0, 0.1, len(t_s))
     value[900:950] = np.nan
@@ -132,7 +132,7 @@ def test_a_meter_that_froze_before_a_steady_load_and_lasts_into_it_is_doubted(ma
     assert "beginning before the load" in amount(made.stating("window mean", t_s, frozen, 0.5), 20, 60).doubts[0]
 
 
-def test_spikes_are_told_from_bursts_by_how_soon_they_are_over(made):
+def test_spikes_are_distinguished_from_bursts_by_how_soon_they_are_over(made):
     t_s = np.arange(0, 100.0, 0.1)
     dice = np.random.default_rng(1)
     idle = 40 + dice.normal(0, 0.2, len(t_s))
@@ -172,7 +172,7 @@ def test_a_counter_that_is_read_twice_within_a_request_is_no_outlier(made):
     assert amount(polled, 5, 25).doubts == ()
 
 
-def test_a_counter_that_is_asked_again_before_it_answered_is_no_outlier(made):
+def test_a_counter_that_is_polled_again_before_it_answered_is_no_outlier(made):
     """Of two requests that overlap, the middles are 10 ms apart, but the readings up to 0.3 s."""
     asked_s = np.sort(np.concatenate((np.arange(0, 30, 0.5), [10.05])))
     looked_s = asked_s + 0.2 * (asked_s == 10.05)
@@ -256,7 +256,7 @@ def test_a_value_from_before_the_load_is_that_of_three_samples_before_it_and_las
 
 @pytest.mark.parametrize(("count", "told"), [(0, 0), (1, 0), (2, 0), (19, 0), (20, 1)])
 @pytest.mark.parametrize("semantics", ["counter", "window mean"])
-def test_twenty_samples_that_are_all_the_same_are_doubted(made, semantics, count, told):
+def test_twenty_samples_that_are_all_equal_are_doubted(made, semantics, count, told):
     found = list(faults.of(Integral(made.stating(semantics, np.arange(float(count)), 50.0, 1.0)), 0.0, 25.0))
     assert ["all 20 samples are equal" in said for said in found] == [True] * told
 

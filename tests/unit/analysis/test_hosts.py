@@ -71,7 +71,7 @@ def test_reads_of_a_client_s_own_file_system_that_came_from_its_memory_are_doubt
     assert judged(record, series).doubts == ("the page cache served reads: the disks read 0 % of the bytes that clients read",)
 
 
-def test_joules_of_idle_servers_are_none_of_a_client_s_own_file_system(made):
+def test_joules_of_idle_servers_do_not_belong_to_a_client_s_own_file_system(made):
     record = beside_a_cluster(made, LOCAL, rate=NIC)
     idle = [made.steady(h.name, 5.0) for h in ODROIDS if h.role != "client"]
     point = judged(record, idle)

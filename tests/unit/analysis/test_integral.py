@@ -126,7 +126,7 @@ def test_the_first_and_the_last_pieces_have_no_neighbour_and_are_even(made, sema
 
 
 @pytest.mark.parametrize(("t_s", "usual_s"), [([], 0.0), ([3.0], 0.0), ([3.0, 5.0], 2.0), ([0.0, 1.0, 2.0, 9.0], 1.0)])
-def test_the_usual_distance_is_the_median_and_none_where_there_is_no_other_sample(made, t_s, usual_s):
+def test_the_usual_distance_is_the_median_and_none_without_another_sample(made, t_s, usual_s):
     assert Integral(made.stating("instantaneous", np.array(t_s), 50.0)).usual_s == usual_s
 
 

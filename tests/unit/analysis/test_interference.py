@@ -81,7 +81,7 @@ def test_interrupts_and_idle_time_are_nobodys_work():
     assert working_s("cpu  100 20 30 5000 70 400 500 50 60 0\ncpu0 1 1 1\n") == pytest.approx(2.0)
 
 
-def test_a_kernel_thread_is_told_from_a_program_whatever_its_name():
+def test_a_kernel_thread_is_distinguished_from_a_program_whatever_its_name():
     thread = "12 (kworker/0:1 (x)) I 2 0 0 0 -1 69238880 0 0 0 0 0 250 0 0 20 0 1 0 10 0 0"
     assert kernel_thread_s(thread) == 2.5
     assert kernel_thread_s(thread.replace("69238880", "4194560")) == 0.0

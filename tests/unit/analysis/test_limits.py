@@ -119,7 +119,7 @@ def test_a_sample_dated_ten_milliseconds_after_its_arrival_proves_a_clock_ahead(
 
 
 @pytest.mark.parametrize(("ratio", "counted"), [(1.07, True), (1.13, False)])
-def test_a_tenth_more_than_a_meter_can_show_is_no_sample(made, ratio, counted):
+def test_a_tenth_more_than_a_meter_can_show_is_not_a_sample(made, ratio, counted):
     t_s = np.arange(0, 30.05, 0.1)
     value = np.where(np.arange(len(t_s)) == 100, ratio * 60, 50 + np.sin(t_s))
     found = amount(made.stating("window mean", t_s, value, 0.1, most_w=60.0), 5, 25)
@@ -175,13 +175,13 @@ def test_hosts_that_use_95_percent_of_a_machine_are_its_end(made, ratio, told):
 
 
 @pytest.mark.parametrize(("spread_s", "told"), [(0.47, False), (0.49, True)])
-def test_clients_that_start_a_twentieth_apart_are_told(made, spread_s, told):
+def test_clients_that_start_a_twentieth_apart_are_reported(made, spread_s, told):
     found = list(overlap.doubts(made.record(moved=made.results((10.0, 20.0), (10.0 + spread_s, 20.0))), []))
     assert bool(found) == told
 
 
 @pytest.mark.parametrize(("last_s", "told"), [(24.9, False), (25.1, True)])
-def test_clients_that_overlap_for_less_than_two_thirds_of_the_time_are_told(made, last_s, told):
+def test_clients_that_overlap_for_less_than_two_thirds_of_the_time_are_reported(made, last_s, told):
     found = " ".join(overlap.doubts(made.record(moved=made.results((10.0, 20.0), (10.0, last_s))), []))
     assert (f"client-2 ended {last_s - 20:.3g} s after client-1" in found) == told
 
@@ -322,7 +322,7 @@ def test_a_step_is_one_of_which_all_differences_are_multiples_to_a_percent(off, 
 
 
 @pytest.mark.parametrize(("count", "told"), [(4, False), (5, True)])
-def test_of_fewer_than_five_samples_no_behaviour_is_told(made, count, told):
+def test_of_fewer_than_five_samples_no_behaviour_is_stated(made, count, told):
     found = behaviour(made.stating("instantaneous", np.arange(float(count)), 50 + np.arange(count) % 2))
     assert np.isfinite(found.mean) == told
     assert (found.samples_count, found.failed_ratio) == (count, 0)

@@ -108,7 +108,7 @@ def test_what_hosts_served_counts_from_the_first_start_to_the_last_end(made):
     assert any("(storage-2 received 80 % of the bytes" in one for one in found)
 
 
-def test_a_late_client_that_stood_still_is_said_so(made):
+def test_a_late_client_that_stood_still_is_named(made):
     moved = made.results((10.0, 20.0), (10.0, 40.0))
     log = goodput(made, "client-2", (10, 20, 50), (20, 30, 0), (30, 40, 50))
     assert any(
@@ -153,7 +153,7 @@ def test_users_that_hardly_loaded_together_are_a_doubt_of_their_mix():
     assert _apart(mix(("analysis", 0.0, 60.0))) == []  # alone, as it is asked for
 
 
-def test_several_users_have_no_common_throughput_for_each_comes_and_goes_on_purpose(made):
+def test_several_users_have_no_common_throughput_for_each_begins_and_ends_on_purpose(made):
     moved = made.results((10.0, 20.0), (10.0, 20.0))
     logs = [goodput(made, host, (10, 20, 100)) for host in ("client-1", "client-2")]
     assert points(made.record(moved=moved), logs)[0].metrics[COMMON] == pytest.approx(200)

@@ -101,7 +101,7 @@ def test_a_ratio_of_means_has_its_own_interval_and_the_printed_uncertainty_in_qu
     assert held(paper, [replace(pair, number=unbounded)], ())[0].ratio.high < 10
 
 
-def test_what_differs_there_and_here_is_told(made) -> None:
+def test_what_differs_there_and_here_is_reported(made) -> None:
     record = replace(made.record(made.trial("moosefs", "fio write"), cluster="odroid-hc4"), scale=0.2)
     own = measured("moosefs", VALUES["moosefs"])
     own = replace(own, cell=replace(own.cell, servers_count=3, grade="modelled"))
@@ -114,7 +114,7 @@ def test_what_differs_there_and_here_is_told(made) -> None:
     assert not any(words.startswith(("servers:", "scale:")) for words in alike.differs)
 
 
-def test_a_file_system_on_several_testbeds_is_told_by_its_records_there(made):
+def test_a_file_system_on_several_testbeds_is_identified_by_its_records_there(made):
     on = {label: made.trial("moosefs", "fio write", testbed=label) for label in ("boards", "racks")}
     half, whole = (replace(made.record(on[label]), scale=scale) for label, scale in (("boards", 0.5), ("racks", 1.0)))
     own = measured("moosefs", VALUES["moosefs"])
@@ -162,7 +162,7 @@ number = [
 """
 
 
-def test_every_fact_that_is_another_there_is_told_and_what_is_reported_counts_before_what_was_asked(made) -> None:
+def test_every_fact_that_is_another_there_is_reported_and_what_is_reported_counts_before_the_request(made) -> None:
     paper = published.read(DIFFERENT, "invented")
     metrics = {"throughput_bytes_per_s": interval([100 * MIB] * 2), "mean_w": interval([40.0] * 2)}
     cell = Cell("moosefs", "fio", "write", 2, metrics, servers_count=3, grade="modelled")

@@ -58,7 +58,7 @@ def test_a_number_stands_beside_the_one_cell_of_its_kind_and_a_maximum_beside_th
 
 
 @pytest.mark.parametrize(("cluster", "ids"), [("box", {"mean", "any", "most"}), ("elsewhere", {"mean", "any", "most", "tool"})])
-def test_a_cluster_that_the_paper_has_numbers_of_is_told_apart(cluster, ids):
+def test_a_cluster_that_the_paper_has_numbers_of_is_distinguished(cluster, ids):
     assert pairs(one(2, 1.0, cluster=cluster)).keys() == ids
 
 
@@ -109,7 +109,7 @@ def test_facts_of_a_load_are_its_options(made, operation, options, facts):
 
 
 @pytest.mark.parametrize(("beneath", "block"), [({"kind": "ext4", "block": "1 KiB"}, "1 KiB"), ({"kind": "xfs"}, "4 KiB")])
-def test_what_lies_beneath_has_blocks_of_4_kib_where_nothing_else_is_said(made, beneath, block):
+def test_what_lies_beneath_has_blocks_of_4_kib_if_nothing_else_is_stated(made, beneath, block):
     asked = replace(made.trial("cephfs", "fio"), filesystem=Spec("cephfs", {"beneath": {**beneath, "size": "16 GiB"}}, "cephfs"))
     asked = replace(asked, workload=Spec("fio", {"operation": "write", "size": "36 MiB"}, "fio"))
     cell = Cell("cephfs", "fio", "write", 2, {"throughput_bytes_per_s": interval([1.0])})

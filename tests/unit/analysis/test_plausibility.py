@@ -18,14 +18,14 @@ def test_a_failed_trial_has_no_doubts_of_its_own(made):
     assert doubts(made.record(status="failed"), []) == ()
 
 
-def test_clients_that_started_apart_are_told(made):
+def test_clients_that_started_apart_are_reported(made):
     assert doubts(made.record(moved=made.results((10.0, 20.0), (10.4, 20.0))), []) == ()
     (doubt,) = doubts(made.record(moved=made.results((10.0, 20.0), (11.0, 20.0))), [])
     assert doubt == "clients started 1 s apart, the shortest ran 9 s"
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.2])
-def test_a_client_faster_than_its_network_is_told(made, scale):
+def test_a_client_faster_than_its_network_is_reported(made, scale):
     nodes = catalogue.cluster("odroid-hc4").nodes
     client = next((n for n in nodes if n.role == "client"), nodes[0])
     hosts = tuple(replace(h, node=client.name) for h in made.record().hosts)
@@ -40,7 +40,7 @@ def test_a_client_faster_than_its_network_is_told(made, scale):
     assert doubt == "client-1 moved 1.50 times what its network can carry: a cache served the write"
 
 
-def test_a_cluster_above_its_peak_is_told(made):
+def test_a_cluster_above_its_peak_is_reported(made):
     tpp = catalogue.tpp_bytes_per_s(catalogue.cluster("odroid-hc4"))
     moved = made.results((10.0, 20.0), moved_bytes=int(tpp * 12))
     assert "write: 1.20 times the theoretical peak performance of the cluster" in doubts(
@@ -48,14 +48,14 @@ def test_a_cluster_above_its_peak_is_told(made):
     )
 
 
-def test_reads_that_never_crossed_the_network_are_told(made):
+def test_reads_that_never_crossed_the_network_are_reported(made):
     moved = made.results((10.0, 20.0), (10.0, 20.0), direction="read")
     series = [made.counter(c, "network_received", 50.0) for c in ("client-1", "client-2")]
     (doubt,) = doubts(made.record(moved=moved), series)
     assert doubt == "the clients' page cache served reads: they received 52 % of the bytes they read"
 
 
-def test_reads_that_never_reached_a_disk_are_told(made):
+def test_reads_that_never_reached_a_disk_are_reported(made):
     moved = made.results((10.0, 20.0), (10.0, 20.0), direction="read")
     series = [made.counter(h, "disk_read", 10.0) for h in ("storage-1", "storage-2", "metadata-1")]
     (doubt,) = doubts(made.record(moved=moved), series)
@@ -69,12 +69,12 @@ def test_reads_count_from_the_first_clients_start(made):
     assert not any("page cache" in doubt for doubt in doubts(made.record(moved=moved), series))
 
 
-def test_without_counters_nothing_is_said_of_caches(made):
+def test_without_counters_nothing_is_reported_of_caches(made):
     moved = made.results((10.0, 20.0), direction="read")
     assert doubts(made.record(moved=moved), []) == ()
 
 
-def test_a_machine_at_its_end_is_told(made):
+def test_a_machine_at_its_end_is_reported(made):
     hosts = [h.name for h in made.record().hosts]
     series = [made.counter(h, "cpu", 0.4) for h in hosts]
     (doubt,) = doubts(made.record(cluster="odroid-hc4", environment={"cores_count": 2}), series)

@@ -86,17 +86,17 @@ def test_real_watts_are_not_those_of_an_emulated_cluster(made):
     assert "emulated at scale 0.2" in found.doubts[0]
 
 
-def test_a_short_window_is_told(made):
+def test_a_short_window_is_reported(made):
     found = boundaries(made.record(), modelled(made), 10, 12)
     assert "modelled: the window holds only 4 power samples" in found.doubts
     assert not any("holds only" in doubt for doubt in boundaries(made.record(), modelled(made), 10, 13).doubts)
 
 
-def test_no_meter_is_no_energy_and_no_doubt(made):
+def test_without_a_meter_there_is_neither_energy_nor_doubt(made):
     assert boundaries(made.record(), [made.counter("storage-1", "cpu", 1.0)], 10, 20).doubts == ()
 
 
-def test_servers_are_all_hosts_where_there_are_no_others(made):
+def test_servers_are_all_hosts_without_others(made):
     record = made.record()
     assert server_names(record) == set(SERVERS)
     alone = replace(record, hosts=tuple(h for h in record.hosts if h.role == "client"))
@@ -117,14 +117,14 @@ def test_of_two_meters_of_a_grade_the_first_counts_unless_the_other_is_twice_as_
     assert (found.source, present(found.parts).meter, found.net_j) == (f"{chosen} power", chosen, pytest.approx(300))
 
 
-def test_a_meter_that_says_what_it_may_be_wrong_by_does_not_replace_one_that_tells_more(made):
+def test_a_meter_that_states_its_error_does_not_replace_one_that_tells_more(made):
     """The first has the switch, too; the second alone knows its accuracy."""
     first = [plug(made, "a", 30.0, gain_ratio=0.05), made.steady("", 5.0, component="switch", meter="a")]
     found = boundaries(made.record(), [*first, plug(made, "b", 33.0, gain_ratio=0.001)], 10, 20)
     assert (found.net_j, found.gross_j) == pytest.approx((300, 350))
 
 
-def test_energy_of_several_meters_is_told_by_what_each_of_them_is_of(made):
+def test_energy_of_several_meters_is_named_by_what_each_of_them_covers(made):
     several = [plug(made, f"plug-{n % 2}", 10.0, host) for n, host in enumerate(SERVERS)]
     found = boundaries(made.record(), several, 10, 20)
     assert found.source == "plug-0 power of metadata-1 and storage-1, plug-1 power of storage-2"
@@ -135,7 +135,7 @@ def test_energy_of_several_meters_is_told_by_what_each_of_them_is_of(made):
     assert found.source == "x power of storage-1+storage-2, y power of metadata-1"
 
 
-def test_why_no_meter_tells_is_said_of_each(made):
+def test_why_no_meter_reports_is_stated_for_each(made):
     only = [made.steady("storage-1", 5.0, meter="a"), made.steady("storage-2", 5.0, meter="b")]
     found = boundaries(made.record(), only, 10, 20)
     lacking = {"a": "metadata-1, storage-2", "b": "metadata-1, storage-1", "a+b": "metadata-1"}

@@ -90,7 +90,7 @@ def test_each_repetition_is_a_curve_of_its_own_and_the_interval_is_over_them() -
         ([cell(0.0, (40.0,), grade="BMC"), cell(1.0, (60.0,))], "different grades (BMC, wall)"),
     ],
 )
-def test_what_a_curve_lacks_is_said(several: list[Cell], why: str) -> None:
+def test_what_a_curve_lacks_is_reported(several: list[Cell], why: str) -> None:
     (found,) = proportionality(several)
     assert not found.numbers
     assert why in found.refused

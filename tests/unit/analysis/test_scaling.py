@@ -246,7 +246,7 @@ def test_the_p_of_nothing_and_of_what_has_no_error():
     assert Estimate(0.5, 0.01, 0.0).error == Estimate(0.5, 0.01, 0.0).half(0.05) == inf
 
 
-def test_a_ratio_that_is_no_float_any_more_is_infinite():
+def test_a_ratio_that_is_not_a_float_any_more_is_infinite():
     found = Estimate(0.0, 100.0**2, 1.0).ratio
     assert (found.low, found.high) == (exp(-700), inf)
     assert Estimate(0.0, 54.5**2, 1.0).ratio.high == pytest.approx(exp(12.7062047 * 54.5), rel=1e-4)

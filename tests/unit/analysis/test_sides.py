@@ -104,7 +104,7 @@ def test_a_meter_of_both_sides_replaces_their_sum_unless_its_grade_is_worse(made
     assert found(made, [*series, strip])[:2] == (pytest.approx(800), pytest.approx(all_j))
 
 
-def test_a_meter_of_clients_and_the_switch_is_no_energy_of_the_clients(made):
+def test_a_meter_of_clients_and_the_switch_is_not_energy_of_the_clients(made):
     series = [*each(made, SERVERS, 10.0), group(made, [*CLIENTS, "switch"], 95.0)]
     clients_j, all_j, _, refused = found(made, series)
     why = "strip: no sum or difference of channels covers them alone"
@@ -159,7 +159,7 @@ def test_clients_keep_their_energy_where_that_of_the_servers_is_unknown(made):
     assert refused == {"all": "energy of all omitted: that of the servers is unknown"}
 
 
-def test_without_any_meter_nothing_is_said(made):
+def test_without_any_meter_nothing_is_reported(made):
     assert found(made, [made.counter("client-1", "cpu", 1.0)]) == (None, None, "", {})
 
 

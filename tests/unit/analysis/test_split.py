@@ -137,6 +137,6 @@ def quiet_clients(made, seed, above_w):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_rounding_is_no_energy_of_clients_that_did_nothing(made, seed):
+def test_rounding_is_not_energy_of_clients_that_did_nothing(made, seed):
     assert "client_cpu" not in quiet_clients(made, seed, 0.0)
     assert quiet_clients(made, seed, 0.1)["client_cpu"] == pytest.approx(2 * 0.1 * 5, rel=1e-12)

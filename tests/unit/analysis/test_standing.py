@@ -83,7 +83,7 @@ def test_a_counter_alone_that_steps_a_few_times_is_doubted_and_one_that_steps_of
     assert amount(counted(made, 0.01, 0.0), 50, 52).doubts == ()  # each reading is a new one, though there are few
 
 
-def test_both_reasons_are_told_where_neither_counter_nor_power_will_do(made):
+def test_both_reasons_are_reported_where_neither_counter_nor_power_will_do(made):
     slow = [replace_rate(one) for one in plugs(made, 60.0, 5.0, np.random.default_rng(1))]
     found = boundaries(made.record(), slow, 40, 60)
     assert found.net is None

@@ -84,7 +84,7 @@ def test_95_of_100_intervals_of_paired_ratios_hold_the_true_ratio(count):
     assert np.mean(held) == pytest.approx(0.95, abs=3 * (0.95 * 0.05 / 2000) ** 0.5)
 
 
-def test_an_interval_is_narrow_enough_up_to_the_share_that_is_wanted_and_by_enough_repetitions():
+def test_an_interval_is_narrow_enough_up_to_the_requested_share_and_by_enough_repetitions():
     values = (99.0, 100.0, 101.0, 99.5, 100.5)
     found = stopped_interval(values, 1.15)
     ratio = (found.high - found.mean) / found.mean

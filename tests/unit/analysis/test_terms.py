@@ -232,7 +232,7 @@ def test_correlated_noise_on_constant_power_is_in_the_interval(made, semantics, 
 @pytest.mark.parametrize(
     ("load_w", "quiet", "most"), [(bursting, "none", 1.6), (swelling, "short", 6.0), (swelling, "long", 2.2)]
 )
-def test_a_load_that_changes_is_no_correlated_noise(made, semantics, load_w, quiet, most):
+def test_a_load_that_changes_is_not_correlated_noise(made, semantics, load_w, quiet, most):
     """Beside independent noise of 0.5 W a sample; a smooth one needs idle time."""
     for seed in range(20):
         one = noisy(semantics, load_w, 0.0, seed=seed)
@@ -263,7 +263,7 @@ def test_the_noise_of_few_samples_is_that_of_the_differences_there_are():
 
 
 @pytest.mark.parametrize("semantics", ["window mean", "instantaneous"])
-def test_what_is_missing_may_be_wrong_by_what_the_samples_scatter(made, semantics):
+def test_what_is_missing_is_uncertain_by_the_scatter_of_the_samples(made, semantics):
     t_s = np.concatenate((np.arange(0, 10.05, 0.1), np.arange(10.8, 30.05, 0.1)))
     power_w = 50 + 5 * np.sin(3 * t_s)
     found = present(budget(made.stating(semantics, t_s, power_w, 0.1 if semantics == "window mean" else 0.0), 5.05, 25.05))
@@ -272,7 +272,7 @@ def test_what_is_missing_may_be_wrong_by_what_the_samples_scatter(made, semantic
     assert next(t.standard_j for t in found.terms if t.name == "gaps") == pytest.approx(gap_s * np.std(inside), rel=1e-6)
 
 
-def test_what_a_counter_lost_may_be_wrong_by_its_mean_power_as_if_any_were_as_likely(made):
+def test_what_a_counter_lost_is_uncertain_by_its_mean_power_as_if_any_were_as_likely(made):
     t_s = np.arange(0, 101.0)
     found = present(budget(made.stating("counter", t_s, np.where(t_s < 50, 1000 + 30 * t_s, 30 * t_s)), 20.5, 80.5))
     assert found.value_j == pytest.approx(30 * 60)

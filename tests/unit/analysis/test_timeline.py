@@ -17,7 +17,7 @@ from typed import present
 SERVERS = ("storage-1", "storage-2", "metadata-1")
 
 
-def test_rates_lie_on_the_grid_that_is_asked_for(made):
+def test_rates_lie_on_the_requested_grid(made):
     found = means(made.counter("storage-1", "cpu", 0.3), np.arange(0.0, 31.0, 3.0))
     assert found == pytest.approx(np.full(10, 0.3))
 
@@ -120,7 +120,7 @@ def test_rows_without_data_are_not_drawn_and_the_last_has_the_axis_of_time():
     assert rendering.pdf(spec).startswith(b"%PDF")
 
 
-def test_a_trial_that_no_meter_saw_is_no_picture_but_no_failure():
+def test_a_trial_that_no_meter_saw_has_no_picture_and_does_not_fail():
     assert rendering.pdf(drawn()).startswith(b"%PDF")
 
 
@@ -146,7 +146,7 @@ def test_a_role_moved_what_all_its_hosts_did_and_nothing_is_known_where_one_is_n
 
 
 @pytest.mark.parametrize(("covered_s", "told"), [(0.51, True), (0.49, False)])
-def test_half_of_a_step_tells_its_mean(made, covered_s, told):
+def test_half_of_a_step_has_its_mean(made, covered_s, told):
     found = means(made.steady("storage-1", 5.0, began_s=10.0 - covered_s, ended_s=12.0), np.array([9.0, 10.0]))
     assert np.isnan(found[0]) == (not told)
 

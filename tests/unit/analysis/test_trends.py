@@ -31,7 +31,7 @@ CORRELATED = (
         ({"correlation_ratio": -0.5}, [DRIFTS]),
     ],
 )
-def test_what_is_significant_at_one_percent_is_told_of_enough_repetitions(words, told):
+def test_what_is_significant_at_one_percent_is_reported_with_enough_repetitions(words, told):
     assert list(doubts("MiB/s", replace(FOUND, **words))) == told
 
 
@@ -55,12 +55,12 @@ def test_a_campaigns_trend_is_that_of_all_its_cells():
     assert campaign_trend(left_out, METRIC) is None
 
 
-def test_a_metric_is_told_by_the_name_that_people_use():
+def test_a_metric_is_called_by_the_name_that_people_use():
     drifting = [cell([10.0 + n + 0.1 * (n % 2) for n in range(9)])]
     assert campaign_doubts(drifting)[0].startswith("MiB/s drifts by ")
 
 
-def test_a_drift_that_two_metrics_show_is_told_once():
+def test_a_drift_that_two_metrics_show_is_reported_once():
     """MiB/J drift as MiB/s do where the power is steady."""
     one = cell([10.0 + n + 0.1 * (n % 2) for n in range(9)])
     found = campaign_doubts([replace(one, metrics={**one.metrics, "efficiency_bytes_per_j": one.metrics[METRIC]})])

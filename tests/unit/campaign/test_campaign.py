@@ -254,7 +254,7 @@ def test_the_plan_knows_that_a_slower_testbed_takes_longer() -> None:
 # Faults
 
 
-def test_faults_are_told_in_one_sentence_with_place_and_advice_and_exit_code_2() -> None:
+def test_faults_are_reported_in_one_sentence_with_place_and_advice_and_exit_code_2() -> None:
     text = (BROKEN_CAMPAIGNS / "expected.txt").read_text()
     for part in drivers.PROTOCOLS:  # what there is grows: the file says {filesystems}
         text = text.replace(f"{{{part}}}", ", ".join(drivers.kinds(part)))
@@ -282,7 +282,7 @@ def test_a_missing_file_is_answered_with_its_neighbour(tmp_path: Path) -> None:
         campaign.read(tmp_path / "example" / "demo.toml")
 
 
-def test_a_folder_is_no_campaign(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_campaign(tmp_path: Path) -> None:
     with pytest.raises(CampaignError, match="this is a folder"):
         campaign.read(tmp_path)
 
@@ -466,13 +466,13 @@ def test_the_line_of_a_key_is_right_after_any_texts(texts: list[str]) -> None:
 BENEATH = TEXT.replace('kind = "moosefs"', 'kind = "moosefs"\nbeneath = {kind = "xfs", block = "4 KiB"}')
 
 
-def test_a_list_of_tables_spans_the_matrix_and_each_is_said_in_few_words() -> None:
+def test_a_list_of_tables_spans_the_matrix_and_each_is_named_in_few_words() -> None:
     several = '[{kind = "xfs", block = "4 KiB", size = "1 GiB"}, {kind = "ext4", block = "1 KiB", size = "1 GiB"}]'
     asked = campaign.parse(BENEATH.replace('{kind = "xfs", block = "4 KiB"}', several).replace("[1, 2]", "2"))
     assert labels(asked, "filesystem") == {"moosefs beneath xfs 4 KiB", "moosefs beneath ext4 1 KiB", "cephfs"}
 
 
-def test_a_table_is_said_with_all_in_which_it_differs_from_others_and_with_no_where_there_is_none() -> None:
+def test_a_table_is_named_with_all_in_which_it_differs_from_others_and_with_no_if_it_has_none() -> None:
     more = '[[filesystem]]\nkind = "moosefs"\nbeneath = {kind = "xfs", block = "4 KiB", make = ["-m", "crc=0"]}\n'
     asked = campaign.parse(BENEATH.replace("[1, 2]", "1") + more + '[[filesystem]]\nkind = "moosefs"\n')
     expected = {"moosefs beneath xfs 4 KiB", "moosefs beneath xfs 4 KiB make -m+crc=0", "moosefs no beneath", "cephfs"}
@@ -637,7 +637,7 @@ def test_a_wrong_playground_is_answered_with_what_was_meant(kind: str | None, cl
         ("nowhere.toml", [], "nowhere.toml: no such file; see examples/ for campaigns"),
     ],
 )
-def test_a_wrong_meter_is_answered_in_the_words_of_the_command_line(name: str, overrides: list[str], sentence: str) -> None:
+def test_a_wrong_meter_is_answered_for_the_command_line(name: str, overrides: list[str], sentence: str) -> None:
     with pytest.raises(CampaignError) as caught:
         campaign.meters([name], overrides)
     assert str(caught.value) == sentence

@@ -54,7 +54,7 @@ def test_each_number_of_servers_is_a_deployment_of_its_own() -> None:
     assert {filesystem for _, filesystem in found} == wrong
 
 
-def test_a_testbed_that_can_t_have_so_many_clients_is_refused_as_well() -> None:
+def test_a_testbed_that_can_t_have_this_many_clients_is_refused_as_well() -> None:
     found = campaign.impossible(
         campaign.parse(asked(testbed="local", clients="[1, 2]").replace("moosefs", "simulated").replace("goal = [2, 5]", ""))
     )

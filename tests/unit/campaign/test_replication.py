@@ -34,7 +34,7 @@ def test_green_storage_is_the_papers_in_small_and_takes_less_than_half_an_hour()
     assert "Sizes are divided by 1024: 36 MiB to 144 MiB" in " ".join(asked.description.split())
 
 
-def test_what_is_asked_for_is_written_once() -> None:
+def test_a_request_is_written_once() -> None:
     text = replication.written("green-storage", scale=0.25, shrink=64, repetitions=2, simulate=True)
     document = tomllib.loads(text)
     assert document["testbed"]["scale"] == 0.25
@@ -68,7 +68,7 @@ def test_a_comment_names_the_value_before_and_no_longer_explains_it() -> None:
     assert [line for line in lines if line.startswith("scale = 0.1  # two cores")]
 
 
-def test_what_can_not_be_written_is_said(tmp_path: Path) -> None:
+def test_what_can_not_be_written_is_reported(tmp_path: Path) -> None:
     own = tmp_path / "mine.toml"
     own.write_text('[testbed]\nkind = "local"\n')
     with pytest.raises(CampaignError, match="only virtual hosts have a scale"):

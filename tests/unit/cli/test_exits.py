@@ -48,6 +48,6 @@ def damaged() -> None:
     raise EOFError("marshal data too short")
 
 
-def test_an_end_of_file_in_a_module_is_no_interrupt() -> None:
+def test_an_end_of_file_in_a_module_is_not_an_interrupt() -> None:
     with pytest.raises(EOFError, match="marshal"):
         exits.exit_code(lambda: damaged.main([], standalone_mode=False))

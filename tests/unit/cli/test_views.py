@@ -22,7 +22,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 
 @every
-def test_a_view_shows_its_tables_or_says_why_there_is_none(view: View, results: Results) -> None:
+def test_a_view_shows_its_tables_or_says_why_it_has_none(view: View, results: Results) -> None:
     done = CliRunner().invoke(cli, ["show", str(results.folder), f"--{view.flag}"], standalone_mode=False)
     if view.flag in SHOWN:
         assert done.exception is None

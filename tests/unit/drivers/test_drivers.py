@@ -135,7 +135,7 @@ def witness() -> Witness:
 
 
 @every
-def test_a_driver_tells_what_it_needs_without_changing_anything(part: str, kind: str, witness: Witness) -> None:
+def test_a_driver_states_what_it_needs_without_changing_anything(part: str, kind: str, witness: Witness) -> None:
     driver = campaign.example(part, kind)
     witness.watch()
     try:

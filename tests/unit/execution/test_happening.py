@@ -109,7 +109,7 @@ def assert_fails(course: Course, reason: str) -> None:
         load()
 
 
-def test_events_are_done_in_order_and_the_file_system_is_asked_until_it_is_healthy() -> None:
+def test_events_are_done_in_order_and_the_file_system_is_polled_until_it_is_healthy() -> None:
     host = Server()
     mounted = Healing(host, heals_s=0.1)
     course = Course(events((0.02, "kill"), (0.05, "back")), Hosts((host,)), mounted)
@@ -183,7 +183,7 @@ def test_events_of_the_same_time_happen_together_before_what_takes_longer() -> N
     assert {"add storage-1 is under way", "scrub is under way"} >= set(said)
 
 
-def test_a_host_whose_content_can_not_be_told_has_a_doubt() -> None:
+def test_a_host_whose_content_is_unknown_has_a_doubt() -> None:
     class Silent(Healing):
         def held_bytes(self, host: Host) -> int:
             raise WorkloadError("no answer", where=host.name)
@@ -324,7 +324,7 @@ def test_an_event_that_can_not_be_done_fails_the_trial_with_its_reason() -> None
     assert_fails(course, "cut storage-1 could not be done: storage-1: the link of this host can't be taken down")
 
 
-def test_without_events_nothing_is_asked() -> None:
+def test_without_events_nothing_is_polled() -> None:
     host = Server()
     course = Course((), Hosts((host,)), Healing(host))
     with course.running(), course.explained():

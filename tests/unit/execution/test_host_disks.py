@@ -65,7 +65,7 @@ def test_a_disk_that_fills_up_on_a_host_stops_the_block_too(monkeypatch: pytest.
             time.sleep(0.01)
 
 
-def test_hosts_that_keep_no_data_are_asked_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hosts_that_keep_no_data_are_not_queried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_disks, "PERIOD_S", 0.01)
     full = Disk("storage-1")
     full.free_bytes = 0

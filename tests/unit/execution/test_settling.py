@@ -89,7 +89,7 @@ def test_servers_that_go_on_writing_are_waited_for_and_named(clock: Clock) -> No
     assert found.doubts == ()
 
 
-def test_what_the_file_system_says_of_itself_is_waited_for_and_named(clock: Clock) -> None:
+def test_what_the_file_system_reports_is_waited_for_and_named(clock: Clock) -> None:
     found = after(Server(clock), busy=lambda: "2 PGs scrubbing" if clock.now_s < 5 else "")
     assert found.phase.note == "2 PGs scrubbing"
     assert found.phase.ended_s == pytest.approx(5, abs=0.3)
@@ -129,12 +129,12 @@ def test_after_events_the_wait_is_for_health(clock: Clock) -> None:
     assert found.doubts == ()
 
 
-def test_with_no_wait_asked_for_the_file_system_is_not_asked(clock: Clock) -> None:
+def test_with_no_wait_configured_the_file_system_is_not_polled(clock: Clock) -> None:
     found = after(Server(clock, rate=50 * MIB, until_s=1e9), busy=lambda: pytest.fail("asked"), quiet_s=0.0)
     assert (found.phase.ended_s, found.doubts) == (1.0, ())
 
 
-def test_what_hosts_move_idle_too_is_no_work(clock: Clock) -> None:
+def test_what_hosts_move_idle_too_is_not_work(clock: Clock) -> None:
     assert after(Server(clock, rate=50 * MIB, until_s=1e9), idle=50 * MIB).phase.ended_s == 1.0
 
 
@@ -185,7 +185,7 @@ def test_what_servers_move_idle_is_looked_at_again_after_a_gap(clock: Clock) -> 
     assert rate == pytest.approx(50 * MIB)
 
 
-def test_a_counter_that_began_anew_has_not_moved_backwards(clock: Clock) -> None:
+def test_a_counter_that_began_again_has_not_moved_backwards(clock: Clock) -> None:
     """The server that restarts its counters does not hide what the other one writes."""
 
     class Restarted(Server):

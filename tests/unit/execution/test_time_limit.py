@@ -34,7 +34,7 @@ def lease(left_s: float, over: Callable[[], str] = forever) -> Lease:
     return Lease("Slurm job 7", time.monotonic() + left_s, over)
 
 
-def test_what_does_not_fit_is_said_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_fit_is_reported_before(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = campaign.parse(TEXT)
     plan = campaign.plan(asked)
     assert time_limit.beforehand(plan, asked.trials) == ""

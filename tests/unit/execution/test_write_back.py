@@ -175,7 +175,7 @@ def test_operations_without_bytes_count_until_the_disks_hold_them(made):
     assert point.metrics["burst_operations_per_s"] == pytest.approx(10 / 10)
 
 
-def test_what_disks_wrote_in_the_tail_is_no_part_of_the_share_that_was_on_disk(made):
+def test_what_disks_wrote_in_the_tail_is_not_part_of_the_share_that_was_on_disk(made):
     record = made.record(write_back_s=4.0, tail_s=6.0)
     disks = [made.counter(h, "disk_written", 100.0) for h in SERVERS]
     (point,) = points(record, disks)

@@ -160,7 +160,7 @@ def test_a_link_in_a_bundle_is_refused(tmp_path: Path) -> None:
         exporting.verify_bundle(tmp_path / "x.zip")
 
 
-def test_what_is_no_bundle_is_one_sentence(tmp_path: Path) -> None:
+def test_what_is_not_a_bundle_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "x.zip").write_text("nothing")
     with pytest.raises(MachineError, match="not a bundle"):
         exporting.verify_bundle(tmp_path / "x.zip")

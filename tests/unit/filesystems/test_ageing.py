@@ -153,7 +153,7 @@ def test_an_error_that_is_not_a_full_disk_is_not_taken_for_one(tmp_path: Path, m
         files.fill(tmp_path, "1", 0, MIB)
 
 
-def test_several_file_systems_of_clients_are_told_as_one() -> None:
+def test_several_file_systems_of_clients_are_reported_as_one() -> None:
     one = {"full_ratio": 0.9, "usable_bytes": 100, "files_count": 3, "written_bytes": 90, "seed": 7, "overwrites_count": 2}
     other = one | {"full_ratio": 0.91, "files_count": 4}
     told = {"full_ratio": 0.91, "usable_bytes": 200, "files_count": 7, "written_bytes": 180, "seed": 7, "overwrites_count": 2}

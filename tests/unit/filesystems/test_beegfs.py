@@ -95,12 +95,12 @@ s:7  storage  target_storage_7  s:3   s:1           Online        5s ago        
 
 
 @pytest.mark.parametrize("wrong", ["", "Management node communication failed: 10.99.0.7\n"])
-def test_what_is_no_table_of_targets_is_an_error(wrong: str) -> None:
+def test_what_is_not_a_table_of_targets_is_an_error(wrong: str) -> None:
     with pytest.raises(WorkloadError, match="list of targets: unexpected output: "):
         words.targets(wrong)
 
 
-def test_a_file_tells_its_stripes_in_their_order() -> None:
+def test_a_file_states_its_stripes_in_their_order() -> None:
     assert words.entry(said("7-entry-file.txt")) == words.Entry("RAID0", 512 * 1024, (1, 2, 3, 4), 1)
     assert words.entry(RETRO) == words.Entry("RAID0", 1024**2, (3, 1), 1)
 
@@ -165,7 +165,7 @@ def test_the_management_of_8_has_a_database_made_before_it_starts() -> None:
     assert SEVEN.command("prepare", configuration=ROOM) == ()
 
 
-def test_no_target_is_spared_for_want_of_space() -> None:
+def test_no_target_is_spared_for_lack_of_space() -> None:
     seven = SEVEN.management(ROOM, SECRET)
     eight = tomllib.loads(EIGHT.management(ROOM, SECRET))
     assert len(re.findall(r"^tune(?:Meta|Storage)(?:Space|Inodes)(?:Low|Emergency)Limit = 0$", seven, re.MULTILINE)) == 8
@@ -173,7 +173,7 @@ def test_no_target_is_spared_for_want_of_space() -> None:
     assert [eight[f"cap-pool-{kind}-limits"] for kind in words.KINDS] == [limits, limits]
 
 
-def test_both_series_are_told_the_same_stripes_in_their_own_words() -> None:
+def test_both_series_get_the_same_stripes_in_their_own_format() -> None:
     seven, eight = (
         series.command("stripe", chunk_bytes=65536, targets_count=2, pattern=series.mirrored) for series in (SEVEN, EIGHT)
     )
@@ -182,7 +182,7 @@ def test_both_series_are_told_the_same_stripes_in_their_own_words() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in SEVEN.words if name not in ("prepare", "manage", "call")])
-def test_both_series_are_told_the_same_of_every_command(name: str) -> None:
+def test_both_series_get_every_command_alike(name: str) -> None:
     fields = [set(re.findall(r"\{(\w+)\}", series.words[name])) for series in (SEVEN, EIGHT)]
     assert fields[0] == fields[1]
 
@@ -276,13 +276,13 @@ def test_the_lack_of_the_module_does_not_keep_the_servers_from_being_tried(monke
     assert "servers can run, but not be mounted" in module.detail
 
 
-def test_a_client_without_the_module_is_named_with_what_mends_it() -> None:
+def test_a_client_without_the_module_is_named_with_what_fixes_it() -> None:
     server, client = Machine("storage-1", "storage", kernel="other"), Machine("client-1", "client")
     assert clients.obstacle(Hosts((server, client))) == ("the kernel of client-1 has no module beegfs", clients.FIX)
     assert client.ran == [["modprobe", "--dry-run", "--quiet", "beegfs"]]  # nothing is loaded to find out
 
 
-def test_virtual_hosts_are_told_that_a_module_would_not_help() -> None:
+def test_virtual_hosts_are_refused_because_a_module_would_not_help() -> None:
     hosts = Hosts((Machine("storage-1", "storage"), Machine("client-1", "client")))
     assert clients.obstacle(hosts) == ("the kernel of client-1 has no module beegfs", clients.OWN_KERNEL)
     hosts = Hosts((Machine("storage-1", "storage", module=True), Machine("client-1", "client", module=True)))

@@ -89,7 +89,7 @@ def test_options_are_as_in_the_paper_unless_told_otherwise() -> None:
     assert "osd_pool_default_size = 2\n" in text_of(layout)
 
 
-def test_no_more_osds_are_wanted_for_health_than_there_are() -> None:
+def test_no_more_osds_are_needed_for_health_than_exist() -> None:
     hosts = paper(storage=2, metadata=1, management=1, client=1)
     assert "osd_pool_default_size = 1\n" in text_of(as_written(Rados, copies=1).layout(hosts))
 
@@ -234,7 +234,7 @@ def test_conf_can_not_move_the_cluster_or_change_what_has_an_option_of_its_own(n
         CephFs(conf={name: "/dev/sda"}).layout(CLUSTER)
 
 
-def test_files_are_striped_as_asked_by_a_client_that_may() -> None:
+def test_files_are_striped_as_configured_by_a_client_that_may() -> None:
     layout = as_written(CephFs, object="16 MiB", stripe_unit="1 MiB", stripe_objects=4).layout(CLUSTER)
     assert layout.striping.text == "stripe_unit=1048576 stripe_count=4 object_size=16777216"
     caps = commands.capabilities(layout, ("client-1",))
@@ -357,7 +357,7 @@ def test_an_answer_that_is_not_json_is_text_and_none_is_none() -> None:
     assert ask(PaperCluster(0, b""), {"prefix": "x"}) is None
 
 
-def test_a_refused_command_is_told_in_the_monitors_words() -> None:
+def test_a_refused_command_is_reported_with_the_monitors_message() -> None:
     with pytest.raises(RuntimeError, match=r"fs new: pool 'x' does not exist \(-2\)"):
         ask(PaperCluster(-2, b"", "pool 'x' does not exist"), {"prefix": "fs new"})
 

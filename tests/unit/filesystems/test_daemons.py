@@ -61,7 +61,7 @@ def test_waiting_ends_at_once_when_a_daemon_dies() -> None:
         daemons.wait("a mount", lambda: False)
 
 
-def test_what_is_ready_is_asked_once_and_not_waited_for() -> None:
+def test_what_is_ready_is_polled_once_and_not_waited_for() -> None:
     asked: list[str] = []
     Daemons(0.0).wait("a mount", lambda: not asked.append("ready?"))
     assert asked == ["ready?"]

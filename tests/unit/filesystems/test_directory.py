@@ -68,7 +68,7 @@ def test_a_folder_that_vanishes_is_seen(tmp_path: Path) -> None:
         ("/proc", r"/proc is not writable \(.+\); choose a writable folder"),
     ],
 )
-def test_what_is_no_writable_folder_is_refused_with_what_to_do(path: str, what: str) -> None:
+def test_what_is_not_a_writable_folder_is_refused_with_what_to_do(path: str, what: str) -> None:
     with (
         Local().hold(1) as hosts,
         pytest.raises(MachineError, match=what),

@@ -43,7 +43,7 @@ def test_broken_xml_may_be_well_the_next_time() -> None:
         words.status("Connection failed")
 
 
-def test_the_volume_tells_its_shape_and_options() -> None:
+def test_the_volume_states_its_shape_and_options() -> None:
     assert words.volume_shape(said("info.xml")) == {
         "type": "Disperse",
         "bricks_count": 5,
@@ -100,7 +100,7 @@ def laid_out(hosts_count: int, **options: Any) -> gluster.Layout:
         ({"layout": "distributed"}, 1, ""),
     ],
 )
-def test_layouts_are_told_in_the_words_of_gluster(options: dict[str, Any], hosts_count: int, told: str) -> None:
+def test_layouts_are_written_in_the_format_of_gluster(options: dict[str, Any], hosts_count: int, told: str) -> None:
     assert " ".join(laid_out(hosts_count, **options).words) == told
 
 

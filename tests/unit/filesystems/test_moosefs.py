@@ -199,7 +199,7 @@ def test_both_releases_are_brought_up_and_read_alike(release: int) -> None:
         (4, ["mfscreatesclass -M MNT -K 2 goal2", "mfssetsclass goal2 MNT"], "2,1,0,0,4\n"),
     ],
 )
-def test_each_release_is_told_copies_and_limits_in_its_own_words(release: int, classes: list[str], limits: str) -> None:
+def test_each_release_gets_copies_and_limits_in_its_own_format(release: int, classes: list[str], limits: str) -> None:
     cluster = Cluster(release)
     with MooseFS(goal=2).mount(cluster.hosts):
         told = [line.replace("/of/client-1/moosefs/mnt", "MNT") for line in cluster.told]

@@ -30,7 +30,7 @@ def test_only_the_clients_get_the_folder_and_under_the_same_path_in_every_versio
 
 
 @pytest.mark.parametrize(("version", "minor"), [("4.0", "0"), ("4.1", "1"), ("4.2", "2")])
-def test_the_server_speaks_the_version_asked_for_and_no_other(version: nfs.Version, minor: str) -> None:
+def test_the_server_speaks_the_requested_version_and_no_other(version: nfs.Version, minor: str) -> None:
     text = nfs.ganesha_text(EXPORT, RECOVERY, ["10.99.0.7"], version)
     assert text.count("Protocols = 4;") == 2
     assert f"Minor_Versions = {minor};" in text
@@ -55,7 +55,7 @@ def test_the_release_is_read() -> None:
     assert nfs.release((SAID / "ganesha-v-6.txt").read_text()) == "6.5"
 
 
-def test_a_kernel_without_a_client_is_told_with_what_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_without_a_client_is_reported_with_what_fixes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mounts, "in_kernel", lambda kind: False)
     (client,) = [check for check in Nfs().checks() if check.name == "NFS in the kernel"]
     assert not client.ok

@@ -67,7 +67,7 @@ def test_a_server_with_both_roles_has_handles_for_both() -> None:
     assert len({first for _, first, _ in found}) == 4
 
 
-def test_data_lie_where_they_are_told_and_metadata_beside_the_server() -> None:
+def test_data_lie_where_they_are_assigned_and_metadata_beside_the_server() -> None:
     elsewhere = words.Server("storage-1", "10.98.0.1", Path("/srv"), ("metadata", "data"), Path("/beneath"))
     lines = list(map(str.strip, words.configuration(OrangeFS(), [elsewhere]).splitlines()))
     assert "DataStorageSpace /beneath/data" in lines
@@ -79,7 +79,7 @@ def test_time_limits_grow_as_emulated_time_slows() -> None:
     assert directives(text)["ServerJobBMITimeoutSecs"] == {"300"}
 
 
-def test_a_distribution_without_strips_is_told_no_strip_size() -> None:
+def test_a_distribution_without_strips_gets_no_strip_size() -> None:
     text = words.configuration(OrangeFS(distribution="basic_dist"), SERVERS)
     assert "strip_size" not in text
     assert "Name basic_dist" in text
@@ -93,7 +93,7 @@ def test_a_distribution_without_strips_is_told_no_strip_size() -> None:
         ("basic_dist", None, ("10.99.0.3",)),
     ],
 )
-def test_a_file_tells_its_distribution_and_the_servers_of_its_data(
+def test_a_file_states_its_distribution_and_the_servers_of_its_data(
     name: str, strip_bytes: int | None, data: tuple[str, ...]
 ) -> None:
     assert words.spread(said(f"viewdist-{name.split('_')[0]}.txt")) == words.Spread(name, strip_bytes, data)
@@ -188,6 +188,6 @@ def test_without_a_prefix_programs_are_looked_for_on_the_path(tmp_path: Path, mo
     assert "pvfs2-client-core" in {check.name for check in OrangeFS(client="kernel").checks()}
 
 
-def test_hosts_are_asked_for_the_kernels_module_because_its_device_comes_with_its_daemon() -> None:
+def test_hosts_are_queried_for_the_kernels_module_because_its_device_comes_with_its_daemon() -> None:
     (found,) = [check for check in OrangeFS(client="kernel").checks() if check.name == "OrangeFS in the kernel"]
     assert (found.look, found.fix) == ("path /sys/module/orangefs", "modprobe orangefs")

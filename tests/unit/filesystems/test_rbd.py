@@ -135,7 +135,7 @@ def test_a_device_that_is_no_longer_the_clients_image_is_missed(hosts: Hosts) ->
                 mounted.alive()
 
 
-def test_a_map_that_fails_is_told(hosts: Hosts) -> None:
+def test_a_map_that_fails_is_reported(hosts: Hosts) -> None:
     client_of(hosts).refusal = "no"
     with pytest.raises(TransientError, match="client-1: rbd device map failed"), Rbd().mount(hosts):
         pass

@@ -246,7 +246,7 @@ def test_each_iteration_of_ior_is_a_run_whose_mean_rate_is_what_ior_prints() -> 
     assert {r.host for run in found for r in present(run.outcome).results} == {"vm"}
 
 
-def test_warnings_inside_ior_s_json_are_passed_over_and_what_was_moved_is_as_they_say() -> None:
+def test_warnings_inside_ior_s_json_are_skipped_and_what_was_moved_is_as_they_say() -> None:
     (run,) = runs("ior/warnings-inside.json")
     assert present(run.outcome).results[0].moved_bytes == 433414144
     assert rate(run) == pytest.approx(3723.8491, rel=1e-6)
@@ -348,7 +348,7 @@ def test_equal_runs_are_repetitions_and_what_is_there_is_not_brought_in_again(tm
     assert (brought.records, brought.known_count, len(results.latest())) == ((), 1, 3)
 
 
-def test_runs_of_one_short_name_that_differ_are_told_apart(tmp_path: Path) -> None:
+def test_runs_of_one_short_name_that_differ_are_distinguished(tmp_path: Path) -> None:
     document = json.loads((REAL / "joined/client-1.json").read_text())
     document["jobs"][0]["job options"]["iodepth"] = "8"
     document["timestamp_ms"] += 60_000

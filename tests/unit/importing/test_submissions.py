@@ -156,7 +156,7 @@ def test_our_own_short_run_is_too_short_and_io500_says_so() -> None:
         ("result_summary.txt", "8.000 kiops", "9.000 kiops", "rate (mdtest-easy-delete)", "one digit: 9.000 for 8.000"),
     ],
 )
-def test_what_can_t_be_is_said_with_its_likely_cause(
+def test_what_can_t_be_is_reported_with_its_likely_cause(
     tmp_path: Path, file: str, before: str, after: str, what: str, cause: str
 ) -> None:
     folder = old(tmp_path / "a")
@@ -168,7 +168,7 @@ def test_what_can_t_be_is_said_with_its_likely_cause(
     assert cause in verdicts[what].cause
 
 
-def test_more_read_than_was_written_is_said(tmp_path: Path) -> None:
+def test_more_read_than_was_written_is_reported(tmp_path: Path) -> None:
     folder = old(tmp_path / "a")
     path = folder / "ior_easy_read.txt"
     size = str(4 * 1024 * 160 * 2**20)
@@ -191,7 +191,7 @@ def test_clocks_of_nodes_that_differ_are_the_cause_of_phases_longer_than_they_to
     assert causes == {"clocks of the nodes that differ by about 2.92 s (4 phases lack as much)"}
 
 
-def test_more_written_than_was_free_is_said(tmp_path: Path) -> None:
+def test_more_written_than_was_free_is_reported(tmp_path: Path) -> None:
     folder = old(tmp_path / "a")
     path = folder / "ior_easy_write.txt"
     path.write_text(

@@ -60,7 +60,7 @@ def test_without_any_tool_nothing_fails(monkeypatch, tmp_path):
     assert (found["packages"], found["git"]) == ({}, None)
 
 
-def test_the_clock_is_told_as_chrony_knows_it_or_as_systemd_does():
+def test_the_clock_is_described_as_chrony_knows_it_or_as_systemd_does():
     local = "7F7F0101,,10,1795271033.078398249,0.000000000,0.000000000,0.000000000,0.000,0.000,0.000,0.0,0.0,0.0,Normal\n"
     assert table(clock(local, ""))["kept_by"] == "chrony"
     far = "C0A80101,ntp1,3,1795271033.1,-0.000120000,0.000080000,0.000090000,12.3,0.01,0.2,0.004000000,0.000500000,64.2,Normal\n"

@@ -41,7 +41,7 @@ def test_what_is_too_long_for_what_is_kept_is_not_read(tmp_path: Path, monkeypat
     assert kept.read(tmp_path / "x", "of this") is None
 
 
-def test_where_nothing_can_be_kept_nothing_is_said(tmp_path: Path) -> None:
+def test_if_nothing_can_be_kept_nothing_is_printed(tmp_path: Path) -> None:
     (tmp_path / "in the way").write_text("mine")
     kept.write(tmp_path / "in the way" / "x", "of this", b"text")
     (tmp_path / "folder").mkdir()

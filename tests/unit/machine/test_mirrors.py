@@ -129,7 +129,7 @@ def test_a_module_is_found_loaded_built_in_or_on_the_disk(
     assert mirrors.lacking(way, root=tmp_path) == f"{mirrors.WAYS[way].tool} is not installed"
 
 
-def test_mdstat_without_raid1_is_no_md(tmp_path: Path) -> None:
+def test_mdstat_without_raid1_is_not_md(tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/mdstat").write_text("Personalities : [raid6]\nunused devices: <none>\n")
     assert mirrors.lacking("md", root=tmp_path) == "this kernel has no md"
@@ -145,7 +145,7 @@ def test_without_a_mirror_the_same_lies_on_a_single_disk_and_zfs_becomes_xfs() -
     )
 
 
-def test_a_mirror_that_is_missing_is_told_and_hinders_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mirror_that_is_missing_is_reported_and_hinders_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mirrors, "lacking", lambda way: f"no {way}")
     found = {check.name: check for check in _options.needs_beneath(disk(kind="zfs", mirror="zfs"))}
     assert (found["mirror by zfs"].ok, found["mirror by zfs"].needed) == (False, False)
@@ -205,7 +205,7 @@ def test_what_a_killed_run_left_of_a_mirror_is_ended_by_its_name_once_nobody_has
     assert machine.loops == []
 
 
-def test_loops_are_let_go_of_once_the_mirror_above_them_is_mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loops_are_released_once_the_mirror_above_them_is_mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(monkeypatch)
     image = tmp_path / "pj-0123abcd" / "disks" / "storage-1-beneath.img"
     image.parent.mkdir(parents=True)

@@ -26,6 +26,6 @@ def test_a_process_that_ended_is_gone_even_before_its_parent_asks() -> None:
     assert processes.alive(found) is False
 
 
-def test_nothing_is_said_of_another_machine() -> None:
+def test_nothing_is_stated_about_another_machine() -> None:
     assert processes.alive(replace(processes.own(), boot="another")) is None
     assert processes.alive(replace(processes.own(), pids="pid:[1]")) is None

@@ -73,7 +73,7 @@ def test_a_file_longer_than_its_limit_is_not_read(tmp_path):
         ([], "Small: expected an object, found"),
     ],
 )
-def test_a_wrong_type_is_told_with_file_and_key(tmp_path, data, words):
+def test_a_wrong_type_is_reported_with_file_and_key(tmp_path, data, words):
     (tmp_path / "run.json").write_text(json.dumps(data))
     with pytest.raises(ValueError, match=f"^run.json: .*{re.escape(words)}"):
         read_as(Small, tmp_path / "run.json")
@@ -169,7 +169,7 @@ def test_a_damaged_raw_folder_is_refused_in_a_sentence(tmp_path, kind, text):
     refuse(kind, {}, tmp_path)
 
 
-def test_two_clocks_and_a_client_are_wanted(tmp_path):
+def test_two_clocks_and_a_client_are_required(tmp_path):
     with pytest.raises(ValueError, match="1 clients and 1 clocks"):
         Ran(("client-1",), (Clock(1.0, 2.0),))
 

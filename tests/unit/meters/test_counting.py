@@ -115,7 +115,7 @@ def test_a_fault_in_a_host_is_raised_and_not_lost_in_the_thread() -> None:
         pass
 
 
-def test_a_kernel_s_text_is_read_anew_each_time_and_found_again_when_it_was_gone(tmp_path: Path) -> None:
+def test_a_kernel_s_text_is_read_again_each_time_and_found_again_when_it_was_gone(tmp_path: Path) -> None:
     file = tmp_path / "cpu.stat"
     file.write_text("usage_usec 1\n")
     kept = Kept(file)
@@ -130,7 +130,7 @@ def test_a_kernel_s_text_is_read_anew_each_time_and_found_again_when_it_was_gone
     assert kept.text() == "usage_usec 3\n"
 
 
-def test_all_hosts_are_asked_for_their_counters_before_any_has_answered() -> None:
+def test_all_hosts_are_queried_for_their_counters_before_any_has_answered() -> None:
     order: list[str] = []
 
     class Asked(ScriptedHost):
@@ -142,7 +142,7 @@ def test_all_hosts_are_asked_for_their_counters_before_any_has_answered() -> Non
         assert order == ["ask h1", "ask h2", "hear h1", "hear h2"]
 
 
-def test_context_switches_are_asked_for_by_those_who_take_them() -> None:
+def test_context_switches_are_requested_by_those_who_take_them() -> None:
     wanted: list[bool] = []
 
     class Asked(ScriptedHost):
@@ -174,7 +174,7 @@ def test_a_host_that_is_slow_to_answer_delays_no_other_and_none_of_its_own_sampl
     assert [readings["storage-2"].cpu_s for readings in taken.rounds] == list(range(1, slow.reads_count + 1))
 
 
-def test_a_meter_that_ends_while_another_goes_on_has_heard_all_that_was_read_for_it() -> None:
+def test_a_meter_that_ends_while_another_continues_has_heard_all_that_was_read_for_it() -> None:
     class Late(Counted):
         def ask_counters(self, *, switches: bool = False) -> Callable[[], Counters]:
             found = self.counters()

@@ -328,7 +328,7 @@ def test_a_host_that_can_not_tell_its_cpu_time_has_no_watts_and_is_doubted():
     assert "modelled: no power of storage-1: CPU time is unknown" in doubts
 
 
-def test_disk_bytes_that_can_not_be_told_count_as_none_and_are_doubted():
+def test_disk_bytes_that_are_unknown_count_as_none_and_are_doubted():
     script = [Counters(1.0, 0.0, disk_read_bytes=0), Counters(2.0, 0.0, disk_read_bytes=0)]
     kept, doubts = record("modelled", Hosts((Scripted("storage-1", STORAGE, script),), cluster=HC4), **SELDOM)
     assert kept.values("storage-1", "disks") == [pytest.approx(1.7)]

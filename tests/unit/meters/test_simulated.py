@@ -102,14 +102,14 @@ def test_powers_are_multiples_of_the_resolution():
     assert len({s.value for s in samples}) > 5
 
 
-def test_noise_has_the_deviation_asked_for():
+def test_noise_has_the_configured_deviation():
     values = [s.value for s in said(meter(waveform="constant", noise="2 W"), rate_hz=100)]
     mean_w = sum(values) / len(values)
     assert mean_w == pytest.approx(60, abs=0.15)
     assert math.sqrt(sum((v - mean_w) ** 2 for v in values) / len(values)) == pytest.approx(2, rel=0.05)
 
 
-def test_lost_samples_are_gaps_of_about_the_share_asked_for():
+def test_lost_samples_are_gaps_of_about_the_configured_share():
     samples = list(meter(semantics="instantaneous", gap="25 %").samples(moments(100)))
     assert samples.count(None) / len(samples) == pytest.approx(0.25, abs=0.03)
 

@@ -54,7 +54,7 @@ def test_a_percentage_without_a_space_reads_as_one_with_it() -> None:
 
 
 @pytest.mark.parametrize("stored", [{"kind": "moon", "text": SAID}, {"kind": "cache"}, {"text": SAID}, 3, None, [SAID]])
-def test_what_is_no_doubt_is_refused(stored) -> None:
+def test_what_is_not_a_doubt_is_refused(stored) -> None:
     with pytest.raises(ValueError, match="doubt"):
         from_json(Outcome, {"engine": "fio", "results": [], "doubts": [stored]})
 

@@ -69,7 +69,7 @@ def test_a_ratio_has_a_third_decimal_where_its_interval_is_narrow() -> None:
     assert above_text(Interval(1.12, 1.091, 1.15, ())) == "+12 % (+9.1 to +15)"
 
 
-def test_a_share_in_percent_has_the_decimals_that_are_wanted() -> None:
+def test_a_share_in_percent_has_the_requested_decimals() -> None:
     assert [percent(0.12345), percent(0.12345, 1), percent(0.05, sign=True), percent(-0.05, 1, sign=True)] == [
         "12",
         "12.3",

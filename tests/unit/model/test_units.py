@@ -112,7 +112,7 @@ def test_a_text_of_any_length_is_refused_in_a_short_sentence_before_the_time_lim
     assert len(str(refused.value)) < 100
 
 
-def test_an_editor_is_told_what_a_size_looks_like() -> None:
+def test_an_editor_knows_what_a_size_looks_like() -> None:
     schema = TypeAdapter(Bytes).json_schema()
     assert schema["type"] == "string"
     assert schema["examples"] == ["4 MiB"]

@@ -39,7 +39,7 @@ def series(t_s: object, value: object, channel: Channel = POWER) -> Series:
     return Series(channel, times, np.zeros_like(times), np.asarray(value, dtype=np.float64))
 
 
-def test_a_meter_that_is_asked_more_often_than_it_measures_is_found_out() -> None:
+def test_a_meter_that_is_polled_more_often_than_it_measures_is_found_out() -> None:
     t_s = np.arange(0, 60, 0.25)
     seen = behaviour(series(t_s, np.floor(t_s) % 7))
     assert seen.asked_period_s == pytest.approx(0.25)
@@ -47,7 +47,7 @@ def test_a_meter_that_is_asked_more_often_than_it_measures_is_found_out() -> Non
     assert seen.longest_frozen_s == pytest.approx(1.0)
 
 
-def test_noise_is_told_apart_from_drift() -> None:
+def test_noise_is_distinguished_from_drift() -> None:
     dice = np.random.default_rng(1)
     t_s = np.arange(0, 200, 0.5)
     assert behaviour(series(t_s, 40 + 0.05 * t_s + dice.normal(0, 0.3, len(t_s)))).noise == pytest.approx(0.3, rel=0.2)
@@ -59,14 +59,14 @@ def test_the_step_of_a_coarse_meter_is_seen_and_of_a_fine_one_not() -> None:
     assert step(dice.normal(50, 5, 200)) == 0.0
 
 
-def test_failed_reads_and_a_frozen_time_are_told() -> None:
+def test_failed_reads_and_a_frozen_time_are_reported() -> None:
     value = np.array([1.0, 2, 3, np.nan, 4, 4, 4, 4, 5, 6])
     seen = behaviour(series(np.arange(10), value))
     assert seen.failed_ratio == pytest.approx(0.1)
     assert seen.longest_frozen_s == pytest.approx(4.0)
 
 
-def test_of_a_few_samples_nothing_is_told() -> None:
+def test_of_a_few_samples_nothing_is_stated() -> None:
     assert np.isnan(behaviour(series([0, 1], [1, 2])).update_period_s)
 
 
@@ -78,7 +78,7 @@ def test_a_second_meter_that_reads_two_percent_more_is_found_out() -> None:
     assert agreement([series([0, 1], [1, 1])], [series([5, 6], [1, 1])]) is None
 
 
-def test_a_meters_behaviour_is_told_of_the_reads_that_did_not_fail() -> None:
+def test_a_meters_behaviour_is_that_of_the_reads_that_did_not_fail() -> None:
     dice = np.random.default_rng(2)
     t_s = np.cumsum(dice.uniform(0.3, 0.7, 60))
     value = np.repeat(dice.integers(80, 120, 20) / 2, 3).astype(float)
@@ -225,7 +225,7 @@ def test_a_disk_that_stays_full_ends_the_recording_and_says_what_is_lost(
     assert read_recording(tmp_path / "r.csv")[0].value.tolist() == [0, 1, 2, 3, 4]
 
 
-def test_a_disk_that_is_full_from_the_start_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_full_from_the_start_is_reported_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = Path.open
     monkeypatch.setattr(Path, "open", lambda p, mode="r", **w: opened(Path("/dev/full"), "wb", buffering=0))
     with pytest.raises(OSError, match="No space left"):
@@ -275,7 +275,7 @@ def test_a_sample_that_another_clock_dated_keeps_when_it_came_and_one_of_the_fut
         _recorded(as_written(Slow, rate="50 Hz", ahead=5.0))
 
 
-def test_a_recording_keeps_when_samples_were_asked_for_and_older_ones_are_read_without(tmp_path: Path) -> None:
+def test_a_recording_keeps_when_samples_were_polled_and_older_ones_are_read_without(tmp_path: Path) -> None:
     sink = Recording(tmp_path / "r.csv")
     now_s = time.monotonic()
     sink.append(POWER, now_s, 40.0, 0.0, now_s - 0.1, now_s + 0.1)
@@ -290,7 +290,7 @@ def test_a_recording_keeps_when_samples_were_asked_for_and_older_ones_are_read_w
     assert (older.asked_s, older.value[0]) == (None, 40.0)
 
 
-def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
+def test_what_is_not_a_recording_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     with pytest.raises(MachineError, match="not a recording by perjoule"):
         read_recording(tmp_path / "x.csv")
@@ -384,7 +384,7 @@ def test_who_stops_looking_for_meters_waits_for_no_address(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(("values", "failed_ratio"), [([], 0.0), ([5.0, np.nan, 6.0, 7.0], 0.25), ([5.0, np.nan] * 5, 0.5)])
-def test_the_share_of_reads_that_failed_is_told_however_few_there_are(values, failed_ratio):
+def test_the_share_of_reads_that_failed_is_reported_however_few_there_are(values, failed_ratio):
     channel = Channel("meter", "host", "all", "power", "W", "instantaneous", "wall")
     found = behaviour(Series(channel, np.arange(float(len(values))), np.zeros(len(values)), np.array(values)))
     assert (found.samples_count, found.failed_ratio) == (len(values), failed_ratio)

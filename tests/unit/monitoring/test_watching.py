@@ -132,7 +132,7 @@ def test_how_a_run_ended_is_known(folder: Path, ended: str, process: dict[str, s
     assert ("perjoule resume" in seen.said) == (state_ in ("stopped", "killed"))
 
 
-def test_without_progress_the_results_are_shown_all_the_same(tmp_path: Path) -> None:
+def test_without_progress_the_results_are_shown_nevertheless(tmp_path: Path) -> None:
     results = measured(tmp_path / "results", QUICK, meter=STEADY)
     (results.folder / progress.NAME).unlink()
     seen = Watch(results.folder).snapshot()
@@ -150,7 +150,7 @@ def test_doubts_that_differ_in_numbers_alone_are_one_line_with_its_rows(tmp_path
     assert cached[0].endswith("times what its network can carry: a cache served the write; and 1 more like it (the only row)")
 
 
-def test_damage_is_said_and_the_results_are_shown(tmp_path: Path) -> None:
+def test_damage_is_reported_and_the_results_are_shown(tmp_path: Path) -> None:
     results = measured(tmp_path / "results", QUICK, meter=STEADY)
     (results.folder / progress.NAME).write_bytes(os.urandom(1000) + b"\n")
     seen = Watch(results.folder).snapshot()
@@ -158,7 +158,7 @@ def test_damage_is_said_and_the_results_are_shown(tmp_path: Path) -> None:
     assert seen.kept_count == 2
 
 
-def test_a_run_writes_its_progress_and_it_is_no_part_of_the_results(tmp_path: Path) -> None:
+def test_a_run_writes_its_progress_and_it_is_not_part_of_the_results(tmp_path: Path) -> None:
     results = measured(tmp_path / "results", QUICK, meter=STEADY)
     seen = Watch(results.folder).snapshot()
     assert (seen.state, seen.kept_count, seen.trials_count) == ("done", 2, 2)
@@ -224,7 +224,7 @@ def test_prometheus_reads_the_campaign_beside_its_meters(page: str) -> None:
     assert len(samples) == len(set(samples))  # Prometheus refuses the same series twice
 
 
-def test_the_dashboard_asks_for_all_that_is_exported_and_nothing_else(folder: Path, file: ProgressFile) -> None:
+def test_the_dashboard_queries_everything_that_is_exported_and_nothing_else(folder: Path, file: ProgressFile) -> None:
     file.append(Line(channels=(replace(CHANNELS[0], quantity="energy", unit="J", semantics="counter"),)))
     for t_s in (100.0, 102.0):
         file.append(state(t_s, 10.0, 2.0, 8.5, t_s, t_s, t_s, t_s))
@@ -279,7 +279,7 @@ def test_a_campaign_whose_name_is_markup_is_text_everywhere(folder: Path) -> Non
     assert {sample.labels["campaign"] for one in families for sample in one.samples if "campaign" in sample.labels} == {evil}
 
 
-def test_a_taken_port_is_said_and_an_earlier_one_is_only_a_wish(folder: Path) -> None:
+def test_a_taken_port_is_reported_and_an_earlier_one_is_only_a_wish(folder: Path) -> None:
     page = server.Page(Watch(folder).snapshot, "t" * 32)
     with server.serving(page, "127.0.0.1", 0) as first:
         taken = urlsplit(first).port or 0

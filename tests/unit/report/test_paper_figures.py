@@ -94,7 +94,7 @@ def test_nothing_is_drawn_of_the_paper_that_it_does_not_print(found: Any) -> Non
         assert "printed" not in str(drawn[name]["concat"])
 
 
-def test_a_number_for_so_many_clients_stands_at_them(found: Any) -> None:
+def test_a_number_for_some_clients_stands_at_them(found: Any) -> None:
     (pair,) = (one for one in found.pairs if one.number.id == "max_arm_moosefs_write")
     number = replace(pair.number, facts={**pair.number.facts, "clients": 4}, statistic="mean", value=300 * MIB)
     own: Any = SimpleNamespace(**{**vars(found), "pairs": [replace(pair, number=number)]})

@@ -113,7 +113,7 @@ def test_file_systems_of_one_folder_are_compared_with_each_other(side) -> None:
         between(side("a", {"moosefs": BEFORE}), ("moosefs", "nfs"))
 
 
-def test_a_drift_is_told_and_what_it_may_explain_is_no_verdict(side) -> None:
+def test_a_drift_is_reported_and_what_it_may_explain_is_not_a_verdict(side) -> None:
     def drifting(level):
         return tuple(level * (1 + 0.01 * n + 0.001 * (n % 2)) for n in range(10))
 
@@ -141,7 +141,7 @@ def test_a_limit_is_broken_only_by_the_whole_interval(side) -> None:
 
 
 @pytest.mark.parametrize("text", ["MiB/J", "MiB/J < five", "MiB/J < -5"])
-def test_what_is_no_limit_is_refused(text: str) -> None:
+def test_what_is_not_a_limit_is_refused(text: str) -> None:
     with pytest.raises(CampaignError, match="is not a limit"):
         limit(text)
 

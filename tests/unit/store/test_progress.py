@@ -80,7 +80,7 @@ def test_a_line_that_is_being_written_is_not_read(tmp_path: Path, file: Progress
         (b"x" * (progress.READ_BYTES + 1), "longer than any run"),
     ],
 )
-def test_damage_is_said(tmp_path: Path, content: bytes, said: str) -> None:
+def test_damage_is_reported(tmp_path: Path, content: bytes, said: str) -> None:
     (tmp_path / progress.NAME).write_bytes(content)
     with pytest.raises(ValueError, match=said):
         progress.read(tmp_path)

@@ -81,7 +81,7 @@ def test_a_damaged_record_is_refused_with_the_place(made, change, words):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"version": 1}'])
-def test_what_is_no_record_is_refused(text):
+def test_what_is_not_a_record_is_refused(text):
     with pytest.raises(ValueError):
         record_from(text)
 

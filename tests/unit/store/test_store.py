@@ -116,7 +116,7 @@ def test_a_create_that_was_killed_is_done_again(tmp_path):
     assert store.create(tmp_path, TEXT, "demo").campaign_text == TEXT
 
 
-def test_a_place_where_no_folder_can_be_is_told(tmp_path):
+def test_a_place_where_no_folder_can_be_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(MachineError) as caught:
         store.create(tmp_path / "file" / "demo", TEXT, "demo")
@@ -153,7 +153,7 @@ def test_a_folder_of_results_folders_names_them(tmp_path):
         store.open_results(tmp_path / "wednesday")
 
 
-def test_a_record_that_is_gone_or_damaged_is_told(results, made):
+def test_a_record_that_is_gone_or_damaged_is_reported(results, made):
     with results.hold():
         keep(results, made, made.trial())
     path = results.folder_of(results.records()[0]) / "record.json"
@@ -165,7 +165,7 @@ def test_a_record_that_is_gone_or_damaged_is_told(results, made):
         results.records()
 
 
-def test_a_damaged_series_file_is_told(results, made):
+def test_a_damaged_series_file_is_reported(results, made):
     with results.hold():
         keep(results, made, made.trial())
     record = results.records()[0]
@@ -388,7 +388,7 @@ def test_samples_of_many_threads_all_arrive_in_row_groups(tmp_path, made):
         assert np.array_equal(s.duration_s, np.full(5000, 0.5))
 
 
-def test_when_a_sample_was_asked_for_and_came_is_kept_and_not_missed_in_older_files(tmp_path, made):
+def test_when_a_sample_was_polled_and_came_is_kept_and_not_missed_in_older_files(tmp_path, made):
     sink = ParquetSink(tmp_path / "s.parquet")
     sink.append(made.channel(), 1.0, 40.0, 0.0, 0.9, 1.1)
     sink.append(made.channel(), 2.0, 41.0, arrived_s=2.3)  # dated by the meter
@@ -470,7 +470,7 @@ class FillingUp(io.FileIO):
         return super().write(data)
 
 
-def test_a_disk_that_fills_up_while_samples_come_is_told_and_nothing_is_kept(results, made, monkeypatch):
+def test_a_disk_that_fills_up_while_samples_come_is_reported_and_nothing_is_kept(results, made, monkeypatch):
     opened = Path.open
     monkeypatch.setattr(Path, "open", lambda p, mode="r", **w: FillingUp(p, "x") if mode == "xb" else opened(p, mode, **w))
     monkeypatch.setattr("perjoule.store.samples.FLUSH_S", 0.01)
@@ -483,7 +483,7 @@ def test_a_disk_that_fills_up_while_samples_come_is_told_and_nothing_is_kept(res
     assert list((results.folder / "trials").iterdir()) == []
 
 
-def test_a_disk_that_is_full_from_the_start_is_told_and_nothing_is_left(results, made, monkeypatch):
+def test_a_disk_that_is_full_from_the_start_is_reported_and_nothing_is_left(results, made, monkeypatch):
     opened = Path.open
 
     def full(path, mode="r", **words):

@@ -57,7 +57,7 @@ def test_an_argument_list_is_quoted_exactly_once() -> None:
     assert subprocess.run(["sh", "-c", remote], capture_output=True, text=True, check=True).stdout == 'a b|$HOME|it\'s|"q"|x\ny||'
 
 
-def test_nothing_is_asked_and_a_destination_is_never_an_option() -> None:
+def test_nobody_is_prompted_and_a_destination_is_never_an_option() -> None:
     words = LOGIN.command(["true"], socket="/tmp/s")
     assert "BatchMode=yes" in words
     assert not [word for word in words if "StrictHostKeyChecking" in word or "UserKnownHostsFile" in word]
@@ -181,7 +181,7 @@ def test_exit_codes_of_a_shell_are_those_of_a_child() -> None:
     assert [signalled(code) for code in (0, 1, 127, 143, 137, 254, 255)] == [0, 1, 127, -15, -9, 254, 255]
 
 
-def test_a_program_that_a_host_does_not_have_is_told(tmp_path: Path) -> None:
+def test_a_program_that_a_host_does_not_have_is_reported(tmp_path: Path) -> None:
     (tmp_path / "programs").mkdir()
     argv = [*BASH, LAUNCH, "perjoule-program", str(tmp_path / "programs" / "1")]
     done = subprocess.run([*argv, "no-such-program"], capture_output=True, text=True, check=False)
@@ -259,7 +259,7 @@ def test_a_killed_program_ends_on_its_host_with_all_that_it_started_or_that_is_n
         program.kill()
 
 
-def test_who_asks_after_the_end_is_told_at_once_even_if_the_words_could_still_be_sent(
+def test_who_asks_after_the_end_is_answered_at_once_even_if_the_words_could_still_be_sent(
     kept: Keeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As while a child of the connection's process dies: it still holds the pipe."""
@@ -272,7 +272,7 @@ def test_who_asks_after_the_end_is_told_at_once_even_if_the_words_could_still_be
     kept._child.kill()
 
 
-def test_a_command_whose_connection_ends_is_told_at_once(kept: Keeper) -> None:
+def test_a_command_whose_connection_ends_is_answered_at_once(kept: Keeper) -> None:
     seconds = str(10**6 + os.getpid())  # of no other process on this machine
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(kept.run, ["sleep", seconds], timeout_s=60)
@@ -454,7 +454,7 @@ def test_addresses_of_documents_are_never_asked() -> None:
         ((HOST, HOST, CLIENT), 1, 'two hosts are called "storage-1"'),
     ],
 )
-def test_impossible_hosts_are_refused_before_any_is_asked(hosts: tuple[dict[str, str], ...], count: int, what: str) -> None:
+def test_impossible_hosts_are_refused_before_any_is_reached(hosts: tuple[dict[str, str], ...], count: int, what: str) -> None:
     with pytest.raises(CampaignError, match=what), bed(*hosts).hold(count):
         pass
 
@@ -520,7 +520,7 @@ def test_a_work_folder_needs_no_quoting(work: str) -> None:
         ('"192.0.2.2"', r"hosts \(number 2\) is not a table"),
     ],
 )
-def test_a_slip_in_a_host_is_told_by_its_number(host: str, what: str) -> None:
+def test_a_slip_in_a_host_is_named_by_its_number(host: str, what: str) -> None:
     hosts = f'hosts = [{{name = "a", address = "192.0.2.1", role = "client"}}, {host}]'
     rest = '[[filesystem]]\nkind = "simulated"\n[[workload]]\nkind = "simulated"\n'
     with pytest.raises(CampaignError, match=what):
@@ -609,7 +609,7 @@ def test_the_keeper_cuts_outputs_where_we_take_them_for_cut() -> None:
     assert f" most={MOST_BYTES}\n" in KEEP
 
 
-def test_an_output_that_was_cut_is_no_content_of_a_file(kept: Keeper, tmp_path: Path) -> None:
+def test_an_output_that_was_cut_is_not_content_of_a_file(kept: Keeper, tmp_path: Path) -> None:
     host = SshHost("h1", "client", "here", None, tmp_path / "work/cluster/00000001-h1", kept, None)
     kept.run(["truncate", "--size=65M", str(tmp_path / "big")], timeout_s=20)
     with pytest.raises(WorkloadError, match=r"can't read .*big \(more than 64 MiB\)"):

@@ -71,7 +71,7 @@ def lines(checks: Sequence[Check]) -> list[tuple[str, str, str, bool]]:
     return [(one.name, one.detail, one.fix, one.needed) for one in checks if not one.ok and one.fix != "apt install chrony"]
 
 
-def test_a_campaigns_hosts_are_asked_for_its_programs_and_one_that_is_not_reached_is_a_line(text: str) -> None:
+def test_a_campaigns_hosts_are_queried_for_its_programs_and_one_that_is_not_reached_is_a_line(text: str) -> None:
     assert lines(readiness.checks(campaign.parse(text, source="lab.toml"))) == [
         ("host n03", "there is no route to it", "check that it is on, and check its address", True),
         ("hosts n[01-02]", "no fio", "apt install fio", True),  # the second of two directions asks nothing new
@@ -88,7 +88,7 @@ def test_a_campaigns_hosts_are_asked_for_its_programs_and_one_that_is_not_reache
         ("all", "hosts s[1-2], n[01-02]"),
     ],
 )
-def test_a_host_is_asked_only_for_what_it_would_run(text: str, on: str, names: str) -> None:
+def test_a_host_is_queried_only_for_what_it_would_run(text: str, on: str, names: str) -> None:
     bed = drivers.testbed(campaign.parse(text, source="lab.toml").trials[0].testbed)
     bed.checks()
     wanted = Check("tool", True, "", "apt install tools", look="program no-such-tool", on=on)
@@ -159,7 +159,7 @@ def with_power(text: str, **wanted: object) -> Cluster:
         ),
     ],
 )
-def test_hosts_are_asked_whether_they_have_the_power_states_that_are_wanted_of_them(
+def test_hosts_are_queried_for_the_power_states_that_they_need(
     wanted: dict[str, object],
     on: list[str],
     lacked: list[tuple[str, str, str, bool]],
@@ -228,7 +228,7 @@ def test_a_server_without_login_is_skipped_and_can_run_nothing(text: str) -> Non
         ('kind = "cephfs"', {"python3-rados": "host s1"}),
     ],
 )
-def test_each_host_is_asked_for_its_own_programs_and_libraries(
+def test_each_host_is_queried_for_its_own_programs_and_libraries(
     filesystem: str, lacked: dict[str, str], text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(layout, "PYTHON", "/no/such/python3")
@@ -238,7 +238,7 @@ def test_each_host_is_asked_for_its_own_programs_and_libraries(
 
 
 @pytest.mark.parametrize(("workers", "names"), [("storage", "hosts s[1-2], n[01-02]"), ("clients", "hosts n[01-02]")])
-def test_hosts_of_an_analysis_are_asked_for_its_libraries(
+def test_hosts_of_an_analysis_are_queried_for_its_libraries(
     workers: str, names: str, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load = 'kind = "fio"\noperation = ["write", "read"]'
@@ -249,7 +249,7 @@ def test_hosts_of_an_analysis_are_asked_for_its_libraries(
     assert [one[:2] for one in found] == [(names, f"no {', '.join(LIBRARIES)}")]
 
 
-def test_what_the_same_hosts_lack_and_one_command_mends_is_one_line() -> None:
+def test_what_the_same_hosts_lack_and_one_command_fixes_is_one_line() -> None:
     hosts = [Check(f"n{n}", False, f"no {p}", f"apt install {p}-tools") for p in ("a", "b") for n in (1, 2)]
     other = [Check("n1", False, "no root rights", "log in as root"), Check("n1", False, "no c", "apt-get install c")]
     other += [Check("n1", False, f"no {name}", "install it all") for name in ("d", "e")]

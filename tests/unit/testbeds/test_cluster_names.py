@@ -34,7 +34,7 @@ def test_a_pattern_stands_for_names(pattern: str, names: list[str]) -> None:
         ("n[1-9999][1-9999][1-9999]", "stands for 999700029999 hosts"),  # at once, and in no memory
     ],
 )
-def test_what_is_no_pattern_is_refused(pattern: str, what: str) -> None:
+def test_what_is_not_a_pattern_is_refused(pattern: str, what: str) -> None:
     with pytest.raises(ValueError, match=what):
         unfold(pattern)
 

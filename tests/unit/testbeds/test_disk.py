@@ -26,7 +26,7 @@ def disk(**words: Any) -> Disk:
         ("f2fs", "4 KiB", ()),
     ],
 )
-def test_mkfs_is_told_the_block_size_in_its_own_way(kind: str, block: str, words: tuple[str, ...]) -> None:
+def test_mkfs_gets_the_block_size_in_its_own_way(kind: str, block: str, words: tuple[str, ...]) -> None:
     said = _format.make_words(disk(kind=kind, block=block, make=["-L", "x"]))
     assert said == (*_format.MAKE[kind], *words, "-L", "x")
 
@@ -110,7 +110,7 @@ def test_options_of_a_local_file_system_are_those_of_its_disk() -> None:
     assert Local(type="btrfs").disk == disk(kind="btrfs")
 
 
-def test_f2fs_is_told_of_even_when_nobody_asks_but_then_it_is_not_needed() -> None:
+def test_f2fs_is_listed_even_when_nobody_asks_but_then_it_is_not_needed() -> None:
     found = {check.name: check.needed for check in Local(type="xfs").checks()}
     assert found["f2fs in the kernel"] is False
     assert found["xfs in the kernel"] is True

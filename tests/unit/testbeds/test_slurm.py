@@ -85,7 +85,7 @@ def test_a_time_of_slurm_is_a_number_of_seconds(text: str, left_s: float) -> Non
         ("OUT_OF_MEMORY", "has ended (out of memory)"),
     ],
 )
-def test_the_end_of_a_job_is_told(state: str, end: str) -> None:
+def test_the_end_of_a_job_is_reported(state: str, end: str) -> None:
     assert commands.Job("7", state, 0.0, "", "n1").end == end
 
 
@@ -158,7 +158,7 @@ def test_nodes_get_their_roles_in_order(tmp_path: Path) -> None:
         allocated(nodes, [{"name": "@all", "role": "client", "count": 5}], "7")
 
 
-def test_a_job_is_asked_for_with_everything_that_was_set(jobs: Path, tmp_path: Path) -> None:
+def test_a_job_is_requested_with_everything_that_was_set(jobs: Path, tmp_path: Path) -> None:
     asked = bed(
         tmp_path, partition="all", account="lab", constraint="fast", time="90 s", hosts=[{"role": "client", "name": "n[1-2]"}]
     )
@@ -190,7 +190,7 @@ def test_a_job_is_held_and_cancelled_and_its_lease_says_how_it_ended(jobs: Path,
     assert "scancel" in (jobs / "asked").read_text()
 
 
-def test_inside_an_allocation_nothing_is_asked_for_and_nothing_is_cancelled(
+def test_inside_an_allocation_nothing_is_requested_and_nothing_is_cancelled(
     jobs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLURM_JOB_ID", "7")

@@ -119,7 +119,7 @@ def test_a_quota_is_the_share_of_a_short_period(cores: float, quota: int, period
     assert cgroup.quota_us(cores, period) == quota
 
 
-def test_a_board_is_worth_so_many_cores_of_this_machine() -> None:
+def test_a_board_is_worth_some_cores_of_this_machine() -> None:
     assert cpu.cores(5730, 0.2, 4480) == pytest.approx(0.2558, abs=1e-4)
 
 
@@ -168,7 +168,7 @@ def test_what_strangers_took_is_what_our_own_children_did_not() -> None:
     assert cpu.strangers_ratio((10.0, 50.0, 3.0), (12.0, 51.9, 5.0)) == 0
 
 
-def test_a_broken_7_zip_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_7_zip_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = tmp_path / "7zz"
     tool.write_text("#!/bin/sh\nexit 8\n")
     tool.chmod(0o755)
@@ -472,7 +472,7 @@ def test_this_machine_is_not_two_clients() -> None:
         pass
 
 
-def test_a_missing_program_is_told() -> None:
+def test_a_missing_program_is_reported() -> None:
     with local.Local().hold(1) as hosts, pytest.raises(WorkloadError, match="no-such could not be started"):
         hosts.all[0].run(["no-such"], timeout_s=5, check=False)
 
@@ -500,7 +500,7 @@ def test_in_a_chroot_namespaces_are_refused_with_what_to_do() -> None:
     assert mend == "leave the chroot, or enter its folder with systemd-nspawn, a privileged container or pivot_root"
 
 
-def test_what_else_refuses_namespaces_is_told_in_its_own_last_words() -> None:
+def test_what_else_refuses_namespaces_is_reported_with_its_last_output() -> None:
     what, _ = requirements.refusal("Cannot find device\nunshare: Operation not permitted\n")
     assert what == "unshare: Operation not permitted"
     assert requirements.refusal("")[0] == "refused"

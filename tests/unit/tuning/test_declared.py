@@ -91,7 +91,7 @@ def test_nothing_that_gives_up_durability_is_tried_unless_allowed_and_then_it_is
     assert asked.gives_up(asked.space.default) == {}
 
 
-def test_what_the_campaign_has_given_up_itself_is_no_loss() -> None:
+def test_what_the_campaign_has_given_up_itself_is_not_a_loss() -> None:
     ours = found({"kind": "moosefs"})  # its default is not to sync
     sync = option(ours, "sync_on_close")
     assert sync.values == (False, True)

@@ -94,6 +94,6 @@ def test_it_separates_the_effects_of_options() -> None:
     assert found.deviations[-1] == pytest.approx(0.01)
 
 
-def test_nothing_measured_is_no_surface() -> None:
+def test_nothing_measured_is_not_a_surface() -> None:
     with pytest.raises(ValueError, match="at least one block"):
         Surface(SPACE, [])

@@ -128,7 +128,7 @@ def test_before_the_first_read_all_of_the_size_is_written_to_the_device_once(cli
         prepared(client, tmp_path, load(operation="read", verify="crc32c"))
 
 
-def test_a_device_smaller_than_the_load_is_told_before_anything_is_written(client: Client, tmp_path: Path) -> None:
+def test_a_device_smaller_than_the_load_is_reported_before_anything_is_written(client: Client, tmp_path: Path) -> None:
     client.size_bytes = 8 * MIB
     with pytest.raises(WorkloadError, match="holds 8 MiB, less than the 16 MiB of this load; lower the workload's size"):
         prepared(client, tmp_path, load(operation="write"))

@@ -139,7 +139,7 @@ def test_goodput_follows_what_strace_saw_of_the_same_fio(kind: str) -> None:
         assert low - 0.02 * found["io_bytes"] <= series.value @ whole_s <= high + 0.02 * found["io_bytes"]
 
 
-def test_a_log_that_contradicts_the_bytes_moved_is_no_goodput() -> None:
+def test_a_log_that_contradicts_the_bytes_moved_is_not_goodput() -> None:
     moved = ClientResult("client-1", "write", 10.0, 12.0, 64 * MIB, 16)
     lines = [f"{10000 + 500 * n}, 65536, 1, 0, 0" for n in range(1, 5)]
     assert report.goodput(["\n".join(lines)], (moved,), 0.0) is None
@@ -186,7 +186,7 @@ def test_a_truncated_report_is_refused(share: float) -> None:
         report.job(text[: int(len(text) * share)])
 
 
-def test_a_full_disk_is_said_in_fios_words_although_bytes_were_counted() -> None:
+def test_a_full_disk_is_reported_with_fios_message_although_bytes_were_counted() -> None:
     assert report.job(said("full", "full.json"))["write"]["io_bytes"] == MIB
     with pytest.raises(WorkloadError, match="No space left on device") as caught:
         report.check("client-1", 1, said("full", "full.json"), said("full", "full.log"))
@@ -200,19 +200,19 @@ def test_an_io_error_of_a_gone_mount_is_transient() -> None:
         report.check("client-1", 1, gone, "fio: io_u error on file f: Transport endpoint is not connected")
 
 
-def test_an_interrupted_run_is_no_result() -> None:
+def test_an_interrupted_run_is_not_a_result() -> None:
     text = said("interrupted", "interrupted.json")
     assert report.job(text)["error"] == 0
     with pytest.raises(WorkloadError, match="interrupted"):
         report.check("client-1", 128, text, "")
 
 
-def test_an_option_fio_refuses_is_said_in_its_words() -> None:
+def test_an_option_fio_refuses_is_reported_with_its_message() -> None:
     with pytest.raises(WorkloadError, match="engine nonesuch not loadable"):
         report.check("client-1", 1, "", said("badopt", "badopt.log"))
 
 
-def test_success_without_a_report_is_no_success() -> None:
+def test_success_without_a_report_is_not_a_success() -> None:
     with pytest.raises(WorkloadError, match="no report"):
         report.check("client-1", 0, "", "")
 
@@ -277,7 +277,7 @@ def test_size_may_end_a_load_before_time_does_and_a_note_says_so() -> None:
     assert report.ended_by_text({"a": "duration", "b": "size", "c": "duration"}) == "b ended by size; a, c ended by duration"
 
 
-def test_more_than_was_asked_is_no_success() -> None:
+def test_more_than_was_requested_is_not_a_success() -> None:
     with pytest.raises(WorkloadError, match="fio moved 16 MiB of 8 MiB"):
         fio(size="8 MiB", transfer="1 MiB").outcome(SAID / "write")
 

@@ -168,7 +168,7 @@ def test_a_fit_knows_its_errors() -> None:
     assert 0.7 < pulls.std() < 1.4
 
 
-def test_too_little_to_fit_is_said(counts: np.ndarray) -> None:
+def test_too_little_to_fit_is_reported(counts: np.ndarray) -> None:
     with pytest.raises(ValueError, match="pairs are too few"):
         muon_fit.fit("z", edges_gev(), counts // 100)
 
@@ -226,7 +226,7 @@ def test_a_recorded_run_tells_who_read_what_and_the_physics() -> None:
         assert abs(pull) < 3
 
 
-def test_bytes_that_came_over_the_network_all_the_same_are_a_doubt(raw: Path) -> None:
+def test_bytes_that_came_over_the_network_nevertheless_are_a_doubt(raw: Path) -> None:
     changed(raw / "run.json", received_bytes={f"storage-{n}": 4_000_000 for n in (1, 2, 3, 4)})
     outcome = analysis().outcome(raw)
     assert outcome.measured["network_locality_ratio"] == pytest.approx(1 - 16 / 35.993355)
@@ -299,7 +299,7 @@ def absent(name: str) -> None:
     raise importlib.metadata.PackageNotFoundError(name)
 
 
-def test_what_is_missing_is_said_with_what_mends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_missing_is_reported_with_what_fixes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [check.name for check in analysis().checks()] == ["uproot", "awkward", "vector", "hist", "distributed"]
     monkeypatch.setattr(importlib.metadata.Distribution, "from_name", absent)
     for check in analysis().checks():
@@ -318,7 +318,7 @@ def test_workers_with_folders_of_their_own_are_refused(tmp_path: Path) -> None:
         analysis(workers="clients").prepare(clients, ScriptedMount(*clients), tmp_path)
 
 
-def test_the_storage_hosts_work_only_where_they_are_asked_to() -> None:
+def test_the_storage_hosts_work_only_where_they_are_configured_to() -> None:
     assert analysis().using == ("storage",)
     assert analysis(workers="clients").using == ()
 

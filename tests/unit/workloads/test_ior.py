@@ -104,7 +104,7 @@ def test_iors_warnings_are_doubts() -> None:
     assert report.doubts(log, found, equal=True) == ("IOR warned: inconsistent file size by different tasks, (ior.c:377).",)
 
 
-def test_warnings_inside_the_json_are_why_the_summary_file_is_asked_for() -> None:
+def test_warnings_inside_the_json_are_why_the_summary_file_is_requested() -> None:
     with pytest.raises(ValueError, match="Expecting"):
         report.summary((SAID / "warnings-inside.json").read_text())
 
@@ -136,7 +136,7 @@ def test_a_summary_that_says_something_else_than_the_log_is_refused(tmp_path: Pa
         ior(size="4 GiB", transfer="16 KiB", stonewall="1 s").outcome(raw)
 
 
-def test_a_full_disk_is_said_in_iors_words() -> None:
+def test_a_full_disk_is_reported_with_iors_message() -> None:
     with pytest.raises(WorkloadError, match=r"ior failed \(exit code 134\): WARNING: write.* No space left on device") as caught:
         ranks.check("ior", 134, (SAID / "full" / "ior.log").read_text())
     assert not caught.value.transient
@@ -256,7 +256,7 @@ def test_a_shared_file_is_there_and_seen_before_any_rank_opens_it(operation: str
         assert "-F" not in first
 
 
-def test_a_shared_file_that_a_client_never_sees_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shared_file_that_a_client_never_sees_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perjoule.workloads.ior.SEEN_S", 0.0)
 
     class Blind(Client):
@@ -314,7 +314,7 @@ def test_the_impossible_is_refused_in_a_sentence(options: Mapping[str, Json], se
         ior(**options)
 
 
-def test_ior_that_is_not_there_is_told_how_to_get(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_ior_that_is_not_there_is_reported_with_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = ior(prefix=str(tmp_path)).checks()[0]
     assert (found.name, found.ok, found.detail) == ("ior", False, f"not in {tmp_path}/bin")
     assert "PERJOULE_IOR_PREFIX" in found.fix

@@ -83,7 +83,7 @@ def test_a_raw_folder_with_a_torn_file_is_refused(name: str, tmp_path: Path) -> 
         mdtest().outcome(raw)
 
 
-def test_the_phase_asked_for_is_the_one_that_is_read() -> None:
+def test_the_requested_phase_is_the_one_that_is_read() -> None:
     with pytest.raises(WorkloadError, match="can't be read"):
         mdtest(operation="stat").outcome(SAID / "create")
 

@@ -106,7 +106,7 @@ def test_one_client_alone_has_both_ranks_and_says_nothing_of_several(tmp_path: P
     assert list(srun.facts) == ["/opt/ior on one host", "/opt/ior on several hosts"]
 
 
-def test_if_nothing_starts_ranks_each_reason_is_said(tmp_path: Path) -> None:
+def test_if_nothing_starts_ranks_each_reason_is_reported(tmp_path: Path) -> None:
     node = Node("client-1", Srun(pmix=(1, "mismatch"), pmi2=(0, STRANGERS)))
     with pytest.raises(WorkloadError, match=r"nothing starts two ranks.*pmix: .*mismatch; pmi2: .*; mpirun: .*mpirun is too old"):
         run([node], tmp_path)

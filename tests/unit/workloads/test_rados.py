@@ -107,7 +107,7 @@ def test_goodput_over_time_sums_to_the_bytes_written() -> None:
         assert (series.value > 0).all()
 
 
-def test_reading_in_order_ends_when_all_is_read_and_that_is_no_failure() -> None:
+def test_reading_in_order_ends_when_all_is_read_and_that_is_not_a_failure() -> None:
     (read,) = bench(operation="seq").outcome(SAID / "seq").results
     assert (read.direction, read.operations_count) == ("read", 7787)
     assert read.ended_s - read.began_s == pytest.approx(0.683352)
@@ -128,7 +128,7 @@ def test_a_truncated_report_is_refused(tmp_path: Path) -> None:
             bench().outcome(raw)
 
 
-def test_a_failure_is_said_in_rados_own_words(tmp_path: Path) -> None:
+def test_a_failure_is_reported_with_rados_message(tmp_path: Path) -> None:
     client = Client("client-1", 1)
     with pytest.raises(WorkloadError, match=r"client-1: rados bench failed \(exit code 1\): Must write data before"):
         bench(operation="seq").run([client], Store(client), tmp_path)

@@ -52,7 +52,7 @@ def test_nobody_begins_before_the_common_moment(begun: Callable[..., Any], tmp_p
     assert not [path for path in tmp_path.rglob("*") if path.is_fifo()]
 
 
-def test_each_host_is_told_the_moment_by_its_own_clock(begun: Callable[..., Any]) -> None:
+def test_each_host_gets_the_moment_by_its_own_clock(begun: Callable[..., Any]) -> None:
     moment_s, _, hosts = begun(a=0.0, behind=-40.0)
     assert float(hosts["a"].told[0]) == pytest.approx(moment_s, abs=1e-5)
     assert float(hosts["behind"].told[0]) == pytest.approx(moment_s - 40, abs=1e-5)
@@ -81,7 +81,7 @@ def test_a_clock_that_was_set_meanwhile_is_named() -> None:
     assert said.startswith("the clock was set by +1.5 s during the run")
 
 
-def test_who_comes_to_its_gate_late_is_told_what_the_others_were(tmp_path: Path) -> None:
+def test_who_comes_to_its_gate_late_gets_the_moment_of_the_others(tmp_path: Path) -> None:
     host = LocalHost(tmp_path)
     gates = Gates({"late": host})
     host.tell(gates.path("late"), f"{time.time() - 5:.6f}")

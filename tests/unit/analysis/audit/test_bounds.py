@@ -104,13 +104,13 @@ def test_what_a_printed_uncertainty_leaves_open_breaks_no_bound(plus_minus, kind
 
 
 @pytest.mark.parametrize(("rate", "cause"), [("239.0", ""), ("312.0", "4 clients"), ("328.0", "5 clients")])
-def test_how_many_more_it_would_take_is_told(rate, cause):
+def test_how_many_more_it_would_take_is_stated(rate, cause):
     ((_, found),) = said(paper(f"{rate} MiB/s"), "throughput x what clients encode <= network of the clients")
     assert found == (cause and f"would take {cause}, not 3")
 
 
 @pytest.mark.parametrize(("rate", "fits"), [("100", "2.88"), ("71", ""), ("73", "3.95")])
-def test_how_many_copies_would_fit_is_told_where_it_is_fewer_than_four(rate, fits):
+def test_how_many_copies_would_fit_is_reported_where_it_is_fewer_than_four(rate, fits):
     known = {id: KNOWN[id] for id in (*FIRST, "client_expansion")}
     (found,) = [v for v in audit(paper(f"{rate} MiB/s", known=known)) if v.rule.startswith("throughput x copies received")]
     assert (found.kind, found.cause) == (

@@ -123,7 +123,7 @@ def test_a_number_printed_twice_is_that_of_the_table(places, first):
     assert made("the same number", a, b) == [(second, "equals", value)]
 
 
-def test_what_is_of_another_statistic_or_follows_from_others_is_no_repetition():
+def test_what_is_of_another_statistic_or_follows_from_others_is_not_a_repetition():
     one = number("a", "power", 1.0, clients=1)
     for other in (
         number("b", "power", 2.0, statistic="maximum", clients=1),

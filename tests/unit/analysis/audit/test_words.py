@@ -141,7 +141,7 @@ def own(rates=RATES, workload="fio write {}", clients=4):
         ),
     ],
 )
-def test_cases_of_one_s_own_that_are_the_other_way_round_are_named(claim, cases, against, ratio):
+def test_cases_of_one_s_own_that_are_reversed_are_named(claim, cases, against, ratio):
     (found,) = judged(paper(claim), own())
     assert (found.verdict, found.cases_count) == ("doesn't hold here", cases)
     count = against.count(";") + 1
@@ -186,6 +186,6 @@ def test_what_was_not_measured_is_named(rates, words):
     assert none.why == "nothing that the claim is about was measured"
 
 
-def test_of_cases_that_are_the_other_way_round_the_clearest_decides():
+def test_of_cases_that_are_reversed_the_clearest_decides():
     (found,) = judged(paper("best"), own())
     assert present(found.ratio).mean == pytest.approx(20 / 40)  # not 10 / 12

@@ -106,7 +106,7 @@ def test_a_device_with_nothing_on_it_may_be_overwritten(machine: Machine) -> Non
 
 
 @pytest.mark.parametrize("kind", ["part", "raid1", "lvm", "crypt", "mpath", "dm", "rom", "zram"])
-def test_what_is_no_whole_disk_is_refused(kind: str, machine: Machine) -> None:
+def test_what_is_not_a_whole_disk_is_refused(kind: str, machine: Machine) -> None:
     machine.row["type"] = kind
     assert machine.refused() == f"is not a whole disk but of type {kind}"
 
@@ -184,7 +184,7 @@ def test_a_signature_may_be_lost_only_by_its_name(kind: str, machine: Machine) -
     assert machine.refused(kind) == ""
 
 
-def test_a_signature_is_told_with_its_label(made: type[Machine], tmp_path: Path) -> None:
+def test_a_signature_is_reported_with_its_label(made: type[Machine], tmp_path: Path) -> None:
     assert '"photos"' in made(tmp_path, "lsblk-empty.json", "wipefs-ext4.json").refused()
 
 
@@ -408,7 +408,7 @@ def test_on_a_terminal_the_id_must_be_typed(typed: str, well: bool, shown: list[
             confirmed()
 
 
-def test_a_device_that_can_not_be_overwritten_is_refused_before_anyone_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_that_can_not_be_overwritten_is_refused_before_anyone_is_prompted(monkeypatch: pytest.MonkeyPatch) -> None:
     def show(*_: object) -> list[tuple[Permit, list[str]]]:
         raise CampaignError("is mounted")
 
@@ -418,7 +418,7 @@ def test_a_device_that_can_not_be_overwritten_is_refused_before_anyone_is_asked(
 
 
 @pytest.mark.parametrize("other", ['kind = "virtual"', 'kind = "local"\n[[filesystem]]\nkind = "device"\nlabel = "file"'])
-def test_nobody_is_asked_for_what_is_not_overwritten(other: str, shown: list[str]) -> None:
+def test_nobody_is_prompted_for_what_is_not_overwritten(other: str, shown: list[str]) -> None:
     text = (
         TEXT.replace('kind = "local"', other)
         if "virtual" in other

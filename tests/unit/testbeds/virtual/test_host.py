@@ -174,7 +174,7 @@ def test_a_disk_that_comes_while_counters_are_read_ends_no_reading(host, monkeyp
     assert host.counters().disk_read_bytes == 1 << 20
 
 
-def test_readings_of_others_take_no_context_switches_from_those_who_asked_for_them(host):
+def test_readings_of_others_leave_context_switches_to_those_who_take_them(host):
     """A trial's tail reads counters, too: a count that it got would be missing from the meter's."""
     asked = [host.ask_counters(switches=wanted)().switches_count for wanted in (False, False, True, False)]
     assert [count is not None for count in asked] == [False, False, True, False]
@@ -182,7 +182,7 @@ def test_readings_of_others_take_no_context_switches_from_those_who_asked_for_th
 
 
 @pytest.mark.parametrize(("clients", "servers", "possible"), [(124, 4, True), (125, 4, False), (1, 128, False)])
-def test_a_machine_holds_128_hosts_that_were_asked_for(clients, servers, possible):
+def test_a_machine_holds_128_requested_hosts(clients, servers, possible):
     if possible:
         assert sum(p.role == "client" for p in places(HC4, clients_count=clients, servers_count=servers, scale=1.0)) == clients
     else:
@@ -211,7 +211,7 @@ def test_memory_is_the_boards_times_the_ratio_where_the_catalogue_has_it():
     assert {role: count for role, count in capped("reference-2", 0.5).items() if count} == {"client": 64 << 30}
 
 
-def test_what_was_killed_is_told_once_with_the_memory_there_was(host):
+def test_what_was_killed_is_reported_once_with_the_memory_there_was(host):
     killed = host._groups.killed
     killed["storage-1"] = 0
     assert host.out_of_memory() == ""

@@ -38,6 +38,6 @@ def test_processes_are_looked_at_twice_a_second(tmp_path: Path) -> None:
     assert [switches.count(t_s) for t_s in (1.0, 1.2, 1.4, 1.5)] == [0, None, None, 0]
 
 
-def test_what_can_not_be_read_is_no_zero(tmp_path: Path) -> None:
+def test_what_can_not_be_read_is_not_a_zero(tmp_path: Path) -> None:
     switches = Switches(lambda: (10,), str(tmp_path))
     assert switches.count(1.0) is None

@@ -42,7 +42,7 @@ def fio(text: str = JOB, **options: Json) -> Workload:
     return made
 
 
-def test_each_job_is_told_by_its_name_and_clones_are_one() -> None:
+def test_each_job_is_identified_by_its_name_and_clones_are_one() -> None:
     outcome = fio().outcome(TRANSCRIPT)
     assert [(r.host, r.user, r.direction) for r in outcome.results[:3]] == [
         ("client-1", "w", "write"),
@@ -113,7 +113,7 @@ def test_a_list_of_percentiles_is_read_as_the_job_asks() -> None:
     assert list(mixed.latency_s) == ["mean", "p50", "p99.5", "max"]
 
 
-def test_errors_that_fio_passed_over_and_short_windows_are_doubts() -> None:
+def test_errors_that_fio_skipped_and_short_windows_are_doubts() -> None:
     jobs = [entry("a", 60_000, total_err=3)]
     assert job_report.doubts("client-1", jobs, job_report.results("client-1", jobs, (), 100.0)) == (
         "client-1: fio continued after 3 errors",
@@ -174,7 +174,7 @@ def test_what_stays_inside_is_taken(line: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"), [("size=1m", "line 1"), ("[../x]\nrw=read", "line 1"), ("[global]\nrw=read", "no job")]
 )
-def test_what_is_no_job_file_is_refused(text: str, reason: str) -> None:
+def test_what_is_not_a_job_file_is_refused(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         file.check(text)
 
@@ -185,7 +185,7 @@ def test_a_job_takes_no_other_option() -> None:
     fio(time_limit="10 s")
 
 
-def test_the_files_text_is_what_is_asked_and_goes_with_the_results(tmp_path: Path) -> None:
+def test_the_files_text_is_the_request_and_goes_with_the_results(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text(CAMPAIGN)
     (tmp_path / "my.fio").write_text(JOB)
     asked = campaign.read(tmp_path / "c.toml")
@@ -209,7 +209,7 @@ def test_a_file_elsewhere_or_nowhere_is_refused_at_its_line(tmp_path: Path, name
         campaign.read(tmp_path / "c.toml")
 
 
-def test_a_fault_in_the_file_is_told_with_both_lines(tmp_path: Path) -> None:
+def test_a_fault_in_the_file_is_reported_with_both_lines(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text(CAMPAIGN)
     (tmp_path / "my.fio").write_text("[a]\nfilename=/dev/sda\n")
     with pytest.raises(

@@ -102,7 +102,7 @@ def test_fewer_rounds_than_the_rule_needs_are_no_result() -> None:
         few.window(7)
 
 
-def test_a_report_that_is_still_being_written_is_no_round() -> None:
+def test_a_report_that_is_still_being_written_is_not_a_round() -> None:
     text = (SAID / "rounds" / "local.json").read_text()
     counts = [len(rounds.read({"a": text[:end]}).rates_bytes_per_s or []) for end in range(0, len(text), 997)]
     assert counts == sorted(counts)
