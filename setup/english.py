@@ -1,6 +1,6 @@
 """Find phrases that mark translated text, and name the better wording. Exit code 1 when there is one.
 
-Usage: python setup/english.py [FILE...]; by default all code and documents of the repository.
+Usage: python setup/english.py [FILE...]; by default all code, tests and documents of the repository.
 """
 
 import re
@@ -10,8 +10,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FOLDERS, SUFFIXES = ("src", "docs", "examples", "benchmarks", "setup"), ("py", "toml", "md")
-PLACES = (*(f"{folder}/*.{suffix}" for folder in FOLDERS for suffix in SUFFIXES), "src/*.js", "src/*.html", "*.md", "Makefile")
-NOT_OURS = {"setup/english.py"}  # which has the signs themselves
+SCATTERED = ("tests/*.py", "src/*.js", "src/*.html", "*.md", "Makefile")
+PLACES = (*(f"{folder}/*.{suffix}" for folder in FOLDERS for suffix in SUFFIXES), *SCATTERED)
+NOT_OURS = {"setup/english.py", "tests/repository/test_english.py"}  # which have the signs themselves
 RELEASED = re.compile(r"^## \d.*", re.MULTILINE | re.DOTALL)  # in the changelog: what was released stays as it was written
 SIGNS = {
     r"(is|are|was|were|be|been) (told|said)\b(?! to [a-z])": 'name who reports it, or what is known: "fio reports", "is unknown"',
@@ -52,11 +53,13 @@ SIGNS = {
     r"mend(s|ed|ing)?": '"fix"',
 }
 SIGN = re.compile("|".join(rf"(?P<s{n}>\b(?:{sign})\b)" for n, sign in enumerate(SIGNS)), re.IGNORECASE)
+NAME = re.compile(r"(?<=\bdef )test_\w+")  # of a test: a sentence
 BREAK = re.compile(r'[ ]?"[ ]*\n[ ]*[rbf]*"|\s*\n\s*(?:# ?|> ?)?|[ ]+')  # of a string in parts, of a comment or text, a space
 
 
 def signs(text: str) -> list[tuple[int, str, str]]:
     """List the signs in a text, each as line, phrase and advice. A phrase may be broken over two lines."""
+    text = NAME.sub(lambda name: name[0].replace("_", " "), text)
     flat: list[str] = []  # the text with each break as one space ...
     places: list[int] = []  # ... and where each of its characters was
     at = 0
@@ -76,7 +79,7 @@ def signs(text: str) -> list[tuple[int, str, str]]:
 def ours() -> list[str]:
     """Name all code and documents of the repository."""
     done = subprocess.run(["git", "ls-files", *PLACES], cwd=ROOT, capture_output=True, text=True, check=True)
-    kept = (name for name in done.stdout.splitlines() if name not in NOT_OURS and not name.startswith("tests/"))
+    kept = (name for name in done.stdout.splitlines() if name not in NOT_OURS)
     return [str(ROOT / name) for name in kept if (ROOT / name).exists()]  # git lists a file until its removal is staged
 
 

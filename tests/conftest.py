@@ -16,7 +16,7 @@ from perjoule.model import Spec
 from perjoule.simulators._behaviour import Behaviour
 from sshd import OVER_SSH
 
-# A busy machine is no fault of what is tested.
+# A busy machine is not a fault of what is tested.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
 
@@ -82,7 +82,7 @@ class _Noted(Behaviour):
         return self.said[-1]
 
     def told(self, heard, shown):
-        """Whether all that was heard was said, in this order, as `shown(truth)` has it; nothing heard is no proof."""
+        """Whether all that was heard had been sent, in this order, as `shown(truth)` has it; nothing heard proves nothing."""
         said = iter([shown(truth) for truth in self.said])
         last = float("nan")  # like nothing that is heard
         return len(heard) > 0 and all(

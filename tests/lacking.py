@@ -6,7 +6,7 @@ from perjoule.drivers.protocols import Check
 
 
 def lacking(checks: Iterable[Check]) -> str:
-    """What is missing, and what mends it once for all that it mends; empty if nothing is missing."""
+    """What is missing, and what fixes it, once for everything that it fixes; empty if nothing is missing."""
     missing: dict[tuple[str, str], dict[str, None]] = {}
     for check in checks:
         if check.needed and not check.ok:

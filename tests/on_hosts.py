@@ -44,7 +44,7 @@ class Shared(Mounted):
         return ()
 
     def drop_caches(self) -> None:
-        """The hosts' page cache is all there is."""
+        """The hosts' page cache is the only one."""
 
     def alive(self) -> None:
-        """It is no daemon."""
+        """It is not a daemon."""

@@ -9,7 +9,7 @@ from perjoule.model.errors import TransientError
 
 
 class ScriptedProcess(Process):
-    """A program that has ended with this code; None: it runs until it is stopped, or for ever if it is `stubborn`."""
+    """A program that has ended with this code; None: it runs until it is stopped, or forever if it is `stubborn`."""
 
     def __init__(self, code: int | None, said: str = "", *, stubborn: bool = False) -> None:
         self.code, self.said, self.stubborn, self.stopped_count = code, said, stubborn, 0

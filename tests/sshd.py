@@ -31,7 +31,7 @@ LOAD = "[load]\nrw=write\nbs=64k\nsize=1m\nrate=1m\ntime_based=1\nruntime={}\n"
 TREES = """
 for d in work results home; do mkdir -p "$1/$d"; mount -t tmpfs none "$1/$d"; chmod 1777 "$1/$d"; done
 for f in passwd group sudoers; do [ ! -e /etc/$f ] || mount --bind "$1/$f" /etc/$f; done
-[ ! -e ~/.bashrc ] || mount --bind /dev/null ~/.bashrc # which may start version managers, for each command anew
+[ ! -e ~/.bashrc ] || mount --bind /dev/null ~/.bashrc # which may start version managers, for each command again
 exec /usr/sbin/sshd -D -e -f "$2"
 """
 
@@ -151,7 +151,7 @@ class Site:
         self.hosts[name].run(["pkill", f"-{number}", "-f", pattern], timeout_s=10)
 
     def reboot(self, name: str) -> None:
-        """End all that runs there, and start it anew; its disk stays."""
+        """End all that runs there, and start it again; its disk stays."""
         host = self.hosts[name]
         host.run(["pkill", "-KILL", "--inverse", "-x", "pkill"], timeout_s=10, check=False)
         # It has the port until it is gone.

@@ -1,4 +1,4 @@
-"""The live page as a watcher sees it, in Debian's chromium: while a run goes on, with a hostile name, and when it is gone."""
+"""The live page as a watcher sees it, in Debian's chromium: while a run continues, with a hostile name, and when it is gone."""
 
 import time
 from collections.abc import Iterator

@@ -262,7 +262,7 @@ def sentence(errors: str) -> str:
 
 
 def alone(errors: str) -> str:
-    """The same, where nothing else is to be said."""
+    """The same, where nothing else is printed."""
     assert len(errors.splitlines()) == 1
     return sentence(errors)
 
@@ -271,7 +271,7 @@ def alone(errors: str) -> str:
     "line", (BROKEN_CAMPAIGNS / "expected.txt").read_text().splitlines(), ids=lambda line: line.split(".toml")[0]
 )
 def test_a_broken_campaign_is_one_sentence_with_its_line(line: str, typed: Typed, tmp_path: Path) -> None:
-    for part in drivers.PROTOCOLS:  # what there is grows: the file says {filesystems}
+    for part in drivers.PROTOCOLS:  # drivers are added: the file says {filesystems}
         line = line.replace(f"{{{part}}}", ", ".join(drivers.kinds(part)))
     code, said, errors = typed("run", BROKEN_CAMPAIGNS / f"{line.split('.toml')[0]}.toml", "--into", tmp_path / "r")
     assert code == 2

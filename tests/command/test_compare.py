@@ -29,7 +29,7 @@ label = "other"
 throughput = "60 MiB/s"
 [[workload]]
 kind = "simulated"
-operation = "read"  # what real disks take to hold a write is no simulation
+operation = "read"  # what real disks take to hold a write is not simulated
 size = "2 MiB"
 """
 

@@ -114,11 +114,11 @@ def test_a_run_is_watched_while_it_runs_after_a_kill_and_after_it_was_resumed(tm
             watching.send_signal(signal.SIGINT)
             assert watching.wait(PATIENCE_S) == 0
         with started("watch", folder) as (_, again):
-            assert again == url  # an open page goes on
+            assert again == url  # an open page continues
     finally:
         first.kill()
         first.wait()
-    # what a watcher reads is no part of the results
+    # what a watcher reads is not part of the results
     assert not verify(store.open_results(folder)).differences
     bundled = run("export", folder, "--bundle", tmp_path / "r.zip")
     assert bundled.returncode == 0, bundled.stderr

@@ -107,7 +107,7 @@ def main(description: str) -> int:
 
 
 def _watched(asked: argparse.Namespace, folder: Path, began_s: float) -> int:
-    """Run in a child, so that a crash of a library tells its input, too."""
+    """Run in a child, so that a crash of a library reports its input, too."""
     last = folder / "last"
     last.write_text("none")
     child = os.fork()

@@ -389,7 +389,7 @@ class Targets(Hosts, Texts, Wires):
 
     @staticmethod
     def _honest(folder: Path) -> None:
-        """Let the journal's checksums be right: what is read then is damaged all the same."""
+        """Let the journal's checksums be right: what is read then is damaged nevertheless."""
         journal = folder / "journal.jsonl"
         with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
             lines = [json.loads(line) for line in journal.read_text().splitlines()]

@@ -69,7 +69,7 @@ class Run:
         return 60.0 * part.minutes * self.patience
 
     def lacks(self) -> str:
-        """Say what this machine lacks for it, and what mends that; "" if nothing."""
+        """Say what this machine lacks for it, and what fixes that; "" if nothing."""
         if self.place == "here":
             return ""
         tools = ["mmdebstrap", "mke2fs", *([self.processor.emulator] if self.place == "vm" else [])]
@@ -121,7 +121,7 @@ def main() -> int:
 
 
 def _read(reports: list[Path]) -> int:
-    """Keep what tests of this machine came to, in place of all that was kept of it; 1 if a report is missing or a test failed."""
+    """Keep what tests of this machine came to, instead of all that was kept of it; 1 if a report is missing or a test failed."""
     found = outcomes.outcome(*reports)
     if not found.counts:
         print("\n".join(found.reasons) or f"no test in {', '.join(map(str, reports))}", file=sys.stderr)

@@ -119,7 +119,7 @@ def row_of(test: str) -> str:
 
 
 def keep(platform: str, about: list[str], part: str, found: Outcome, *, alone: bool = False) -> None:
-    """Keep the outcome of a part on a platform in place of the one before, and of what failed there in other parts.
+    """Keep the outcome of a part on a platform instead of the one before, and of what failed there in other parts.
 
     With `alone` it takes the place of all other parts on that platform.
     """

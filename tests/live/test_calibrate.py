@@ -40,5 +40,5 @@ def test_a_calibration_is_resumed_fitted_and_predicts_its_own_points(tmp_path: P
     again = tmp_path / "again"
     said("run", file, "--into", again, "--set", "repetitions=1", "--set", "testbed.server_disk=1.0")
     told = CliRunner().invoke(cli, ["ledger", str(pledge), "--with", str(again)])
-    assert told.exit_code in (0, 1), told.output  # whether a band holds is no promise of a single repetition
+    assert told.exit_code in (0, 1), told.output  # whether a band holds is not promised of a single repetition
     assert "of 4 bands hold what was measured" in told.output

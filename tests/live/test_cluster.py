@@ -390,8 +390,8 @@ def asked_for(folder: Path, filesystem: str, *workloads: str, clients: int) -> l
     head = f'name = "lab"\nclients = {clients}\n[testbed]\nkind = "virtual"\n'
     (folder / "asked.toml").write_text(f"{head}[[filesystem]]\n{filesystem}\n{loads}")
     trials = campaign.read(folder / "asked.toml").trials
-    asked = [of for trial in trials for of in (drivers.filesystem(trial.filesystem), drivers.workload(trial.workload))]
-    return [check for of in asked for check in of.checks()]
+    parts = [of for trial in trials for of in (drivers.filesystem(trial.filesystem), drivers.workload(trial.workload))]
+    return [check for of in parts for check in of.checks()]
 
 
 ROWS = [

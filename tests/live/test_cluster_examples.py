@@ -27,7 +27,7 @@ pytestmark = [
 
 PERJOULE = Path(sys.executable).with_name("perjoule")
 SMALL = {"repetitions": 1, "clients": [2], "settle": "100 ms", "quiet": "2 s"}
-# Workloads, and the times of events, in seconds in place of minutes.
+# Workloads, and the times of events, in seconds instead of minutes.
 SHORT: dict[str, tuple[dict[str, Any], ...]] = {
     "idle": ({"duration": "3 s", "least_gap": "1 s"},),
     "duty": ({"load": ["0 %", "50 %"], "size": "8 MiB", "duration": "2 s"}, {"hour": "100 ms", "size": "8 MiB"}),

@@ -193,7 +193,9 @@ COMMANDS = '[[event]]\nat = "2 s"\nkind = "snapshot"\n[[event]]\nat = "3 s"\nkin
 def test_cephfs_takes_a_snapshot_and_is_healthy_once_each_placement_group_is_scrubbed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read: list[dict[str, str]] = []  # when Ceph scrubbed each placement group last, as asked before the scrub and then after it
+    read: list[
+        dict[str, str]
+    ] = []  # when Ceph scrubbed each placement group last, as reported before the scrub and then after it
 
     def noted(listed: Mapping[str, Any]) -> dict[str, str]:
         read.append(deep_scrubs(listed))

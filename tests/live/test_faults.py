@@ -1,4 +1,4 @@
-"""Servers that die or hang in the middle of a trial: the trial fails in time with a reason, the campaign goes on."""
+"""Servers that die or hang in the middle of a trial: the trial fails in time with a reason, the campaign continues."""
 
 import threading
 from collections.abc import Callable, Sequence

@@ -78,7 +78,7 @@ def module(kind: str, folder: Path) -> ModuleType:
     source = folder / f"{kind}.py"
     source.write_text(on_the_page())
     spec = importlib.util.spec_from_file_location(f"perjoule.filesystems.{kind}", source)
-    assert spec is not None, f"the page's driver is no Python module: correct the block in {PAGE.name}"
+    assert spec is not None, f"the page's driver is not a Python module: correct the block in {PAGE.name}"
     assert spec.loader is not None, f"Python has no loader for {source}: give the file the ending .py"
     made = importlib.util.module_from_spec(spec)
     sys.modules[made.__name__] = made  # where dataclasses look for the module of a class
@@ -120,7 +120,7 @@ def traces(hosts: Hosts) -> dict[str, list[str]]:
 def left_behind(filesystem: FileSystem, hosts: Hosts, before: dict[str, list[str]]) -> dict[str, list[str]]:
     """What was not there before, a moment after the end: what was killed takes one to go.
 
-    Disks go with their hosts, and so do the files of what is no deployment, or has too many of them to remove.
+    Disks go with their hosts, and so do the files of what is not a deployment, or has too many of them to remove.
     """
     until_s = time.monotonic() + 5
     with_host = ("file ", "mount ")
@@ -229,7 +229,7 @@ def test_it_comes_up_empty_for_every_client_with_facts_and_logs(life: Life) -> N
     known = {host.name for host in life.hosts.all}
     assert set(life.mounted.data_hosts) <= known, f"`data_hosts` has names of no host: {life.mounted.data_hosts}"
     life.mounted.alive()
-    assert isinstance(life.mounted.busy(), str), 'have `busy` return what goes on, or ""'
+    assert isinstance(life.mounted.busy(), str), 'have `busy` return what it works on, or ""'
 
 
 def test_clients_see_the_space_of_all_servers_from_the_start(life: Life) -> None:

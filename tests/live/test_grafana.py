@@ -1,4 +1,4 @@
-"""The dashboard's queries, asked of a real Prometheus that reads the page of a run as docs/how-to/watch.md configures it."""
+"""The dashboard's queries, answered by a real Prometheus that reads the page of a run as docs/how-to/watch.md configures it."""
 
 import json
 import re
@@ -121,7 +121,7 @@ def dashboard() -> Any:
 
 
 def chosen(asked: Asked) -> dict[str, str]:
-    """What Grafana puts in place of each variable while "All" is chosen: every value that the variable's query finds."""
+    """What Grafana puts instead of each variable while "All" is chosen: every value that the variable's query finds."""
     found = {"__range": "60s"}
     for variable in dashboard()["templating"]["list"]:
         if variable["type"] == "query":

@@ -66,7 +66,7 @@ def test_ranks_run_inside_the_clients_and_each_client_has_its_bytes_and_its_wind
     assert not list((tmp_path / "read").glob("layout-*"))  # what the write left is read
     log = (tmp_path / "write" / "ior.log").read_text()
     assert "OMPI_COMM_WORLD_SIZE=6" in log
-    assert "PYTEST_CURRENT_TEST" not in log  # IOR tells its environment, which is not ours
+    assert "PYTEST_CURRENT_TEST" not in log  # IOR prints its environment, which is not ours
 
 
 def test_one_file_for_all_is_laid_out_and_read_by_mpi_io(hosts: Hosts, mounted: Mounted, tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ FILESYSTEMS = {
 
 
 def tables(text: str) -> tuple[str, list[tuple[str, ...]]]:
-    """The [[event]] tables, and each event as what tells it from others."""
+    """The [[event]] tables, and each event as what distinguishes it from others."""
     at_s, made, different = 0.0, "", list[tuple[str, ...]]()
     for after, kind, *rest in (one.split() for one in text.split(";")):
         at_s += float(after)

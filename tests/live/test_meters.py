@@ -25,10 +25,10 @@ def needs(tool: str, package: str) -> pytest.MarkDecorator:
 
 
 def befalls(fault, behaviour, listen, options):
-    """Listen until a fault has been met and is over; nothing but what was said may have been heard."""
+    """Listen until a fault has been met and is over; nothing but what was sent may have been heard."""
 
     def over(heard):
-        behaviour.faults, behaviour.share_ratio = (fault,), 0.4  # what is asked at the beginning is answered
+        behaviour.faults, behaviour.share_ratio = (fault,), 0.4  # the request at the beginning is answered
         watts = heard.of()[1]
         if fault in ("frozen", "duplicate", "clock jump"):
             return len(watts) > 5

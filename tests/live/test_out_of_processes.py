@@ -1,4 +1,4 @@
-"""A control group that allows no further process, in the middle of a run: a sentence, nothing left, and it goes on later."""
+"""A control group that allows no further process, in the middle of a run: a sentence, nothing left, and it continues later."""
 
 import json
 import os

@@ -337,7 +337,7 @@ def test_a_campaign_overwrites_a_device_only_with_a_word_of_the_user(
     assert ended.exit_code == 0, ended.output
     assert local_disk.signatures() == []
     assert (into / "report.html").exists()
-    again = CliRunner().invoke(cli, ["resume", str(into)])  # nothing is missing: nothing is asked
+    again = CliRunner().invoke(cli, ["resume", str(into)])  # nothing is missing: nobody is prompted
     assert again.exit_code == 0, again.output
 
 

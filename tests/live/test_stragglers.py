@@ -16,7 +16,7 @@ SLOW = "storage-2"
 CAMPAIGN = """
 name = "slow"
 repetitions = 1
-clients = [8]  # so many files that each host has some of them
+clients = [8]  # enough files that each host has some of them
 settle = "200 ms"
 quiet = 0
 [testbed]

@@ -16,7 +16,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture
 def stepping():
-    """A clock for a simulator's behaviour, on by 1/4 s whenever it is looked at, so that no load moves what is said."""
+    """A clock for a simulator's behaviour, on by 1/4 s whenever it is looked at, so that no load moves what is sent."""
     return itertools.count(0, 0.25).__next__
 
 

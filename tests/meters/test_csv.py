@@ -264,7 +264,7 @@ def test_a_fault_is_a_gap_or_nothing_new(listen, noted, fault):
         assert any("its clock is at least 3" in failure and "ahead" in failure for failure in heard.failures)
     elif fault != "disconnect":
         assert not heard.failures
-        assert (np.diff(t_s) > 0).all()  # nothing is told twice
+        assert (np.diff(t_s) > 0).all()  # nothing is counted twice
 
 
 def test_rows_of_one_stamp_all_come_where_their_values_differ():

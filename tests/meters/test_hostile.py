@@ -198,7 +198,7 @@ def a_drip(path):
     os.write(os.open(path, os.O_RDWR), b"4")
 
 
-# What a file of the kernel's can become, and what is said of it.
+# What a file of the kernel's can become, and what is reported about it.
 BROKEN = {
     "silence": (a_pipe, "is not a file of the kernel's attributes"),
     "drip": (a_drip, "is not a file of the kernel's attributes"),

@@ -14,7 +14,7 @@ OK, NOT_SUPPORTED, LOST = 0, pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_
 
 
 class Library:
-    """What libnvidia-ml.so.1 exports, as far as it is asked for."""
+    """What libnvidia-ml.so.1 exports, as far as it is used."""
 
     def __init__(self, *gpus):
         self.gpus = gpus  # (name, uuid, millijoules or an error, milliwatts or an error)

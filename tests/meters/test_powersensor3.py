@@ -76,7 +76,7 @@ def test_a_pair_is_current_times_voltage_by_its_settings():
     assert (pair.number, pair.name) == (2, "gpu")
     levels = np.array([[0] * 4 + [744, 372] + [0] * 2])
     assert pair.power_w(levels) == pytest.approx([(3.3 * 744 / 1023 - 1.65) / 0.12 * (3.3 * 372 / 1023 / 0.1)])
-    assert frames.pairs(off + sensor() + off * 6) == []  # a voltage alone is no pair
+    assert frames.pairs(off + sensor() + off * 6) == []  # a voltage alone is not a pair
     with pytest.raises(ValueError, match="pair 0 has impossible settings"):
         frames.pairs(sensor(sensitivity=0.0) * 8)
     with pytest.raises(ValueError, match="impossible"):

@@ -154,7 +154,7 @@ def test_a_fault_is_a_gap_or_nothing_new(listen, noted, fault, server):
     lost = fault in ("late", "missing", "disconnect")
 
     def told(heard):
-        behaviour.share_ratio = 0.2  # what is asked at the beginning is answered
+        behaviour.share_ratio = 0.2  # the request at the beginning is answered
         watts = heard.of()[1]
         if fault in ("frozen", "duplicate"):
             return len(watts) > 8
@@ -167,7 +167,7 @@ def test_a_fault_is_a_gap_or_nothing_new(listen, noted, fault, server):
     assert behaviour.told([w for w in watts if not math.isnan(w)], lambda said: round(said.power_w, 6))
     if not lost:
         assert not heard.failures
-        assert (np.diff(t_s) > 0).all()  # nothing is told twice
+        assert (np.diff(t_s) > 0).all()  # nothing is counted twice
 
 
 @contextmanager

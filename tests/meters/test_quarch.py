@@ -164,8 +164,8 @@ def test_what_the_real_server_says_without_a_module_is_understood(listen):
 
     def handle(client, stop):
         client.sendall(f"{greeting}\r\n".encode())
-        with client.makefile("rb") as asked:
-            for line in asked:
+        with client.makefile("rb") as requests:
+            for line in requests:
                 client.sendall(answers[line.decode().strip()].encode() + b">")
 
     with connections(handle, "127.0.0.1", 0) as port:

@@ -195,7 +195,7 @@ def test_a_fault_is_a_gap_or_stays_what_the_meter_said(listen, noted, fault):
     counts = fault in ("wrap", "reset")
 
     def told(heard):
-        behaviour.share_ratio = 0.2  # what is asked at the beginning is answered
+        behaviour.share_ratio = 0.2  # the request at the beginning is answered
         value = heard.of("energy" if counts else "power")[1]
         if fault in ("frozen", "duplicate"):
             return len(value) > 15

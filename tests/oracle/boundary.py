@@ -72,7 +72,7 @@ def cover(attempt: Attempt, wanted: Devices, only: str | None = None) -> Channel
 
 
 def _sum(among: list[tuple[Devices, pd.DataFrame]], wanted: Devices) -> Channels:
-    """Channels that share nothing and together cover what is wanted, those that cover more first."""
+    """Channels that share nothing and together cover what is needed, those that cover more first."""
     if not wanted:
         return []
     device = min(wanted)

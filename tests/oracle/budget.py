@@ -1,4 +1,4 @@
-"""What the energy of one channel may be wrong by: docs/explanations/uncertainty.md, "The terms"."""
+"""The uncertainty of the energy of one channel: docs/explanations/uncertainty.md, "The terms"."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

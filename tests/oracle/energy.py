@@ -8,7 +8,7 @@ import pandas as pd
 COVERED_RATIO = 0.95  # of a window that samples must cover
 BURST_S = 2.0  # the shortest burst of power that must not be missed
 STEADY_RATIO = 0.2  # of their mean, how far averages over an unknown time may lie apart
-GAP_STEPS = 3  # a step of more than so many usual ones, and than a third of a burst, is a gap
+GAP_STEPS = 3  # a step of more than this many usual ones, and than a third of a burst, is a gap
 JOINED_S = 1e-6  # apart, one piece follows another
 
 

@@ -12,7 +12,7 @@ from .energy import amount, joules
 from .folder import Attempt
 from .sides import pieces, processors_j, sides
 
-AHEAD_S = 0.4  # before the window, whence bytes on networks and disks are counted
+AHEAD_S = 0.4  # before the window, from which bytes on networks and disks are counted
 TOGETHER_RATIO = 0.1  # of the window, below which clients did not load together
 LOG_RATIO = 0.05  # of a client's bytes, by which its log may be off
 ABOVE_RATIO = 1.02  # of what hardware can, above which it did not
@@ -89,7 +89,7 @@ def durable_ratio(attempt: Attempt, ended_s: float, headline_s: float) -> float:
 
 
 def before_s(attempt: Attempt) -> float:
-    """Whence bytes on networks and disks are counted: shortly before the baseline's end."""
+    """The moment from which bytes on networks and disks are counted: shortly before the baseline's end."""
     baseline = attempt.phase("baseline")
     return max(baseline[1] - AHEAD_S, baseline[0]) if baseline else np.nan
 
@@ -201,7 +201,7 @@ def use(attempt: Attempt, hosts: list[str], began_s: float, ended_s: float) -> f
 
 
 def tail(attempt: Attempt) -> dict[str, float]:
-    """What went on from the load's end until the servers were quiet."""
+    """What happened from the load's end until the servers were quiet."""
     phase, servers = attempt.phase("tail"), attempt.part("servers")
     if not phase:
         return {}
@@ -213,7 +213,7 @@ def tail(attempt: Attempt) -> dict[str, float]:
 
 
 def strangers(attempt: Attempt) -> float:
-    """The share of the machine's CPU time that programs took which are none of the trial's, while clients loaded."""
+    """The share of the machine's CPU time that programs took which do not belong to the trial, while clients loaded."""
     results = attempt.record["outcome"]["results"]
     began_s, ended_s = min(r["began_s"] for r in results), max(r["ended_s"] for r in results)
     parts = {part: attempt.machine(part) for part in ("machine", "perjoule", "kernel")}
@@ -261,7 +261,7 @@ def edp_weight(campaign: str) -> int:
 
 
 def grade(attempt: Attempt) -> str:
-    """How the power of the servers came about; "" where there is none."""
+    """How the power of the servers came about; "" if it is missing."""
     chosen = cover(attempt, boundaries(attempt)[""])
     return chosen[0][1]["grade"].iloc[0] if chosen else ""
 

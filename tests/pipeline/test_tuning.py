@@ -216,6 +216,6 @@ def test_a_default_that_failed_is_measured_again_when_requested(tmp_path: Path, 
     assert f"perjoule resume {into} --failed" in str(why.value)
     with pytest.raises(WorkloadError, match="own setting failed"):
         CliRunner().invoke(cli, ["resume", str(into)], catch_exceptions=False)
-    mended = CliRunner().invoke(cli, ["resume", str(into), "--failed"], catch_exceptions=False)
-    assert mended.exit_code == 0, mended.output
+    fixed = CliRunner().invoke(cli, ["resume", str(into), "--failed"], catch_exceptions=False)
+    assert fixed.exit_code == 0, fixed.output
     assert (into / "tuned.toml").exists()

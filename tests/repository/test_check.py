@@ -7,7 +7,7 @@ import pytest
 
 from places import ROOT
 
-# In place of the gates' own programs: each says what it was asked, and fails where it is to.
+# Instead of the gates' own programs: each says what it was asked, and fails where it is to.
 GATE = """#!/bin/sh
 echo "ran ${0##*/} $*"
 case " $FAILING " in *" ${0##*/} "*) exit 1;; esac

@@ -18,6 +18,7 @@ from setup import english
         ("It works all the same.", 2, "all the same"),
         ("a node that is no\ndevice", 2, "is no "),
         ("hosts that are of no job", 2, "are of no"),
+        ("def test_a_run_that_goes_on(): ...", 2, "goes on"),
     ],
 )
 def test_a_sign_of_translated_text_is_found_with_its_place(text, line, phrase, tmp_path, capsys):
@@ -52,6 +53,9 @@ def test_the_changelog_is_read_down_to_the_first_release(tmp_path, capsys):
     assert capsys.readouterr().out.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", ["CHANGELOG.md", "Makefile", "benchmarks/reading.py", "src/perjoule/monitoring/page/live.js"])
+@pytest.mark.parametrize(
+    "name",
+    ["CHANGELOG.md", "Makefile", "tests/command/test_cli.py", "benchmarks/reading.py", "src/perjoule/monitoring/page/live.js"],
+)
 def test_what_people_read_is_looked_at(name):
     assert str(english.ROOT / name) in english.ours()

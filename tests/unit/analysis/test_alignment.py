@@ -1,4 +1,4 @@
-"""A meter's clock, found from a load that goes on and off at known moments."""
+"""A meter's clock, found from a load that is switched on and off at known moments."""
 
 import numpy as np
 import pytest

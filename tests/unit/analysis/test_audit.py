@@ -178,7 +178,7 @@ def test_a_throughput_that_physics_forbids_is_found(right, wrong, rule, cause):
 
 
 def test_no_more_of_a_rate_is_checked_where_a_bound_is_broken():
-    """More clients would help, a larger line rate is no count."""
+    """More clients would help, a larger line rate is not a count."""
     found = disagreements(CONSISTENT.replace('"110.0 MiB/s"', '"145.3 MiB/s"'))
     (above,) = [v for v in found if v.rule == "network <= line rate"]
     assert "would take" not in above.cause
@@ -287,7 +287,7 @@ per = []
     ],
 )
 def test_a_mean_over_all_cases_lies_between_theirs_and_not_between_those_of_others(whole, disagrees):
-    """Cases have one fact more; what has two more is a case of a case, and another statistic is no case."""
+    """Cases have one fact more; what has two more is a case of a case, and another statistic is not a case."""
     text = f"""
 title = "Means"
 authors = "Nobody"
@@ -339,7 +339,7 @@ def test_expressions_are_arithmetic_and_nothing_else(text):
         evaluate(text, lambda _: exactly(1.0))
 
 
-# The papers that come with perjoule: what the rules find there, none of which they were told.
+# The papers that come with perjoule: what the rules find there, none of which they know beforehand.
 
 
 def found_in(name):

@@ -1,4 +1,4 @@
-"""The one rule for "better": contrasts with all that they may be wrong by, families of comparisons, and the words for them."""
+"""The one rule for "better": contrasts with all their uncertainty, families of comparisons, and the words for them."""
 
 import math
 import random

@@ -66,7 +66,7 @@ def test_a_counter_errs_by_its_step_and_its_update_at_both_ends(made):
 
 
 def test_a_counter_that_is_updated_seldom_counts_what_was_before_the_window(made):
-    """Power steps from 40 to 60 W where the window begins: half a second earlier is 10 J less, later is no change."""
+    """Power steps from 40 to 60 W where the window begins: half a second earlier is 10 J less, later changes nothing."""
     t_s = np.arange(0, 60.05, 0.1)
     found = budget(made.stating("counter", t_s, 40 * t_s + 20 * np.maximum(t_s - 10, 0), period_s=1.0), 10, 50)
     assert term(found, "update").standard_j == pytest.approx(sqrt(60**2 / 6 + 10**2), rel=1e-3)
@@ -198,7 +198,7 @@ def test_a_load_that_bursts_is_not_taken_for_the_noise_of_a_meter_that_integrate
     t_s = np.arange(1.0, 41.0)
     bursting_w = np.where((t_s > 5) & (t_s <= 35), 50 + 10 * np.sin(5 * t_s), 40.0)
     found = term(budget(made.stating("window mean", t_s, bursting_w, 1.0, offset=0.1), 5, 35), "noise")
-    # no reading scatters by more than it may be wrong by, though a load looks like noise that is correlated
+    # no reading scatters by more than its error, though a load looks like noise that is correlated
     assert found.standard_j <= 1.5 * 0.1 / sqrt(3) * sqrt(32)
     noisy_w = bursting_w + np.where(t_s % 2 > 0, 0.01, -0.01)
     idle = term(budget(made.stating("window mean", t_s, noisy_w, 1.0), 5, 35, quiet=((0, 5), (35, 40))), "noise")

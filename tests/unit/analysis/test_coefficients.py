@@ -1,4 +1,4 @@
-"""What modelled energy may be wrong by, against the model itself with one coefficient moved."""
+"""The uncertainty of modelled energy, against the model itself with one coefficient moved."""
 
 from dataclasses import replace
 from math import hypot

@@ -231,7 +231,7 @@ def test_one_value_stands_still_where_it_lasts_far_longer_than_all_others(made, 
     [(83, 9, 9, True), (89, 10, 12, False), (103, 7, 6, True), (62, 10, 8, False), (2000, 3, 0, True), (2000, 2, 0, False)],
 )
 def test_equal_steps_stand_still_where_chance_makes_them_once_in_a_million(made, count, equal, elsewhere, stood):
-    """So many equal steps in a row, and others by themselves: with one more counted of both kinds, N p^n is close to 1e-6."""
+    """This many equal steps in a row, and others by themselves: with one more counted of both kinds, N p^n is close to 1e-6."""
     p = (elsewhere + 1) / (count - equal + 2)
     assert (equal > 2 and count * p**equal < 1e-6) == stood  # two are too few, whatever their chance
     same = np.zeros(count, dtype=bool)

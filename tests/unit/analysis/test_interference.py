@@ -22,7 +22,7 @@ DOUBT = "other programs took about 30 % of this machine's CPUs during the load: 
 
 
 def grown(made, component, cores, covers=()):
-    """CPU time of the machine, of perjoule or of kernel threads that grows by so many cores."""
+    """CPU time of the machine, of perjoule or of kernel threads that grows by this many cores."""
     t_s = np.arange(0.0, 30.25, 0.5)
     return made.series(machine_channel(component, covers), t_s, 3.0 + cores * t_s)
 

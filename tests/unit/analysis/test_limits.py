@@ -1,4 +1,4 @@
-"""Where the limits lie that docs/explanations state: a little on this side nothing is said, a little on the other it is."""
+"""Where the limits lie that docs/explanations state: a little on this side nothing is reported, a little on the other it is."""
 
 from dataclasses import replace
 

@@ -114,7 +114,7 @@ def test_servers_are_all_hosts_but_clients(made) -> None:
 
 @pytest.mark.parametrize(("reset_w", "refused"), [(0.0, False), (1000.0, True)])
 def test_a_counter_is_doubted_where_it_gives_no_metric(made, reset_w, refused) -> None:
-    """What is doubted and counts nevertheless, as samples out of order, is no finding of this table."""
+    """What is doubted and counts nevertheless, as samples out of order, is not a finding of this table."""
     channel = made.channel("client-1", quantity="network_sent", semantics="counter")
     sent = made.series(channel, [9, 12, 11, 15, 18, 25], [0, 300, 200, 600 - reset_w, 900 - reset_w, 1600 - reset_w])
     cost = overhead(made.record(moved=made.results((10.0, 20.0))), [sent], 10.0, 20.0, 1000)

@@ -150,7 +150,7 @@ def test_users_that_hardly_loaded_together_are_a_doubt_of_their_mix():
         "several users ran at once for only 7 % of the time; for the rest, one user ran alone"
     ]
     assert _apart(mix(("analysis", 0.0, 60.0), ("backup", 20.0, 100.0))) == []
-    assert _apart(mix(("analysis", 0.0, 60.0))) == []  # alone, as it is asked for
+    assert _apart(mix(("analysis", 0.0, 60.0))) == []  # alone, as it is configured
 
 
 def test_several_users_have_no_common_throughput_for_each_begins_and_ends_on_purpose(made):

@@ -1,4 +1,4 @@
-"""What was measured, in the words of papers: which facts it has, and which printed number it stands beside."""
+"""What was measured, in the terms of papers: which facts it has, and which printed number it stands beside."""
 
 from dataclasses import replace
 

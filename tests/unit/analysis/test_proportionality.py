@@ -12,7 +12,7 @@ FULL_BYTES_PER_S = 100e6
 
 
 def cell(asked: float, watts: tuple[float, ...], reached: tuple[float, ...] | None = None, **words: str) -> Cell:
-    loads = reached or tuple(asked for _ in watts)
+    loads = reached or (asked,) * len(watts)
     metrics = {"asked_load_ratio": interval([asked] * len(watts)), "load_ratio": interval(loads), "mean_w": interval(watts)}
     if asked:
         rates = [load * FULL_BYTES_PER_S for load in loads]

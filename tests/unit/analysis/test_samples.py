@@ -54,7 +54,7 @@ def far_longest(t_s, value, window, run_s, rest):
 
 
 def stood(t_s, value, window, semantics):
-    """What is said of samples that stand still: "all", "stood", "before" or nothing."""
+    """What is reported about samples that stand still: "all", "stood", "before" or nothing."""
     if len(set(value)) == 1:
         return "all" if len(value) >= 20 else ""
     inside_s = [min(t_s[last], window[1]) - max(t_s[first], window[0]) for first, last in runs(value) if last > first]

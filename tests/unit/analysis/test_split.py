@@ -1,4 +1,4 @@
-"""Where the joules went: pieces that add up, each from a meter that tells it, or one that is not split."""
+"""Where the joules went: pieces that add up, each from a meter that measures it, or one that is not split."""
 
 from dataclasses import replace
 

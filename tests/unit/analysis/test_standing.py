@@ -1,4 +1,4 @@
-"""A counter that hardly steps: what its energy may be wrong by, when it is refused, and when power is preferred to it."""
+"""A counter that hardly steps: the uncertainty of its energy, when it is refused, and when power is preferred to it."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ SERVERS = ("storage-1", "storage-2", "metadata-1")
 
 
 def counted(made, step_s, phase_s, power_w=44.0, host="storage-1", rate_hz=1.0, ended_s=200.0, **stated):
-    """A plug's counter, brought up to date every so many seconds."""
+    """A plug's counter, brought up to date at a period in seconds."""
     t_s = np.arange(0.0, ended_s, 1 / rate_hz)
     value = 500.0 + power_w * (np.floor((t_s - phase_s) / step_s) * step_s + phase_s)
     of = made.channel(host, "all", "energy", "counter", meter="shelly")

@@ -1,4 +1,4 @@
-"""What is said of a campaign's drift and of its neighbours, and which cells tell it."""
+"""What is reported about a campaign's drift and of its neighbours, and which cells tell it."""
 
 from dataclasses import replace
 from math import sin

@@ -256,7 +256,7 @@ def test_the_plan_knows_that_a_slower_testbed_takes_longer() -> None:
 
 def test_faults_are_reported_in_one_sentence_with_place_and_advice_and_exit_code_2() -> None:
     text = (BROKEN_CAMPAIGNS / "expected.txt").read_text()
-    for part in drivers.PROTOCOLS:  # what there is grows: the file says {filesystems}
+    for part in drivers.PROTOCOLS:  # drivers are added: the file says {filesystems}
         text = text.replace(f"{{{part}}}", ", ".join(drivers.kinds(part)))
     said: list[str] = []
     for path in sorted(BROKEN_CAMPAIGNS.glob("*.toml")):
@@ -545,7 +545,7 @@ def test_each_example_names_the_schema_beside_it_which_is_that_of_this_version()
     assert set(first.values()) == {"#:schema ./campaign.schema.json"}, first
 
 
-# In the words of other tools
+# In the terms of other tools
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_a_kept_trial_is_printed_with_the_runs_own_account(capsys: pytest.Captur
     account = Remaining({trial.id: 60.0 for trial in some})
     account.drop(some[9].id)
     account.keep(some[0].id)
-    record: Any = SimpleNamespace(trial=some[0], outcome=None, status="failed", reason="as asked")
+    record: Any = SimpleNamespace(trial=some[0], outcome=None, status="failed", reason="on purpose")
     Progress(account)(Event("kept", trial=some[0], record=record))
     assert capsys.readouterr().err.startswith("1/9 ")
     assert account.kept_count == 1

@@ -35,7 +35,7 @@ def module(part: str, kind: str) -> ModuleType:
 
 
 def takes(annotation: object, kind: type) -> bool:
-    """Whether an option takes values of a type (a bool is no int)."""
+    """Whether an option takes values of a type (a bool is not an int)."""
     return annotation is kind or any(takes(a, kind) for a in get_args(annotation))
 
 

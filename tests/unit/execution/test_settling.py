@@ -17,7 +17,7 @@ MIB = 1024**2
 
 
 class Server:
-    """A host that writes so many bytes per second until some moment."""
+    """A host that writes this many bytes per second until some moment."""
 
     role, name, directory = "storage", "storage-1", Path("/run/storage-1")
 

@@ -41,7 +41,7 @@ def test_a_lack_of_memory_is_the_failure_and_explains_what_failed_by_it() -> Non
     assert found is not None
     assert found.what == "storage-2: the kernel killed one of its programs; storage-2: mfschunkserver ended"
     assert (found.logs, found.transient) == (failure.logs, True)
-    alone = starved(Hosts((starving,)), None)  # the load went on without the program
+    alone = starved(Hosts((starving,)), None)  # the load continued without the program
     assert alone is not None
     assert alone.what == "storage-2: the kernel killed one of its programs"
 

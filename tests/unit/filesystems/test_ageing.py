@@ -1,4 +1,4 @@
-"""Ageing: the same files from the same seed, as full as asked for, and the reason where that can't be."""
+"""Ageing: the same files from the same seed, as full as configured, and the reason where that can't be."""
 
 import errno
 import hashlib

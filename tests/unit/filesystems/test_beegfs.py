@@ -1,4 +1,4 @@
-"""BeeGFS: what its tools say (recorded from 7.4.6 and 8.3.1), what its daemons are told, and what is refused."""
+"""BeeGFS: what its tools say (recorded from 7.4.6 and 8.3.1), what its daemons get, and what is refused."""
 
 import re
 import tomllib
@@ -46,7 +46,7 @@ def said(name: str) -> str:
 
 
 class Machine(ScriptedHost):
-    """A host that has files and can be given a module; nothing else is asked of it."""
+    """A host that has files and can be given a module; nothing else is needed of it."""
 
     def __init__(self, name: str, role: str, *, kernel: str = "one", module: bool = False, loads: bool = False):
         super().__init__(name)

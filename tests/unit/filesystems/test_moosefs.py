@@ -1,4 +1,4 @@
-"""MooseFS: what the daemons say (recorded from 3.0.117 and 4.57.5), what they are told, and layouts that can't be."""
+"""MooseFS: what the daemons say (recorded from 3.0.117 and 4.57.5), what they get, and layouts that can't be."""
 
 import re
 from collections.abc import Sequence

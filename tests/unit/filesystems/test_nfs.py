@@ -1,4 +1,4 @@
-"""NFS: what the server is told and says, what clients mount with, and hosts that can't mount it."""
+"""NFS: what the server gets and says, what clients mount with, and hosts that can't mount it."""
 
 import ast
 import sys

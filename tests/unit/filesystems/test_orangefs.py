@@ -1,4 +1,4 @@
-"""OrangeFS: what its tools say (recorded from 2.10), what its servers are told, and layouts that can't be."""
+"""OrangeFS: what its tools say (recorded from 2.10), what its servers get, and layouts that can't be."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Submissions to the IO500 list, of all its years, come in with their rates; what is damaged is named; what can't be is said."""
+"""Submissions to the IO500 list, of all years, come in with their rates; what is damaged is named; what can't be is reported."""
 
 import shutil
 from pathlib import Path
@@ -244,4 +244,4 @@ def test_ior_s_text_of_2017_and_mdtest_s_are_known_by_their_content(tmp_path: Pa
     reads = [rate(run) for run in of if run.operation == "read"]
     assert sorted(reads) == pytest.approx([1.0, 4.0], rel=1e-3)
     (stat,) = (run for run in of if run.operation == "File stat" and rate(run) == pytest.approx(40.0, rel=1e-3))
-    assert sum(r.operations_count for r in present(stat.outcome).results) == 40_000 * 160  # not the 72 million asked for
+    assert sum(r.operations_count for r in present(stat.outcome).results) == 40_000 * 160  # not the 72 million requested

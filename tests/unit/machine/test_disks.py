@@ -1,4 +1,4 @@
-"""Disks of hosts: what stays free, and how a file system on one was made, in the words of its own tool."""
+"""Disks of hosts: what stays free, and how a file system on one was made, as its own tool says."""
 
 from perjoule.machine import disks
 from places import TRANSCRIPTS

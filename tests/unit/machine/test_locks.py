@@ -1,4 +1,4 @@
-"""Locks: nobody else may hold them, and who does all the same is named while we wait."""
+"""Locks: nobody else may hold them, and who does nevertheless is named while we wait."""
 
 import fcntl
 import os

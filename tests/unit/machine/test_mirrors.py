@@ -1,4 +1,4 @@
-"""Mirrors beneath servers: what a machine has for them, how the tools are told, how they end, and what a record says without."""
+"""Mirrors beneath servers: what a machine has for them, what the tools get, how they end, and what a record says without."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -73,7 +73,7 @@ def test_a_name_longer_than_md_keeps_is_refused() -> None:
 def test_whoever_cleans_finds_a_mirror_by_what_lies_behind_its_loops(kind: str) -> None:
     images = [*mirror(kind).images, RUN / "disks" / "storage-2-beneath.img"]
     assert behind(images) == (mirror(kind),)
-    assert behind(images[1:]) == (mirror(kind),)  # killed before the first was attached, or after it was let go of
+    assert behind(images[1:]) == (mirror(kind),)  # killed before the first was attached, or after it was released
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ class Machine:
         if argv[0] in ("mdadm", "vgremove", "zpool"):
             self.busy_count -= 1
             if self.busy_count < 0:
-                self.loops.clear()  # each was let go of before, and now nobody holds it any more
+                self.loops.clear()  # each was released before, and now nobody holds it any more
         return self.busy_count < 0
 
 

@@ -1,4 +1,4 @@
-"""Meters without a campaign: what they really do, what is recorded elsewhere and joined, what Prometheus is told."""
+"""Meters without a campaign: what they really do, what is recorded elsewhere and joined, what Prometheus gets."""
 
 import errno
 import io
@@ -161,7 +161,7 @@ def test_a_recording_is_whole_after_every_sample_and_keeps_what_the_meter_states
 
 @pytest.fixture
 def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Recording, list[int]]]:
-    """A recording on a disk with room for so many more bytes; the clock stands still unless a test moves it."""
+    """A recording on a disk with room for this many more bytes; the clock stands still unless a test moves it."""
     room = [10_000]
 
     class Small(io.FileIO):

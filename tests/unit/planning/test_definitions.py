@@ -78,7 +78,7 @@ def test_a_room_multiplies_all_watts(small) -> None:
 
 
 def test_a_slow_processor_bounds_reads(small) -> None:
-    """1000 MIPS at 1e-4 MIPS s per byte: 10 MB/s a box; six of them read the 60 MB/s of which 50 are asked."""
+    """1000 MIPS at 1e-4 MIPS s per byte: 10 MB/s a box; six of them read the 60 MB/s of which 50 are needed."""
     row = row_of(small.replace("read_cpu = 1e-6", "read_cpu = 1e-4"), servers_count=6, disks_count=1)
     assert row.values[measures.READ].value == pytest.approx(60e6)
     assert (row.binds_read, row.binds_write) == ("server CPU", "server network")

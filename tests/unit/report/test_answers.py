@@ -1,4 +1,4 @@
-"""The first screen's answers: what differs between file systems is said once, and each answer says that it does."""
+"""The first screen's answers: what differs between file systems is stated once, and each answer says that it does."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The progress of a run: it stays small, a reader sees all of it, and damage is said and does nothing else."""
+"""The progress of a run: it stays small, a reader sees all of it, and damage is reported and does nothing else."""
 
 import os
 from collections.abc import Iterator

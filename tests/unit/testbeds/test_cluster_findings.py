@@ -121,8 +121,8 @@ def test_a_host_is_queried_only_for_what_it_would_run(text: str, on: str, names:
 def test_a_host_says_of_each_thing_whether_it_has_it(text: str, look: str, there: bool) -> None:
     bed = drivers.testbed(campaign.parse(text, source="lab.toml").trials[0].testbed)
     bed.checks()
-    found = lines(bed.lacking(1, [Check("it", True, "", "mend it", look=look, on="first storage")]))
-    assert found == ([] if there else [("host s1", "no it", "mend it", True)])
+    found = lines(bed.lacking(1, [Check("it", True, "", "fix it", look=look, on="first storage")]))
+    assert found == ([] if there else [("host s1", "no it", "fix it", True)])
 
 
 def with_power(text: str, **wanted: object) -> Cluster:

@@ -1,4 +1,4 @@
-"""Disks that hosts make: how mkfs is told, and what they tell of themselves."""
+"""Disks that hosts make: what mkfs gets, and what they report."""
 
 from pathlib import Path
 from typing import Any
@@ -86,8 +86,8 @@ def test_what_a_tool_warns_of_does_not_hide_why_it_failed() -> None:
     script = "echo '  WARNING: Failed to connect to lvmetad.' >&2; echo '  Volume group \"x\" not found' >&2; exit 5"
     with pytest.raises(MachineError, match=r'^/dev/x: sh: Volume group "x" not found'):
         _format.tool("sh", "-c", script, "/dev/x", lock=2)
-    with pytest.raises(MachineError, match="sh: WARNING: all there is"):
-        _format.tool("sh", "-c", "echo WARNING: all there is >&2; exit 1", lock=2)
+    with pytest.raises(MachineError, match="sh: WARNING: the whole of it"):
+        _format.tool("sh", "-c", "echo WARNING: the whole of it >&2; exit 1", lock=2)
 
 
 def test_a_plug_is_pulled_only_from_the_disk_that_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,7 @@ def test_states_of_drives_are_set_on_named_ones_after_their_former_values_are_wr
 
 
 @pytest.mark.parametrize(
-    ("wanted", "what", "mend"),
+    ("wanted", "what", "fix"),
     [
         ({"cpu_governor": "ondemand"}, 'does not offer cpu_governor = "ondemand"', "choose one of: performance, powersave"),
         ({"cpu_max": "9 GHz"}, 'does not offer cpu_max = "9000 MHz"', "choose one of: 800 MHz to 3600 MHz"),
@@ -94,13 +94,13 @@ def test_states_of_drives_are_set_on_named_ones_after_their_former_values_are_wr
     ],
 )
 def test_what_a_host_lacks_or_does_not_offer_is_one_sentence_and_changes_nothing(
-    wanted: dict[str, object], what: str, mend: str, fake: Sysfs
+    wanted: dict[str, object], what: str, fix: str, fake: Sysfs
 ) -> None:
     bed = as_written(Local, power=fake.options(**wanted))
     with pytest.raises(MachineError) as raised, bed.hold(1):
         pass
     assert raised.value.what == what
-    assert raised.value.next.startswith(mend)
+    assert raised.value.next.startswith(fix)
     found = next(check for check in bed.checks() if check.name == "power states")
     assert (found.ok, found.detail, found.fix) == (False, what, raised.value.next)
 

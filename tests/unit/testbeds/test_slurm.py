@@ -1,4 +1,4 @@
-"""What Slurm is asked and what its answers mean; recorded from Slurm 22.05. A lab of real daemons is in tests/live."""
+"""What Slurm gets, and what its answers mean; recorded from Slurm 22.05. A lab of real daemons is in tests/live."""
 
 import math
 import os

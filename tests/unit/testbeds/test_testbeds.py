@@ -495,9 +495,9 @@ def test_a_program_and_its_output_are_followed_from_where_it_began() -> None:
 
 
 def test_in_a_chroot_namespaces_are_refused_with_what_to_do() -> None:
-    what, mend = requirements.refusal("unshare: cannot change root filesystem propagation: Invalid argument\n")
+    what, fix = requirements.refusal("unshare: cannot change root filesystem propagation: Invalid argument\n")
     assert what == "the root folder is not a mount point, as in a chroot, so hosts can't have mounts of their own"
-    assert mend == "leave the chroot, or enter its folder with systemd-nspawn, a privileged container or pivot_root"
+    assert fix == "leave the chroot, or enter its folder with systemd-nspawn, a privileged container or pivot_root"
 
 
 def test_what_else_refuses_namespaces_is_reported_with_its_last_output() -> None:

@@ -1,4 +1,4 @@
-"""Shares of what a file system can: profiles, what fio is asked for, and what steps leave."""
+"""Shares of what a file system can: profiles, what fio gets, and what steps leave."""
 
 import json
 from collections.abc import Sequence

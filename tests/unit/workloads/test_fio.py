@@ -1,4 +1,4 @@
-"""fio: what it leaves behind is read rightly, what can't be is refused, and what goes wrong is said in its own words."""
+"""fio: what it leaves behind is read rightly, what can't be is refused, and what goes wrong is reported with its message."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def said(*parts: str) -> str:
 
 
 class Client(ScriptedHost):
-    """A client on which fio leaves what a transcript holds, or (code None) hangs for ever and can't be stopped."""
+    """A client on which fio leaves what a transcript holds, or (code None) hangs forever and can't be stopped."""
 
     def __init__(self, name: str, transcript: str, *, code: int | None = 0, size_bytes: int = 0, cold: bool = True) -> None:
         super().__init__(name)
@@ -124,7 +124,7 @@ def test_a_long_closing_fsync_is_a_window_of_its_own() -> None:
 
 @pytest.mark.parametrize("kind", ["stalled", "steady"])
 def test_goodput_follows_what_strace_saw_of_the_same_fio(kind: str) -> None:
-    """The strace of a run whose writes stalled, or not, is no part of what the log tells."""
+    """The strace of a run whose writes stalled, or not, is not part of what the log tells."""
     found = json.loads(said("stalls", f"{kind}.json"))["jobs"][0]["write"]
     writes = [line.split() for line in said("stalls", f"{kind}.strace").splitlines()]
     ends_s, sizes_bytes = (np.array([float(line[column]) for line in writes]) for column in (0, 1))

@@ -1,4 +1,4 @@
-"""The muon analysis: its data are reproducible, its peaks are where they were put, its places are chosen as asked."""
+"""The muon analysis: its data are reproducible, its peaks are where they were put, its places are chosen as configured."""
 
 import importlib.metadata
 import json

@@ -1,4 +1,4 @@
-"""IOR and what starts its ranks: its reports are read rightly, and mpirun is told what it can do."""
+"""IOR and what starts its ranks: its reports are read rightly, and mpirun gets what it can do."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""rados bench: its reports of strings are read rightly, and what it is told fits what it can do."""
+"""rados bench: its reports of strings are read rightly, and its arguments fit what it can do."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ def bench(**options: Json) -> Workload:
 
 
 class Hanging(ScriptedProcess):
-    """A rados that, unless it has ended, goes on for ever."""
+    """A rados that, unless it has ended, runs forever."""
 
     def stop(self, *, timeout_s: float = 2.0) -> None:
         """It can't be ended."""

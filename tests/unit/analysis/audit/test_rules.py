@@ -200,8 +200,8 @@ def gains(times):
     return (
         number("efficiency", "gain", 2.0, metric="efficiency", **pair),
         number("throughput", "gain", 1.74, metric="throughput", **pair),
-        number("saving", "saving", 0.2, metric="power", replaced="A", by="B", times="so many"),
-        number("so many", "count", times, what="machines"),
+        number("saving", "saving", 0.2, metric="power", replaced="A", by="B", times="number of"),
+        number("number of", "count", times, what="machines"),
     )
 
 
@@ -213,7 +213,7 @@ def test_who_draws_more_gains_no_more_in_efficiency_than_in_throughput(times, bo
 
 def test_a_gain_in_efficiency_is_bounded_where_gain_saving_and_their_number_are_printed():
     numbers = gains(2.0)
-    for lacking in ("throughput", "saving", "so many"):
+    for lacking in ("throughput", "saving", "number of"):
         assert made("gain in efficiency <=", *(one for one in numbers if one.id != lacking)) == []
     other = number("efficiency", "gain", 2.0, metric="power", better="A", worse="B", direction="write")
     assert made("gain in efficiency <=", other, *numbers[1:]) == []

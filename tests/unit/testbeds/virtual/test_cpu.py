@@ -1,4 +1,4 @@
-"""From a virtual testbed to watts: what share of its board's CPU a host uses is told by the testbed, never by this machine."""
+"""From a virtual testbed to watts: what share of its board's CPU a host uses comes from the testbed, never by this machine."""
 
 import contextlib
 from collections.abc import Generator
@@ -73,7 +73,7 @@ def held(**options: Json) -> Generator[Hosts]:
 
 
 def board_w(hosts: Hosts, used_cores: float) -> float:
-    """What the meter says of storage-1's board when every host uses so many of this machine's cores for two seconds."""
+    """What the meter says of storage-1's board when every host uses this many of this machine's cores for two seconds."""
     for host in hosts.all:
         script = iter([Counters(1.0, 5.0, 0, 0, 0, 0), Counters(3.0, 5.0 + 2 * used_cores, 0, 0, 0, 0)])
         host.counters = script.__next__

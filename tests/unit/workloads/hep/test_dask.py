@@ -1,4 +1,4 @@
-"""Dask for the muon analysis: who is started where, and what is said when one of them ends or hangs."""
+"""Dask for the muon analysis: who is started where, and what is reported when one of them ends or hangs."""
 
 import json
 from collections.abc import Mapping, Sequence
