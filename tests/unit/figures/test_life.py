@@ -46,7 +46,7 @@ def test_events_have_a_panel_each_for_throughput_power_and_latency_with_the_stag
     ]
     assert [(row["stage"], row["value"]) for row in watts["data"]["values"]] == [("before", 40.0), ("healing", 44.0)]
     (late,) = latencies["data"]["values"]
-    assert (late["stage"], late["value"], late["text"]) == ("before", 200.0, "200 ms")
+    assert (late["stage"], late["value"], late["text"]) == ("before", 200.0, "200.0 ms")
     for panel in (rates, watts, latencies):
         assert panel["layer"][0]["encoding"]["x"]["scale"]["domain"] == ["before", "healing", "after"]
     assert "a note" in rendering.svg(spec)
