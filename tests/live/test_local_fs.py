@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from on_hosts import FILE_BYTES, checksum, hosts_of, write
 from perjoule import drivers
 from perjoule.campaign.tables import tunables
 from perjoule.drivers.protocols import FileSystem, Hosts, Mounted, Testbed
@@ -20,6 +21,7 @@ from perjoule.machine.mounts import in_kernel
 from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import MIB
+from perjoule.testbeds import _disk
 from perjoule.testbeds._mirror import Mirror
 from perjoule.testbeds.virtual import clean, runs
 from typed import table
@@ -206,6 +208,82 @@ def test_a_mirror_counts_twice_where_the_kernel_has_it_and_is_a_doubt_elsewhere(
     else:
         assert (server.copies_count, kind) == (2, "zfs" if way == "zfs" else "ext4")
     assert 16 * MIB * server.copies_count <= after - before < 16 * MIB * server.copies_count * 1.5
+
+
+def ran(*argv: str) -> str:
+    return subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+def fail(mirror: Mirror, leg: int, device: str) -> None:
+    """Have a disk of a mirror fail, leg 0 or 1: what LVM gives no word for, an error for each request to it is."""
+    leg_name = f"{mirror.name.replace('-', '--')}-data_rimage_{leg}"
+    words = {
+        "md": ("mdadm", mirror.source, "--fail", device, "--remove", device),
+        "lvm": ("dmsetup", "wipe_table", "--force", "--noflush", "--noudevsync", leg_name),
+        "zfs": ("zpool", "offline", "-f", mirror.name, device),
+    }
+    ran(*words[mirror.kind])
+
+
+def rebuild(mirror: Mirror, whole: str, failed: str, fresh: str) -> None:
+    """Replace a failed disk, and wait until the fresh one has all data."""
+    deadline_s = time.monotonic() + 300
+    if mirror.kind == "md":
+        ran("mdadm", mirror.source, "--add", fresh)
+        state = Path("/sys/block", Path(mirror.source).resolve().name, "md")
+        while ((state / "degraded").read_text(), (state / "sync_action").read_text()) != ("0\n", "idle\n"):
+            assert time.monotonic() < deadline_s
+            time.sleep(0.1)
+    elif mirror.kind == "lvm":
+        lvm = ("--config=backup{backup=0 archive=0}", "--yes")
+        ran("vgextend", *lvm, f"--devices={whole},{failed},{fresh}", mirror.name, fresh)
+        lvm = (*lvm, f"--devices={whole},{fresh}")  # to LVM the failed one is missing
+        ran("lvconvert", *lvm, "--repair", f"{mirror.name}/data", fresh)
+        while ran("lvs", *lvm[2:], "--noheadings", "-o", "copy_percent", f"{mirror.name}/data").strip() != "100.00":
+            assert time.monotonic() < deadline_s
+            time.sleep(0.1)
+    else:
+        ran("zpool", "replace", mirror.name, failed, fresh)
+        ran("zpool", "wait", "-t", "replace,resilver", mirror.name)
+
+
+@pytest.mark.parametrize("way", mirrors.WAYS)
+def test_a_mirror_gives_back_its_data_without_either_disk_once_a_fresh_one_took_the_place_of_the_failed(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if lack := mirrors.lacking(way):
+        pytest.skip(f"{lack}; run `make kernels`")
+    monkeypatch.setenv("PERJOULE_WORK", str(tmp_path))
+    with hosts_of(servers=1).hold(1) as hosts:
+        server = hosts.by_role("storage")[0]
+        place = server.disk("pair", disk(kind="zfs" if way == "zfs" else "ext4", mirror=way, size="128 MiB"))
+        mirror = Mirror(way, server.directory.parent / "disks", f"{server.name}-pair")
+        disks = {loop.backing: loop.name for loop in _disk.below(mirror.folder)}
+        first, second = (f"/dev/{disks[image]}" for image in mirror.images)
+        image = mirror.images[1]
+        image.unlink()  # the fresh one takes its name, by which it is found when hosts end
+        with image.open("xb") as file:
+            file.truncate(128 * MIB)
+        fresh = ran("losetup", "--find", "--show", "--direct-io=on", str(image)).strip()
+
+        def read_from(device: str, path: Path) -> str:
+            server.drop_caches()
+            before_bytes = _disk.moved(Path("/sys/block", Path(device).name, "stat").read_text())[0]
+            found = checksum(server, path)
+            after_bytes = _disk.moved(Path("/sys/block", Path(device).name, "stat").read_text())[0]
+            assert after_bytes - before_bytes >= FILE_BYTES
+            return found
+
+        early, late = place / "early", place / "late"
+        written = write(server, early)
+        fail(mirror, 1, second)
+        assert read_from(first, early) == written
+        written_late = write(server, late)  # which the failed disk never had
+        rebuild(mirror, first, second, fresh)
+        ran("losetup", "--detach", fresh)  # from now on it goes with its mirror
+        fail(mirror, 0, first)
+        assert [read_from(fresh, path) for path in (early, late)] == [written, written_late]
+    assert traces(tmp_path) == []
 
 
 def test_an_nfs_server_keeps_what_a_client_of_version_3_writes_and_lets_no_other_host_in(hosts: Hosts) -> None:
