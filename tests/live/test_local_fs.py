@@ -168,11 +168,14 @@ def test_a_disk_of_a_server_is_counted_and_no_faster_than_the_catalogue_says(hos
         ("moosefs", {"goal": 2}, {"kind": "xfs", "block": "4 KiB", "mirror": "md"}, "moosefs/chunks"),
         ("glusterfs", {}, {"kind": "ext4", "block": "1 KiB"}, "glusterfs/brick-1"),
         ("cephfs", {}, {"kind": "xfs", "block": "4 KiB"}, "ceph/osd.0/block"),
+        pytest.param("moosefs", {"goal": 2}, {"kind": "f2fs", "block": "4 KiB"}, "moosefs/chunks", id="moosefs-f2fs"),
     ],
 )
 def test_servers_keep_their_data_on_what_lies_beneath(
     kind: str, options: dict[str, Any], beneath: dict[str, str], data: str, hosts: Hosts, verified: Verified
 ) -> None:
+    if not in_kernel(beneath["kind"]):
+        pytest.skip(f"this kernel has no {beneath['kind']}; run `make kernels`")
     server = hosts.by_role("storage")[0]
     with filesystem(kind, beneath=beneath, **options).mount(hosts) as mounted:
         verified(hosts, mounted)
