@@ -11,6 +11,7 @@ from on_hosts import FILE_BYTES, checksum, hosts_of, received_bytes, write
 from perjoule import drivers
 from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted
 from perjoule.filesystems._deployment import Deployment
+from perjoule.filesystems.nfs import MOUNT_PORT
 from perjoule.machine.mounts import in_kernel
 from perjoule.model import Json
 from perjoule.model.errors import MachineError, TransientError, WorkloadError
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.live
 by_the_kernel = pytest.mark.skipif(
     not in_kernel("nfs"), reason="this kernel has no NFS client (CONFIG_NFS_FS); run `make kernels`"
 )
+with_and_without_sync = pytest.mark.parametrize("options", [(), ("sync",)], ids=["async", "sync"])
 
 ASKED = """
 import os, sys
@@ -67,46 +69,61 @@ def nfs(**options: Json) -> FileSystem:
 @contextmanager
 def kernel_server(host: Host) -> Generator[None]:
     """Run the kernel's server on a virtual host, as a real one does after `systemctl start nfs-server`."""
+    run = host.directory / "run"
+    host.run(["install", "-d", run], timeout_s=60)
+    host.run(["mount", "--bind", run, "/run"], timeout_s=60)  # where version 3 looks for rpcbind's socket
+    rpcbind = host.spawn(["rpcbind", "-f"], log=host.directory / "rpcbind.log")
     running = [
+        ["sh", "-c", "until test -S /run/rpcbind.sock; do sleep 0.1; done"],
         ["mount", "-t", "nfsd", "nfsd", "/proc/fs/nfsd"],
         ["sh", "-c", "echo 10 > /proc/fs/nfsd/nfsv4gracetime"],
-        ["rpc.nfsd", "--no-nfs-version", "3", "--no-udp", "--grace-time", "10", "2"],
+        ["rpc.nfsd", "--no-udp", "--grace-time", "10", "2"],
     ]
     for argv in running:
         host.run(argv, timeout_s=60)
-    mountd = host.spawn(["rpc.mountd", "--foreground", "--no-nfs-version", "3"], log=host.directory / "mountd.log")
+    mountd = host.spawn(["rpc.mountd", "--foreground", "--port", str(MOUNT_PORT)], log=host.directory / "mountd.log")
     try:
         yield
     finally:
         mountd.stop(timeout_s=1)
         host.run(["rpc.nfsd", "0"], timeout_s=60)
+        rpcbind.stop(timeout_s=1)
+
+
+def assert_mounted(mounted: Mounted, hosts: Hosts, version: str, options: tuple[str, ...]) -> None:
+    mounts = mounted.facts["mounts"]
+    assert isinstance(mounts, dict)
+    for client in hosts.clients:
+        found = mounts[client.name]
+        assert isinstance(found, dict)
+        assert found["type"] == ("nfs" if version == "3" else "nfs4")
+        words = str(found["options"]).split(",")
+        assert f"vers={version}" in words
+        assert ("sync" in words) == bool(options)
 
 
 @by_the_kernel
-@pytest.mark.parametrize("options", [(), ("sync",)], ids=["async", "sync"])
+@with_and_without_sync
 @pytest.mark.parametrize("version", ["3", "4.2"])
 def test_ganesha_gives_back_what_was_written(version: str, options: tuple[str, ...], verified: Verified) -> None:
     with hosts_of().hold(2) as hosts, nfs(version=version, options=list(options)).mount(hosts) as mounted:
         assert mounted.locate(verified(hosts, mounted)) == ("storage-1",)
-        mounts = mounted.facts["mounts"]
-        assert isinstance(mounts, dict)
-        for client in hosts.clients:
-            found = mounts[client.name]
-            assert isinstance(found, dict)
-            assert found["type"] == ("nfs" if version == "3" else "nfs4")
-            words = str(found["options"]).split(",")
-            assert f"vers={version}" in words
-            assert ("sync" in words) == bool(options)
+        assert_mounted(mounted, hosts, version, options)
 
 
 @by_the_kernel
-def test_the_kernels_server_gives_back_what_was_written_and_keeps_no_export(verified: Verified) -> None:
+@with_and_without_sync
+@pytest.mark.parametrize("version", ["3", "4.2"])
+def test_the_kernels_server_gives_back_what_was_written_and_keeps_no_export(
+    version: str, options: tuple[str, ...], verified: Verified
+) -> None:
     with hosts_of().hold(1) as hosts:
         server = hosts.by_role("storage")[0]
         with kernel_server(server):
-            with nfs(server="kernel").mount(hosts) as mounted:
+            with nfs(server="kernel", version=version, options=list(options)).mount(hosts) as mounted:
                 assert mounted.locate(verified(hosts, mounted)) == ("storage-1",)
                 assert mounted.facts["version"] == "kernel"
+                assert_mounted(mounted, hosts, version, options)
                 assert str(server.directory) in server.run(["exportfs"], timeout_s=20).stdout
             assert str(server.directory) not in server.run(["exportfs"], timeout_s=20).stdout
 
