@@ -115,10 +115,12 @@ def cache() -> Path:
     return home / "perjoule" / "kernels"
 
 
-def wanted(processor: Processor) -> list[str]:
-    """Return the packages of an image."""
+def wanted(processor: Processor, more: Sequence[str] = ()) -> list[str]:
+    """Return the packages of an image; `more` names sections that only some parts need."""
     found = [name.replace("amd64", processor.debian) for name in packages(*SECTIONS) if name not in LEFT_OUT]
-    return found if processor.here else [name for name in found if name in packages("base") or name.startswith(ELSEWHERE)]
+    if not processor.here:
+        found = [name for name in found if name in packages("base") or name.startswith(ELSEWHERE)]
+    return found + [name.replace("amd64", processor.debian) for name in packages(*more)]
 
 
 def requirements(processor: Processor) -> str:
@@ -127,17 +129,17 @@ def requirements(processor: Processor) -> str:
     return "\n".join(line for line in lines if line.partition("==")[0] not in processor.without) + "\n"
 
 
-def image(name: str, processor: Processor, say: Callable[[str], object]) -> Image:
+def image(name: str, processor: Processor, say: Callable[[str], object], more: Sequence[str] = ()) -> Image:
     """Return the image of a release. If setup/ has changed since it was made, make a new one and remove the old."""
-    release = RELEASES[name]
-    texts = [" ".join(wanted(processor)), requirements(processor), Path(__file__).read_text()]
+    release, included = RELEASES[name], wanted(processor, more)
+    texts = [" ".join(included), requirements(processor), Path(__file__).read_text()]
     key = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
-    named = f"{release.suite}-{processor.debian}"
+    named = f"{'+'.join([release.suite, *more])}-{processor.debian}"
     folder = cache() / f"{named}-{key}"
     if not folder.is_dir():
         cache().mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="making-", dir=cache()) as parts:
-            _make(release, processor, Path(parts), say)
+            _make(release, processor, included, Path(parts), say)
             Path(parts, "kept").rename(folder)
         for older in cache().glob(f"{named}-*"):
             if older != folder:
@@ -145,11 +147,11 @@ def image(name: str, processor: Processor, say: Callable[[str], object]) -> Imag
     return Image(folder / "disk.img", next(folder.glob("vmlinuz-*")), next(folder.glob("initrd.img-*")), processor)
 
 
-def _make(release: Release, processor: Processor, parts: Path, say: Callable[[str], object]) -> None:
+def _make(release: Release, processor: Processor, included: Sequence[str], parts: Path, say: Callable[[str], object]) -> None:
     root, kept = parts / "root", parts / "kept"
     kept.mkdir()
     say(f"packages of {release.suite} for {processor.debian} (minutes)")
-    _packages(release, processor, root, parts / "initrd")
+    _packages(release, processor, included, root, parts / "initrd")
     say("Python's packages")
     (parts / "requirements").write_text(requirements(processor))
     _environment(release, processor, root, parts / "requirements")
@@ -161,7 +163,7 @@ def _make(release: Release, processor: Processor, parts: Path, say: Callable[[st
     _run("mke2fs", "-q", "-t", "ext4", "-d", str(root), str(kept / "disk.img"), DISK)
 
 
-def _packages(release: Release, processor: Processor, root: Path, initrd: Path) -> None:
+def _packages(release: Release, processor: Processor, included: Sequence[str], root: Path, initrd: Path) -> None:
     for name, text in INITRD.items():
         (initrd / name).parent.mkdir(parents=True)
         (initrd / name).write_text(text)
@@ -171,7 +173,7 @@ def _packages(release: Release, processor: Processor, root: Path, initrd: Path) 
     apt = ["--aptopt=Acquire::Check-Valid-Until false", "--aptopt=APT::Install-Recommends false"]
     hook = f'--essential-hook=cp -r {initrd}/. "$1"'
     argv = ["mmdebstrap", "--quiet", "--variant=minbase", f"--arch={processor.debian}", *slim, *apt, hook]
-    argv += [f"--include={','.join(wanted(processor))}", release.suite, str(root)]
+    argv += ["--components=main,contrib", f"--include={','.join(included)}", release.suite, str(root)]
     # Its mounts and processes end with it, and it with us.
     apart = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]
     _run(*apart, *argv)

@@ -255,7 +255,7 @@ def test_a_mirror_gives_back_its_data_without_either_disk_once_a_fresh_one_took_
     way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if lack := mirrors.lacking(way):
-        pytest.skip(f"{lack}; run `make kernels`")
+        pytest.skip(lack)
     monkeypatch.setenv("PERJOULE_WORK", str(tmp_path))
     with hosts_of(servers=1).hold(1) as hosts:
         server = hosts.by_role("storage")[0]
