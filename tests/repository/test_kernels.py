@@ -54,7 +54,7 @@ def test_a_part_passed_only_if_each_of_its_tests_ran_and_passed(tmp_path: Path) 
     assert outcome(report(tmp_path, CASES["failed"])).reasons == ["failure: two: no mount"]
 
 
-def test_elsewhere_what_is_lacking_is_no_failure(tmp_path: Path) -> None:
+def test_elsewhere_what_is_lacking_is_not_a_failure(tmp_path: Path) -> None:
     found = outcome(report(tmp_path, CASES["passed"], CASES["skipped"], CASES["lacking"]))
     assert found.passed(whole=False)
     assert not outcome(report(tmp_path, CASES["passed"], CASES["failed"])).passed(whole=False)

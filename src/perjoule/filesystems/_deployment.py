@@ -279,6 +279,7 @@ class Deployment(Mounted, Generic[Options]):
         if beneath := self.options.beneath:
             mirror = beneath.mirror if host.copies_count > 1 else "none"
             self.facts = {**self.facts, "beneath": {**facts(host, host.directory / "beneath"), "mirror": mirror}}
+            self.undropped = "what ZFS caches beneath the servers' data (ARC)" if mirror == "zfs" else ""
         self._note_logs()
 
     def _renew(self, host: Host) -> None:

@@ -55,7 +55,8 @@ def mount(device: str, place: Path, wanted: Disk, *, lock: int, inside: Sequence
     """
     options = ",".join(wanted.mount_options)
     try:
-        tool(*inside, "mount", "-t", wanted.kind, "-o", options, device, place, lock=lock)
+        # -i: ZFS's own program wants to read /proc/self, which isn't there inside another mount namespace
+        tool(*inside, "mount", "-i", "-t", wanted.kind, "-o", options, device, place, lock=lock)
     except MachineError as error:
         said = error.what.rpartition(f"{place}: ")[2].rstrip(".")
         blocks = f" with blocks of {bytes_text(wanted.block_bytes)}" if wanted.block_bytes else ""

@@ -8,6 +8,7 @@ import pytest
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Host, Hosts, Process
+from perjoule.filesystems import _deployment
 from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._deployment import Deployment
 from perjoule.filesystems._options import Deployed
@@ -257,3 +258,15 @@ def test_a_host_whose_stores_are_not_known_can_not_be_measured() -> None:
     host = Machine("storage-1")
     with pytest.raises(WorkloadError, match="storage-1: the file system has no data here"):
         Mounted(Made(), Hosts((host, Machine("client-1")))).held_bytes(host)
+
+
+@pytest.mark.parametrize(("copies_count", "kept"), [(2, "what ZFS caches beneath the servers' data (ARC)"), (1, "")])
+def test_the_cache_of_zfs_beneath_is_a_doubt_where_it_could_be_made(
+    copies_count: int, kept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dropping page caches leaves most of it."""
+    monkeypatch.setattr(_deployment, "facts", lambda host, place: {})
+    monkeypatch.setattr(Machine, "copies_count", copies_count)
+    made = Mounted(as_written(Made, beneath={"kind": "zfs", "mirror": "zfs", "size": "1 GiB"}), hosts())
+    made.note()
+    assert made.undropped == kept
