@@ -22,6 +22,7 @@ KNOWING = {
     "cli/exchange.py": "reads what `import` is given, with the workload that stands for it",
     "cli/machine.py": "`up` makes virtual hosts that stay, and `down` removes them",
     "cli/meters/quality.py": "looks at the meters of this machine",
+    "cli/views.py": "`show --duty` is called as the workload",
     "drivers/__init__.py": "looks for what pydantic keeps of a class",
     "machine/environment.py": "Debian packages, some of which are called as the tool of a workload",
     "planning/measuring.py": "writes a campaign for virtual hosts, with a load that all file systems carry",
