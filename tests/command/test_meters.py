@@ -53,9 +53,9 @@ def simulated(path: Path, *words: str) -> Generator[Path]:
 
 def test_a_simulated_meter_is_watched_tested_recorded_and_served(tmp_path: Path) -> None:
     with simulated(tmp_path / "plug.toml", "--waveform", "constant", "--high", "42") as plug:
-        assert re.search(r"shelly power +total +42 W", perjoule("watch", str(plug), "--for", "3 s", "--set", "rate=5 Hz"))
+        assert re.search(r"shelly power +total +42.00 W", perjoule("watch", str(plug), "--for", "3 s", "--set", "rate=5 Hz"))
         tested = perjoule("test", str(plug), "--for", "3 s", "--set", "rate=5 Hz", "--against", str(plug))
-        assert "mean       42 W" in tested and "0.0 % failed" in tested
+        assert "mean       42.00 W" in tested and "0.0 % failed" in tested
         assert re.search(r"against .*: (0\.9|1\.0)\d+ times its energy", tested)
         recorded = tmp_path / "plug.csv"
         assert re.search(r"plug.csv: \d+ samples", perjoule("record", str(plug), "--to", str(recorded), "--for", "2 s"))
