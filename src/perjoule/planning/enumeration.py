@@ -10,11 +10,9 @@ from perjoule.planning import measures
 from perjoule.planning.candidates import Space
 from perjoule.planning.measures import OBJECTIVES, Measure
 from perjoule.planning.need import Need
-from perjoule.planning.outcome import Outcome, columns, demands, fits, fleet, outcome, pressing
+from perjoule.planning.outcome import EXACT, Outcome, columns, demands, fits, fleet, outcome, pressing
 from perjoule.planning.quantities import Bools, Floats, Ints
 from perjoule.prediction import RESOURCES, bound_bytes_per_s
-
-EXACT = 1e-12  # by which floats of one number may differ
 
 
 @dataclass(frozen=True)

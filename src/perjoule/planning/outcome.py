@@ -20,7 +20,7 @@ from perjoule.planning.quantities import Bools, Floats, Ints
 from perjoule.prediction import Demand, Fleet, times_s_per_byte
 
 FILE_BYTES = 1024**3  # that each client moves: the default of `predict`
-ROUNDED = 1e-12  # by which floats of one number may differ
+EXACT = 1e-12  # by which floats of one number may differ
 
 Outcome = dict[Measure, Floats]  # of many candidates; energies are at the wall, with the switch, over all years of the need
 
@@ -136,7 +136,7 @@ def outcome(space: Space, need: Need, choice: Choice, there: Columns, servers_co
         _clients_count(need, choice.amplification.read, need.read_bytes_per_s),
         _clients_count(need, choice.amplification.write, need.write_bytes_per_s),
     )
-    clients_count = float(max(need.clients_count, ceil(needed_count * (1 - ROUNDED))))
+    clients_count = float(max(need.clients_count, ceil(needed_count * (1 - EXACT))))
     rates: list[Floats] = []
     served: list[Floats] = []  # rates that the servers reach for as many clients as it takes
     loads_w: list[Floats] = []
