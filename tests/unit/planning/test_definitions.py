@@ -12,6 +12,9 @@ import pytest
 from perjoule import planning
 from perjoule.planning import measures
 from perjoule.planning.answer import regrets
+from perjoule.planning.candidates import space
+from perjoule.planning.enumeration import all_candidates, outcomes
+from perjoule.prediction import Demand, Fleet
 from places import SOURCES
 
 DAYS = 2 * 365.25
@@ -167,6 +170,34 @@ def test_a_profile_says_what_six_boxes_reach_for_three_clients_with_a_file_of_a_
     found = row.values[measures.SERVERS_READ if direction == "read" else measures.SERVERS_WRITE]
     assert found.value == pytest.approx(expected, rel=1e-6)
     assert found.low < found.value < found.high
+
+
+def test_a_client_that_uses_two_stations_at_once_is_as_fast_as_these(small: str) -> None:
+    """Of CephFS's 16 hosts: half the time of one host, and longer than what few transfers in flight wait for all of them."""
+    question = planning.parse(small.replace("moosefs", "cephfs").replace("read_reached = 1\nwrite_reached = 1\n", ""))
+    choice = next(one for one in space(question).choices if one.redundancy.copies_count == 2)
+    law = choice.writing.law
+    assert law is not None
+    hardware = Fleet(16.0, 100e6, 1000.0, 150e6, 150e6, 1.0, 1e9, 1.0)
+    alone, two, all_of_them = (
+        float(law.served_s_per_byte(Demand(choice.amplification.write), hardware, 2**40, at_once)) for at_once in (1.0, 2.0, 16.0)
+    )
+    assert alone / two == pytest.approx(2, rel=1e-3)
+    assert all_of_them < two
+
+
+def test_servers_are_judged_by_as_many_clients_as_the_rates_take(small: str) -> None:
+    """50 MB/s through networks of 5 MB/s take ten clients, whose transfers the servers then have, whatever the need has."""
+    text = small.replace('client_network = "1 GB/s"', 'client_network = "5 MB/s"').replace('"20 MB/s"', '"10 MB/s"')
+    text = text.replace("read_reached = 1\nwrite_reached = 1\n", "")
+
+    def served(clients_count: int) -> list[float]:
+        question = planning.parse(text.replace("clients = 2", f"clients = {clients_count}"))
+        there = space(question)
+        some = all_candidates(there, question.need)
+        return outcomes(there, question.need, some, there.book.values)[measures.SERVERS_READ].tolist()
+
+    assert served(2) == served(10) != served(11)
 
 
 def test_without_times_the_rates_weigh_the_mix(small) -> None:
