@@ -34,6 +34,8 @@ def diskless(attempt: Attempt) -> set[str]:
 def boundaries(attempt: Attempt) -> dict[str, Devices]:
     """The devices of each boundary, by the prefix of its metrics."""
     servers = frozenset[tuple[str, str]]().union(*(parts(attempt, host) for host in attempt.hosts("servers")))
+    if not servers:  # they are elsewhere
+        return dict.fromkeys(("", "gross_", "controller_", "device_"), frozenset())
     disks = frozenset(d for d in servers if d[1] == "disks")
     return {"": servers, "gross_": servers | {SWITCH}, "controller_": servers - disks, "device_": disks}
 
@@ -47,7 +49,7 @@ def covered(channel: "pd.Series[str]", attempt: Attempt) -> Devices:
     covers = {
         "switch": ["switch"],
         "all": [host],
-        "total": [*(servers or attempt.hosts("servers")), "switch"],
+        "total": [*(servers or attempt.hosts("servers") or attempt.roles), "switch"],
         "group": json.loads(channel["more"] or "{}").get("covers", []),
     }.get(component, [])  # a part of the host's CPU stands for nothing but itself
     return frozenset(d for name in covers for d in ([SWITCH] if name == "switch" else parts(attempt, name)))

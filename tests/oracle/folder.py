@@ -61,15 +61,19 @@ class Attempt:
 
     @property
     def data_hosts(self) -> list[str]:
-        """The hosts that hold users' data: as the record has it, else those of role storage, else the clients that load."""
-        stated = self.record.get("data_hosts") or self.hosts("storage") or self.loading
+        """The hosts that hold users' data: as the record has it, else those of role storage.
+
+        Without either, the clients that load of an imported trial; of another, none: its data lay elsewhere.
+        """
+        imported = "imported by" in self.record["environment"]
+        stated = self.record.get("data_hosts") or self.hosts("storage") or (self.loading if imported else [])
         clients = {h["name"] for h in self.record["hosts"] if h["role"] == "client"}
         return [host for host in stated if host not in clients or host in self.loading]
 
     @property
     def clients_store(self) -> bool:
         """Whether only clients hold data, each its own."""
-        return set(self.data_hosts) <= {h["name"] for h in self.record["hosts"] if h["role"] == "client"}
+        return bool(self.data_hosts) and {self.roles[host] for host in self.data_hosts} == {"client"}
 
     @property
     def loading(self) -> list[str]:

@@ -5,7 +5,7 @@ Written by hand from the format in perjoule/store and perjoule/model, so that no
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,10 +73,12 @@ def samples(meter: Meter, began_s: float, ended_s: float, draw: np.random.Genera
     return pd.DataFrame({**numbers, **meter.words})[kept]
 
 
-def counters(began_s: float, ended_s: float, draw: np.random.Generator, *, rising_ratio: float = 1.0) -> pd.DataFrame:
+def counters(
+    hosts: Sequence[Mapping[str, str]], began_s: float, ended_s: float, draw: np.random.Generator, *, rising_ratio: float = 1.0
+) -> pd.DataFrame:
     """What every host's kernel counts; its disks in this share of the steps."""
     tables: list[pd.DataFrame] = []
-    for host in HOSTS:
+    for host in hosts:
         for quantity, unit, most in (
             ("cpu", "s", 0.02),
             ("network_received", "B", 20 * MIB),
@@ -204,11 +206,16 @@ def trial(label: str, direction: str, repetition: int, meters: Sequence[str]) ->
 
 
 def make(
-    folder: Path, meters: Mapping[str, Sequence[Meter]], *, scales: Mapping[str, float] | None = None, seed: int = 1
+    folder: Path,
+    meters: Mapping[str, Sequence[Meter]],
+    *,
+    scales: Mapping[str, float] | None = None,
+    mounted: Collection[str] = (),
+    seed: int = 1,
 ) -> None:
     """Make a results folder in which each file system has meters of its own, and each trial other numbers.
 
-    `scales` are those of file systems that ran on an emulated cluster.
+    `scales` are those of file systems that ran on an emulated cluster; `mounted` are those of which only clients were there.
     """
     draw = np.random.default_rng(seed)
     folder.mkdir(parents=True, exist_ok=True)
@@ -222,7 +229,9 @@ def make(
             name, asked = trial(label, direction, repetition, ["system", label])
             path = folder / "trials" / name / "attempt-1"
             path.mkdir(parents=True)
-            record, table = attempt(asked, direction, channels, draw, scale=(scales or {}).get(label, 1.0))
+            record, table = attempt(
+                asked, direction, channels, draw, scale=(scales or {}).get(label, 1.0), mounted=label in mounted
+            )
             (path / "record.json").write_text(json.dumps(record))
             table.astype(dict.fromkeys(CHANNEL, "category")).to_parquet(path / "series.parquet", index=False)
             lines.append({"trial": name, "attempt": 1, "status": "valid", "files": {}})
@@ -230,9 +239,16 @@ def make(
 
 
 def attempt(
-    asked: Mapping[str, Any], direction: str, meters: Sequence[Meter], draw: np.random.Generator, *, scale: float
+    asked: Mapping[str, Any],
+    direction: str,
+    meters: Sequence[Meter],
+    draw: np.random.Generator,
+    *,
+    scale: float,
+    mounted: bool,
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     """The record of an attempt and its samples: two of three clients load, not quite at the same time."""
+    hosts = [host for host in HOSTS if host["role"] == "client" or not mounted]
     zero_s = float(draw.uniform(1e3, 1e4))
     began_s = zero_s + BASELINE_S
     starts_s, ends_s = began_s + draw.uniform(0.01, 0.5, 2), began_s + WINDOW_S - draw.uniform(0.01, 0.5, 2)
@@ -249,23 +265,23 @@ def attempt(
         "clock": {"monotonic_s": ended_s, "utc_s": 1.7e9},
         "scale": scale,
         "cluster": "odroid-hc4",
-        "hosts": HOSTS,
+        "hosts": hosts,
         "phases": [{"name": name, "began_s": low_s, "ended_s": high_s} for name, (low_s, high_s) in bounds.items()],
         "outcome": {"engine": "made", "results": results},
         "facts": {"testbed": {}, "filesystem": {}},
         "environment": {"cores_count": 2},
     }
     still = direction == "idle"
-    if direction != "write":
+    if direction != "write" and not mounted:
         record |= hit(began_s, draw, "fail")
         tail = record["phases"][-1]
         record["phases"].append({"name": "rebuilt", "began_s": ended_s - REBUILT_S, "ended_s": ended_s})
         tail["ended_s"] = ended_s - REBUILT_S
     if still:
         record["outcome"] |= {"measured": {"least_gap_s": LEAST_GAP_S, "clients_mounted_count": 2.0}}
-        record |= {"hardware": hardware(), "redundancy": REDUNDANCY}
+        record |= {} if mounted else {"hardware": hardware(), "redundancy": REDUNDANCY}
         record["traits"] = {"reality": "emulated", "directions": ["idle"]}
-    counted = counters(zero_s - 0.3, ended_s + 0.3, draw, rising_ratio=0.1 if still else 1.0)
+    counted = counters(hosts, zero_s - 0.3, ended_s + 0.3, draw, rising_ratio=0.1 if still else 1.0)
     tables = [samples(meter, zero_s - 0.3, ended_s + 0.3, draw) for meter in meters]
     return record, pd.concat(
         [counted, *([] if still else [goodput(results, draw), latencies(results, draw)]), *tables], ignore_index=True

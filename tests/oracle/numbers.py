@@ -148,9 +148,9 @@ def overlap_ratio(results: list[dict[str, Any]]) -> float:
 
 
 def tpp(attempt: Attempt) -> float:
-    """The theoretical peak of the data hosts; NaN where clients hold their own data or a host stands for no node."""
+    """The theoretical peak of the data hosts; NaN where clients hold their own data, it is elsewhere, or a host has no node."""
     nodes = [h["node"] for h in attempt.record["hosts"] if h["name"] in attempt.data_hosts]
-    if attempt.clients_store or not attempt.record["cluster"] or not all(nodes):
+    if attempt.clients_store or not attempt.data_hosts or not attempt.record["cluster"] or not all(nodes):
         return np.nan
     return peak_bytes_per_s(cluster(attempt.record["cluster"]), nodes)
 

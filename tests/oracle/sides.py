@@ -103,7 +103,7 @@ def processors_j(attempt: Attempt, hosts: list[str], began_s: float, ended_s: fl
     """The energy of the processors' own counters of hosts; NaN where one has none."""
     own = [s for s in attempt.powers if s["grade"].iloc[0] == "component" and s["component"].iloc[0].startswith("package")]
     own = [s for s in own if s["host"].iloc[0] in hosts and s["quantity"].iloc[0] == "energy"]
-    there = {s["host"].iloc[0] for s in own} == set(hosts) and attempt.record["scale"] == 1
+    there = bool(hosts) and {s["host"].iloc[0] for s in own} == set(hosts) and attempt.record["scale"] == 1
     return sum(joules(s, began_s, ended_s) for s in own) if there else np.nan
 
 

@@ -56,6 +56,12 @@ BOTH = {
         *(replace(meter, high_w=200) for meter in parts("package-0", "counter", *SERVERS)),
     ],
 }
+MOUNTED = {  # only clients are there: their joules are no servers'
+    "mounted": [*wall(*LOADING), SWITCH],
+    "mounted, processors": [*wall(*LOADING), *parts("package-0", "counter", *LOADING)],
+    "mounted, one client metered": wall("client-1"),
+    "mounted, one meter of all": beside_switch("counter"),  # and of client-3
+}
 METERS = BOTH | {
     "counter": beside_switch("counter", lost_ratio=0.1),
     "window mean": beside_switch("window mean", lost_ratio=0.02),
@@ -70,6 +76,7 @@ METERS = BOTH | {
     "two grades": [*(Meter(host, "all", "window mean", grade="BMC") for host in SERVERS), *beside_switch("counter")],
     "at half speed": emulated("counter"),
     "at a fifth of the speed": emulated("instantaneous"),
+    **MOUNTED,
 }
 SCALES = {"at half speed": 0.5, "at a fifth of the speed": 0.2}
 
@@ -77,7 +84,7 @@ SCALES = {"at half speed": 0.5, "at a fifth of the speed": 0.2}
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     folder = tmp_path_factory.mktemp("oracle") / "made"
-    make(folder, METERS, scales=SCALES)
+    make(folder, METERS, scales=SCALES, mounted=MOUNTED)
     return recomputed(checked(folder))
 
 
@@ -87,7 +94,7 @@ def test_every_kind_of_meter_gives_the_same_energy_twice(measured: pd.DataFrame)
 
 def test_what_must_have_an_energy_has_one_and_what_must_not_has_none(measured: pd.DataFrame) -> None:
     energies = measured[(measured["metric"] == "energy_j") & measured["theirs"].notna()]
-    refused = {"too slow", "unsteady average", "state", "one meter of both sides"}
+    refused = {"too slow", "unsteady average", "state", "one meter of both sides", *MOUNTED}
     assert set(energies["filesystem"]) == METERS.keys() - refused
 
 
@@ -98,7 +105,7 @@ def have(measured: pd.DataFrame, metric: str) -> set[str]:
 def test_the_clients_and_all_have_an_energy_where_meters_tell(measured: pd.DataFrame) -> None:
     whole = {"both sides", "clients of a worse grade", "processors and disks", "processors of servers"}
     apart = {"one meter of both and each server's", "a client that is idle, and metered"}  # by a difference
-    assert have(measured, "clients_energy_j") == whole | apart
+    assert have(measured, "clients_energy_j") == whole | apart | {"mounted", "mounted, processors"}
     assert have(measured, "all_energy_j") == whole | apart | {
         "one meter of both sides",
         "one meter of both, better than the servers'",
@@ -108,5 +115,5 @@ def test_the_clients_and_all_have_an_energy_where_meters_tell(measured: pd.DataF
 def test_where_the_joules_went_is_known_as_far_as_meters_tell(measured: pd.DataFrame) -> None:
     assert have(measured, "part_disks_j") == {"processors and disks"}
     assert have(measured, "part_server_cpu_j") == {"processors and disks", "processors of servers"}
-    assert have(measured, "part_client_cpu_j") == {"processors and disks"}
+    assert have(measured, "part_client_cpu_j") == {"processors and disks", "mounted, processors"}
     assert have(measured, "part_unsplit_j") >= BOTH.keys() - {"processors and disks"}

@@ -23,12 +23,22 @@ def loading(record: Record) -> frozenset[str]:
     return frozenset(r.host for r in record.outcome.results) if record.outcome else frozenset()
 
 
+def served_elsewhere(record: Record) -> bool:
+    """Whether the load's data lay on servers that are none of the record's hosts: a folder on a network mount, and only clients.
+
+    An imported trial has no testbed, and its one host is often both, so only naming servers separates them there.
+    """
+    return not record.data_hosts and not record.imported and all(h.role == "client" for h in record.hosts)
+
+
 def data_hosts(record: Record) -> frozenset[str]:
-    """Name the hosts that held the load's data, as the file system declared them.
+    """Name the hosts that held the load's data, as the file system declared them; empty if none of the record's hosts did.
 
     A client holds only its own data, so one that did not load is left out. For records without a declaration, and file systems
-    that don't know, they are the storage hosts; on a testbed without servers, the clients that loaded.
+    that don't know, they are the storage hosts; in an imported trial without servers, the clients that loaded.
     """
+    if served_elsewhere(record):
+        return frozenset()
     clients = {h.name for h in record.hosts if h.role == "client"}
     declared = frozenset(record.data_hosts) or frozenset(h.name for h in record.hosts if h.role == "storage")
     return (declared or frozenset(clients)) - (clients - loading(record))
@@ -38,8 +48,10 @@ def server_names(record: Record) -> frozenset[str]:
     """Name the hosts inside the boundary of energy.
 
     If any server held data, all of the testbed's, including idle ones, because a paper's meter covers them; if clients held their
-    own data, those of them that loaded. On a testbed without servers a record without a declaration has all its hosts.
+    own data, those of them that loaded. An imported trial without servers has all its hosts; none if the servers are elsewhere.
     """
+    if served_elsewhere(record):
+        return frozenset()
     servers = frozenset(h.name for h in record.hosts if h.role != "client")
     if record.data_hosts:
         holders = data_hosts(record)
@@ -50,9 +62,10 @@ def server_names(record: Record) -> frozenset[str]:
 def cluster_names(record: Record) -> frozenset[str]:
     """Name the hosts that a meter of the whole cluster covers (the component "total"): all servers, whoever holds the data.
 
-    On a testbed without servers, those inside the boundary.
+    On a testbed without servers, those inside the boundary; all hosts if the servers are elsewhere.
     """
-    return frozenset(h.name for h in record.hosts if h.role != "client") or server_names(record)
+    servers = frozenset(h.name for h in record.hosts if h.role != "client") or server_names(record)
+    return servers or frozenset(h.name for h in record.hosts)
 
 
 def roles(record: Record) -> Mapping[str, frozenset[str]]:

@@ -20,6 +20,7 @@ from perjoule.importing.sources import COUNTERS, Source
 from perjoule.model import Clock, HostFact, Phase, Record, Series, Spec, Trial
 from perjoule.model.doubts import TIMES, Doubt
 from perjoule.model.errors import CampaignError, WorkloadError
+from perjoule.model.records import IMPORTED_BY
 from perjoule.store import Attempt, Results
 from perjoule.store.disk import spoken
 from perjoule.store.journal import sha256
@@ -172,7 +173,7 @@ def _keep(
             phases=(Phase("measure", outcome.began_s, outcome.ended_s),) if outcome else (),
             outcome=outcome,
             facts={"imported": [one.source.path.name for one in load.found]},
-            environment={"imported by": f"perjoule {__version__}"},
+            environment={IMPORTED_BY: f"perjoule {__version__}"},
             traits=drivers.traits(None, None, loaded),
             doubts=(
                 *(outcome.doubts if outcome else ()),

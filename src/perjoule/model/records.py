@@ -101,6 +101,9 @@ class Clock:
     utc_s: float
 
 
+IMPORTED_BY = "imported by"  # in the environment of a trial that another program ran
+
+
 @dataclass(frozen=True)
 class HostFact:
     """A host of the trial: its role and the catalogue's node that it emulates ("" for none)."""
@@ -160,3 +163,8 @@ class Record:
     events: tuple[Happened, ...] = ()  # that came about, in the order of time
     health: tuple[Health, ...] = ()  # the file system's answers from the first event on
     version: int = 1  # of this format
+
+    @property
+    def imported(self) -> bool:
+        """Whether another program ran it, and `perjoule import` kept its output."""
+        return IMPORTED_BY in self.environment

@@ -9,6 +9,7 @@ from perjoule.analysis.hosts import data_hosts, roles, server_names
 from perjoule.analysis.points import points
 from perjoule.figures.throughput import throughput
 from perjoule.model import Cell, HostFact, Interval
+from perjoule.model.records import IMPORTED_BY
 from perjoule.model.units import MIB
 from perjoule.store.records import record_from, record_text
 
@@ -112,7 +113,8 @@ def test_a_record_that_does_not_say_where_data_lay_has_them_on_its_storage_hosts
     assert data_hosts(record) == {"storage-1", "storage-2"}
     assert judged(record).metrics["tpp_bytes_per_s"] == pytest.approx(2 * NIC)
     alone = replace(record, hosts=tuple(h for h in ODROIDS if h.role == "client"), cluster="")
-    assert data_hosts(alone) == {"client-1"}
+    assert data_hosts(alone) == set()
+    assert data_hosts(replace(alone, environment={IMPORTED_BY: "perjoule 1"})) == {"client-1"}
 
 
 def test_data_hosts_are_kept_with_the_record_and_one_written_before_reads_without(made):

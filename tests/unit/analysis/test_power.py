@@ -5,6 +5,7 @@ import pytest
 from perjoule.analysis.hosts import server_names
 from perjoule.analysis.power import boundaries, energy, joules
 from perjoule.model import Specification
+from perjoule.model.records import IMPORTED_BY
 from typed import present
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
@@ -100,7 +101,8 @@ def test_servers_are_all_hosts_without_others(made):
     record = made.record()
     assert server_names(record) == set(SERVERS)
     alone = replace(record, hosts=tuple(h for h in record.hosts if h.role == "client"))
-    assert server_names(alone) == {"client-1", "client-2"}
+    assert server_names(alone) == set()
+    assert server_names(replace(alone, environment={IMPORTED_BY: "perjoule 1"})) == {"client-1", "client-2"}
 
 
 def plug(made, meter, power_w, host="", **stated):
