@@ -24,7 +24,7 @@ def peak_bytes_per_s(record: Record) -> float | None:
     """Return the theoretical peak performance of the servers that held data in a trial, including metadata hosts with data.
 
     For a record without data hosts, they are its storage hosts; if none of them has a node of the catalogue, the peak is the
-    catalogue's own. None without a cluster of the catalogue, if a node is unknown, if the servers are none of the record's hosts,
+    catalogue's own. None without a cluster of the catalogue, if a node is unknown, if the servers are not among the record's hosts,
     or if clients held their own data: no network lies between.
     """
     cluster = hardware(record)

@@ -24,7 +24,7 @@ def loading(record: Record) -> frozenset[str]:
 
 
 def served_elsewhere(record: Record) -> bool:
-    """Whether the load's data lay on servers that are none of the record's hosts: a folder on a network mount, and only clients.
+    """Whether the load's data lay on servers that are not among the record's hosts: a folder on a network mount, and only clients.
 
     An imported trial has no testbed, and its one host is often both, so only naming servers separates them there.
     """

@@ -17,7 +17,7 @@ from perjoule.model import Record, Series
 GRADES = ("wall", "PDU", "BMC", "simulated", "modelled", "nameplate")
 # Watts of hosts that do not exist follow the emulated clock; a real meter's joules can't.
 DILATED = frozenset({"simulated", "modelled", "nameplate"})
-ELSEWHERE = "energy of the servers omitted: the data lay on servers that are none of the testbed's hosts"
+ELSEWHERE = "energy of the servers omitted: the data lay on servers outside the testbed"
 SHORT_COUNT = 5  # samples in a window, below which it is called short
 
 
