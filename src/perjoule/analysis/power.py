@@ -17,7 +17,7 @@ from perjoule.model import Record, Series
 GRADES = ("wall", "PDU", "BMC", "simulated", "modelled", "nameplate")
 # Watts of hosts that do not exist follow the emulated clock; a real meter's joules can't.
 DILATED = frozenset({"simulated", "modelled", "nameplate"})
-ELSEWHERE = "energy of the servers omitted: the data lay on servers outside the testbed"
+OUTSIDE = "energy of the servers omitted: the data lay on servers outside the testbed"
 SHORT_COUNT = 5  # samples in a window, below which it is called short
 
 
@@ -160,7 +160,7 @@ def candidates(
     powers = [s for s in series if s.channel.quantity in ("power", "energy") and s.channel.semantics != "state"]
     wanted = server_names(record) if hosts is None else hosts
     if powers and not wanted:
-        yield Parts("", "", doubts=(ELSEWHERE,))
+        yield Parts("", "", doubts=(OUTSIDE,))
         return
     if powers and not any(s.channel.grade in GRADES for s in powers):
         yield Parts("", "", doubts=("no meter covers a whole server",))
