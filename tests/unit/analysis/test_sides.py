@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from perjoule.analysis.cells import cells
+from perjoule.analysis.hosts import OUTSIDE
 from perjoule.analysis.points import points
-from perjoule.analysis.power import OUTSIDE, boundaries
+from perjoule.analysis.power import boundaries
 from perjoule.analysis.sides import sides
 from perjoule.model import Specification
 from typed import present
