@@ -13,6 +13,7 @@ from perjoule.simulators import powersensor3, quarch, scope
 from perjoule.simulators._behaviour import Behaviour
 from perjoule.summary.computing import of_trial
 from places import ROOT
+from typed import present
 
 PAGE = ROOT / "docs" / "how-to" / "joules-by-drive.md"
 WATTS = {"quarch": 5.0, "powersensor3": 8.0, "scope": 30.0}
@@ -41,7 +42,8 @@ def test_each_drive_has_its_joules_and_a_bar(tmp_path):
         ("storage-2", "drive-nvme0", "powersensor3", "component"): 8.0,
     }
     assert drives.keys() == expected.keys()
-    length_s = record.outcome.ended_s - record.outcome.began_s
+    outcome = present(record.outcome)
+    length_s = outcome.ended_s - outcome.began_s
     for drive, watts in expected.items():
         assert drives[drive].mean_w == pytest.approx(watts, rel=0.03)
         assert drives[drive].energy_j == pytest.approx(watts * length_s, rel=0.05)
