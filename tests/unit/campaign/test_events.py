@@ -185,7 +185,11 @@ def test_editors_know_events():
         (text(workload='kind = "fio"'), 'events need a load that ends at a known time, and "fio" has no duration'),
         (
             text(filesystem='kind = "nfs"'),
-            "filesystem nfs does not say when it is healthy again.*; use filesystem cephfs or glusterfs or moosefs or orange",
+            "nfs was not seen to get healthy again.*; use filesystem cephfs or glusterfs or moosefs or orangefs or rados$",
+        ),
+        (
+            text(filesystem='kind = "rbd"', workload='kind = "device"\nsize = "1 GiB"\nduration = "30 s"'),
+            "filesystem rbd was not seen to get healthy again, so no event can happen to its servers; use filesystem cephfs",
         ),
         (
             text("", workload=f"{FIO}\ntolerate_errors = true"),
@@ -218,7 +222,7 @@ def test_editors_know_events():
         (
             text(SCRUB),
             'no scrub can happen to filesystem "moosefs": its chunk servers test chunks all the time, and no command begins a '
-            "round; use filesystem cephfs or rados or rbd, or remove",
+            "round; use filesystem cephfs or rados, or remove",
         ),
         (
             text(SNAPSHOT, filesystem='kind = "glusterfs"'),
