@@ -1,6 +1,9 @@
 """What the live tests do on hosts: hold virtual ones, write files there, look at them and at the network."""
 
+import shutil
 from pathlib import Path
+
+import pytest
 
 from perjoule import drivers
 from perjoule.drivers.protocols import Host, Hosts, Mounted, Testbed
@@ -25,6 +28,14 @@ def write(client: Host, path: Path, count: int = FILE_BYTES // MIB, unit: str = 
 
 def checksum(client: Host, path: Path) -> str:
     return client.run(["sha256sum", path], timeout_s=60).stdout.split()[0]
+
+
+NEEDS_SSHFS = pytest.mark.skipif(not shutil.which("sshfs"), reason="sshfs is missing: apt-get install sshfs")
+
+
+def sshfs(folder: Path, place: Path) -> list[str | Path]:
+    """The command that mounts a folder of this machine as one of a server, for all users; SFTP goes through a pipe."""
+    return ["sshfs", "-o", "allow_other,ssh_command=sh -c /usr/lib/openssh/sftp-server", f"oss-1:{folder}", place]
 
 
 def received_bytes(host: Host) -> int:

@@ -18,15 +18,16 @@ from typing import Any
 import pytest
 
 from lacking import lacking
-from on_hosts import hosts_of
+from on_hosts import NEEDS_SSHFS, hosts_of, sshfs
 from perjoule import campaign, drivers
+from perjoule.analysis.power import ELSEWHERE
 from perjoule.drivers.protocols import Check, Host
 from perjoule.machine import mirrors
 from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, TransientError, WorkloadError
 from perjoule.model.units import MIB
 from perjoule.model.waveform import Waveform
-from perjoule.simulators import _tool, hwmon, nvme, rapl
+from perjoule.simulators import _tool, csv, hwmon, nvme, rapl
 from perjoule.simulators._behaviour import Behaviour
 from perjoule.store import open_results
 from perjoule.testbeds.cluster import Cluster
@@ -462,3 +463,51 @@ def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_the
     verified = subprocess.run([PERJOULE, "verify", open_folder / "results"], capture_output=True, text=True, check=False)
     assert verified.returncode == 0, verified.stdout + verified.stderr
     record_property(OVER_SSH, [row, list(workloads), "valid"])
+
+
+@NEEDS_SSHFS
+def test_a_mounted_file_system_has_the_energy_of_servers_that_only_meters_know_and_none_if_nobody_names_them(
+    open_folder: Path,
+) -> None:
+    """As in docs/how-to/mounted.md, by a user without rights."""
+    served, place, lab = open_folder / "served", open_folder / "mounted", Lab(open_folder)
+    for folder in (served, place):
+        folder.mkdir()
+        folder.chmod(0o777)
+    load = 'kind = "fio"\noperation = "write"\nsize = "32 MiB"\ntransfer = "1 MiB"\nduration = "4 s"'
+
+    def measured(controller: Host, name: str, hosts: list[dict[str, Any]], meters: Mapping[str, Mapping[str, object]]) -> Any:
+        text = toml(lab.options(hosts, 22, user=USER), f'kind = "directory"\npath = "{place}"', load, clients=2)
+        for side, options in meters.items():
+            lines = [f"{key} = {json.dumps(value)}" for key, value in {**options, "label": side, "covers": [side]}.items()]
+            text += "[[meter]]\n" + "\n".join(lines) + "\n"
+        (open_folder / f"{name}.toml").write_text(text)
+        command = [PERJOULE, "run", open_folder / f"{name}.toml", "--into", open_folder / name]
+        done = controller.run(command, env={"XDG_STATE_HOME": str(open_folder)}, timeout_s=120, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        for look in (["verify"], ["show", "--json"]):
+            done = subprocess.run([PERJOULE, *look, open_folder / name], capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
+        (row,) = json.loads(done.stdout)["rows"]
+        return row, {key: metric["mean"] for key, metric in row["metrics"].items()}
+
+    subprocess.run(sshfs(served, place), check=True)
+    try:
+        with contextlib.ExitStack() as stack:
+            hosts = stack.enter_context(hosts_of(servers=1).hold(2))
+            powers = {side: Behaviour(Waveform("constant", high_w=w)) for side, w in (("servers", 300.0), ("clients", 80.0))}
+            meters = {side: stack.enter_context(csv.serve(power)) for side, power in powers.items()}
+            clients: list[dict[str, Any]] = [*lab.serve(hosts.clients)]
+            outside = [{"name": f"oss-{n}", "role": "storage", "login": False} for n in (1, 2)]
+            row, both = measured(hosts.management, "named", [*outside, *clients], meters)
+            elsewhere, alone = measured(hosts.management, "unnamed", clients, {"clients": meters["clients"]})
+    finally:
+        subprocess.run(["umount", place], check=True)
+    assert (row["servers_count"], row["grade"]) == (2, "wall"), row
+    assert both["mean_w"] == pytest.approx(300, rel=0.01)
+    assert both["clients_mean_w"] == alone["clients_mean_w"] == pytest.approx(80, rel=0.01)
+    assert both["all_energy_j"] == pytest.approx(both["energy_j"] + both["clients_energy_j"], rel=1e-6)
+    moved_bytes = both["throughput_bytes_per_s"] * both["duration_s"]
+    assert both["efficiency_bytes_per_j"] == pytest.approx(moved_bytes / both["energy_j"], rel=0.01)
+    assert not {"mean_w", "energy_j", "efficiency_bytes_per_j", "all_energy_j"} & alone.keys()
+    assert any(ELSEWHERE in str(doubt) for doubt in elsewhere["doubts"])

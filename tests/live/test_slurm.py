@@ -10,13 +10,14 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from on_hosts import hosts_of
+from on_hosts import NEEDS_SSHFS, hosts_of, sshfs
 from perjoule import drivers
 from perjoule.model import Spec
 from perjoule.model.units import MIB
@@ -338,34 +339,45 @@ grade = "wall"
 """
 
 
-def test_slurms_own_energy_lies_beside_that_of_another_meter_with_the_difference(lab: SlurmLab, home: Path) -> None:
-    """Debian's plugin for Crays reads the files that this test writes; the other meters read logs of half as much again."""
-    watts, ended = {"n1": 200, "n2": 120}, threading.Event()
-    logs = {node: home / f"{node}.csv" for node in watts}
-    for log in logs.values():
-        log.write_text("time,joules\n")
-        log.chmod(0o644)
+@contextmanager
+def watts(lab: SlurmLab, home: Path, *, nodes: Mapping[str, int], logs: Mapping[str, int]) -> Generator[str]:
+    """Have sensors of nodes and logs of hosts show these watts during the block; yields the tables of the logs' meters.
+
+    Debian's plugin for Crays reads the files that this writes.
+    """
+    ended, files = threading.Event(), {host: home / f"{host}.csv" for host in logs}
+    for file in files.values():
+        file.write_text("time,joules\n")
+        file.chmod(0o644)
 
     def feed() -> None:
         began_s = time.monotonic()
         while not ended.wait(0.1):
-            for node, power_w in watts.items():
-                lab.sense(node, int(5000 + power_w * (ran_s := time.monotonic() - began_s)), power_w)
-                with logs[node].open("a") as file:
-                    file.write(f"{time.time():.3f},{1.5 * power_w * ran_s:.1f}\n")
+            ran_s = time.monotonic() - began_s
+            for node, power_w in nodes.items():
+                lab.sense(node, int(5000 + power_w * ran_s), power_w)
+            for host, power_w in logs.items():
+                with files[host].open("a") as file:
+                    file.write(f"{time.time():.3f},{power_w * ran_s:.1f}\n")
 
     writer = threading.Thread(target=feed)
     writer.start()
     try:
-        file = campaign(home, 'nodes = 2\nhosts = [{name = "n[1-2]", role = "client"}]', LONG, "clients = [2]\nrepetitions = 1")
-        file.write_text(file.read_text() + METERS + "".join(LOG.format(node=node, log=log) for node, log in logs.items()))
-        done = perjoule(lab, home, "run", file, "--into", home / "results")
+        yield "".join(LOG.format(node=host, log=file) for host, file in files.items())
     finally:
         ended.set()
         writer.join()
+
+
+def test_slurms_own_energy_lies_beside_that_of_another_meter_with_the_difference(lab: SlurmLab, home: Path) -> None:
+    nodes = {"n1": 200, "n2": 120}
+    file = campaign(home, 'nodes = 2\nhosts = [{name = "n[1-2]", role = "client"}]', LONG, "clients = [2]\nrepetitions = 1")
+    with watts(lab, home, nodes=nodes, logs={"n1": 300, "n2": 180}) as logs:
+        file.write_text(file.read_text() + METERS + logs)
+        done = perjoule(lab, home, "run", file, "--into", home / "results")
     assert done.returncode == 0, done.stdout + done.stderr
     shown = perjoule(lab, home, "show", home / "results", "--budget").stdout
-    for node, power_w in watts.items():
+    for node, power_w in nodes.items():
         assert f"slurm:{node}/all/energy" in shown, shown + done.stderr
         row = next(line for line in shown.splitlines() if f"slurm:{node}/all/energy" in line)
         wall_w, slurm_w, difference_w, percent, _ = map(float, row.split()[-5:])
@@ -373,6 +385,50 @@ def test_slurms_own_energy_lies_beside_that_of_another_meter_with_the_difference
         assert slurm_w == pytest.approx(power_w, rel=0.1)
         assert difference_w == pytest.approx(wall_w - slurm_w, abs=0.1)
         assert percent == pytest.approx(100 * difference_w / wall_w, abs=0.1)
+
+
+@pytest.fixture
+def mounted(lab: SlurmLab, home: Path) -> Iterator[Path]:
+    """A file system of two nodes that a server outside of Slurm seems to serve."""
+    place, served = home / "mounted", home / "shared"
+    for folder in (place, served):
+        folder.mkdir()
+        os.chown(folder, 65534, 65534)
+    with ExitStack() as stack:
+        for node in ("n1", "n2"):
+            done = lab.run(*sshfs(served, place), node=node)
+            assert done.returncode == 0, done.stderr
+            stack.callback(lab.run, "umount", place, node=node)
+        yield place
+
+
+@NEEDS_SSHFS
+def test_servers_outside_of_the_allocation_and_nodes_have_an_energy_each_and_one_of_all(
+    lab: SlurmLab, home: Path, mounted: Path
+) -> None:
+    hosts = 'nodes = 2\nhosts = [{name = "oss-1", role = "storage", login = false}, {name = "n[1-2]", role = "client"}]'
+    file = campaign(home, hosts, LONG.replace("direct = true\n", ""), "clients = [2]\nrepetitions = 1")
+    with watts(lab, home, nodes={"n1": 200, "n2": 120}, logs={"oss-1": 300}) as log:
+        file.write_text(file.read_text().replace(str(home / "shared"), str(mounted)) + METERS + log)
+        done = perjoule(lab, home, "run", file, "--into", home / "results")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert lab.jobs() == ""
+    (row,) = json.loads(perjoule(lab, home, "show", home / "results", "--json").stdout)["rows"]
+    assert (row["clients_count"], row["servers_count"]) == (2, 1)
+    found = {key: metric["mean"] for key, metric in row["metrics"].items()}
+    assert found["mean_w"] == pytest.approx(300, rel=0.1), row
+    assert found["clients_mean_w"] == pytest.approx(320, rel=0.1)
+    assert found["all_energy_j"] == pytest.approx(found["energy_j"] + found["clients_energy_j"], rel=1e-6)
+    moved_bytes = found["throughput_bytes_per_s"] * found["duration_s"]
+    for side in ("", "clients_", "all_"):
+        assert found[f"{side}efficiency_bytes_per_j"] == pytest.approx(moved_bytes / found[f"{side}energy_j"], rel=0.01)
+    grades = [(side, row["metrics"][f"{side}energy_j"]["grade"]) for side in ("", "clients_", "all_")]
+    assert grades == [("", "wall"), ("clients_", "BMC"), ("all_", "BMC")]
+    (record,) = [json.loads(path.read_text()) for path in (home / "results").rglob("record.json")]
+    assert record["facts"]["testbed"]["slurm"]["outside"] == ["oss-1"]
+    assert not [doubt for doubt in record["doubts"] if "oss-1" in str(doubt)]
+    verified = perjoule(lab, home, "verify", home / "results")
+    assert verified.returncode == 0, verified.stdout + verified.stderr
 
 
 def test_an_analysis_runs_on_workers_that_slurm_started(lab: SlurmLab, home: Path) -> None:

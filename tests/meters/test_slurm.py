@@ -38,11 +38,12 @@ def says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str]
     return write
 
 
-def hosts() -> Hosts:
+def hosts(*outside: str) -> Hosts:
     nodes = [ScriptedHost("n1"), ScriptedHost("n2")]
     for node in nodes:
         node.role = "client"
-    return Hosts(tuple(nodes), facts={"slurm": {"job": "1"}})
+    servers = [ScriptedHost(name) for name in outside]
+    return Hosts((*servers, *nodes), facts={"slurm": {"job": "1", "outside": list(outside)}})
 
 
 def test_the_oldest_step_of_a_node_counts_and_steps_of_several_nodes_do_not() -> None:
@@ -96,6 +97,15 @@ def test_a_cluster_that_counts_no_energy_is_one_line_and_no_error(
         pass
     assert doubts == [f"slurm: Slurm counts no energy of this job: {what}"]
     assert kept.samples == []
+
+
+def test_servers_outside_of_the_job_are_not_read(says: Callable[[str, str], None]) -> None:
+    says(f"echo '{CONFIG}'", f"echo '{SAID}'")
+    kept = Kept()
+    with meter().record(hosts("oss-1"), kept) as doubts:
+        pass
+    assert doubts == []
+    assert {channel.host for channel, *_ in kept.samples} == {"n1", "n2"}
 
 
 def test_hosts_of_no_job_are_refused() -> None:

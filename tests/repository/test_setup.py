@@ -60,6 +60,7 @@ LISTED = {
     "rpcbind": "rpcbind",
     "slurm-wlm": "slurmctld slurmd",
     "snmp": "snmpget",
+    "sshfs": "sshfs",
     "sudo": "sudo",
     "util-linux": "blockdev findmnt flock lsblk mkswap mountpoint nsenter setpriv setsid swapoff swapon unshare wipefs",
     "xfsprogs": "mkfs.xfs xfs_info",

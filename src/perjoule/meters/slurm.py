@@ -38,7 +38,7 @@ class Slurm(Metered):
     """The energy that Slurm counts for the job's nodes; without energy accounting a doubt says so, and nothing is recorded."""
 
     covers: tuple[str, ...] = ()
-    """The nodes, each of which is a channel of its own; all by default."""
+    """The nodes, each of which is a channel of its own; by default all hosts but those outside of the job."""
 
     rate_hz: Hertz = 1.0
     """How often `sstat` is called, on average."""
@@ -54,8 +54,9 @@ class Slurm(Metered):
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
         """Stream its counters. Raises CampaignError: the hosts belong to no job."""
-        facts = hosts.facts.get("slurm")
-        job = self.job or (str(facts["job"]) if isinstance(facts, Mapping) else "")
+        found = hosts.facts.get("slurm")
+        facts = found if isinstance(found, dict) else {}
+        job = self.job or str(facts.get("job", ""))
         if not job:
             advice = "use testbed slurm, set job, or remove this meter"
             raise CampaignError("these hosts belong to no Slurm job", where=f"meter {self.label}", next=advice)
@@ -69,7 +70,9 @@ class Slurm(Metered):
             return
         own = copy(self)  # `replace` can't: options have other names than fields
         object.__setattr__(own, "job", job)
-        object.__setattr__(own, "covers", self.covers or tuple(host.name for host in hosts.all))
+        outside = facts.get("outside")
+        nodes = tuple(host.name for host in hosts.all if not (isinstance(outside, list) and host.name in outside))
+        object.__setattr__(own, "covers", self.covers or nodes)
         with super(Slurm, own).record(hosts, sink) as doubts:
             yield doubts
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from perjoule.drivers.protocols import Check
 from perjoule.model.errors import CampaignError, MachineError
@@ -169,6 +170,42 @@ def test_a_job_is_requested_with_everything_that_was_set(jobs: Path, tmp_path: P
     assert salloc.endswith(options), salloc
 
 
+OUTSIDE = {"hosts": [{"name": "oss-[1-2]", "role": "storage", "node": "odroid-hc4/A", "login": False}, {"role": "client"}]}
+EVERYBODY = [("oss-1", "storage"), ("oss-2", "storage"), ("n1", "client"), ("n2", "client")]
+
+
+def test_servers_outside_of_the_allocation_are_not_requested_and_run_nothing(jobs: Path, tmp_path: Path) -> None:
+    mounted = bed(tmp_path, **OUTSIDE)
+    assert [host.role for host in mounted.planned(2).all] == [role for _, role in EVERYBODY]
+    with mounted.hold(2) as hosts:
+        assert [(host.name, host.role) for host in hosts.all] == EVERYBODY
+        assert [host.node and host.node.name for host in hosts.all] == ["A", "A", None, None]
+        assert hosts.servers[0].counters().cpu_s is None
+        with pytest.raises(MachineError, match=r"oss-1: nothing can run on this host \(login = false\)"):
+            hosts.servers[0].run(["true"], timeout_s=1)
+        facts = hosts.facts["slurm"]
+        assert isinstance(facts, dict)
+        assert facts["outside"] == ["oss-1", "oss-2"]
+    asked = (jobs / "asked").read_text()
+    assert re.search("^salloc .*--nodes=2 --exclusive$", asked, re.MULTILINE), asked
+    assert "oss-" not in asked
+    with pytest.raises(ValidationError, match="login = false needs a name"):
+        bed(tmp_path, hosts=[{"role": "storage", "login": False}, {"role": "client"}])
+
+
+def test_inside_an_allocation_servers_outside_of_it_are_not_looked_at(
+    jobs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    mounted = bed(tmp_path, **OUTSIDE, nodes=None)
+    assert {check.name: check.detail for check in mounted.checks()}["hosts oss-[1-2]"] == "login = false, skipped"
+    look = Check("no-such", True, "", "apt install no-such", look="program no-such", on="servers")
+    assert [check.detail for check in mounted.lacking(2, [look]) if check.needed] == []
+    with mounted.hold(2) as hosts:
+        assert [(host.name, host.role) for host in hosts.all] == EVERYBODY
+    assert "oss-" not in (jobs / "asked").read_text()
+
+
 def test_a_job_is_held_and_cancelled_and_its_lease_says_how_it_ended(jobs: Path, tmp_path: Path) -> None:
     with bed(tmp_path).hold(1) as hosts:
         assert [(host.name, host.role, host.address) for host in hosts.all] == [
@@ -182,6 +219,7 @@ def test_a_job_is_held_and_cancelled_and_its_lease_says_how_it_ended(jobs: Path,
             "job": "7",
             "nodes": "n[1-2]",
             "ours": True,
+            "outside": [],
             "energy_accounting": "not configured",
             "mpi": {},
         }

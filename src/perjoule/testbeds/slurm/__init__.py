@@ -11,9 +11,9 @@ import shutil
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Cleaned, Hosts, Lease, Testbed
@@ -49,9 +49,17 @@ class Share:
     count: Annotated[int, Field(ge=1)] | None = None
     """How many nodes to take, of those that no table above has; by default all of them."""
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9\[][A-Za-z0-9_.,\[\]-]*$")] | None = None
-    """Their names, as in "n[001-004]"; perjoule requests them, too."""
+    """Their names, as in "n[001-004]"; perjoule requests them, too, but not those with login = false."""
     node: NodeName = ""
     """Their hardware in the catalogue, such as "odroid-hc4/A"."""
+    login: bool = True
+    """Whether they are nodes of the allocation; false for servers of a mounted file system, which only power meters know."""
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        if not (self.login or self.name):
+            raise ValueError("login = false needs a name: that of servers outside of the allocation")
+        return self
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -64,7 +72,8 @@ class Slurm(Testbed):
     nodes_count: Annotated[int, Field(ge=1)] | None = None
     """How many nodes to ask for; inside an allocation, how many of its nodes to use: all by default."""
     hosts: tuple[Share, ...] = (Share(role="client"),)
-    """The nodes' roles, as [{role = "storage", count = 2}, {role = "client"}]; by default all are clients."""
+    """The nodes' roles, as [{role = "storage", count = 2}, {role = "client"}]; by default all are clients. Servers of a mounted
+    file system are not nodes: {name = "oss-[1-4]", role = "storage", login = false}."""
     servers_count: Annotated[int, Field(gt=0)] | None = None
     """How many storage hosts to use, the first ones; all by default."""
     partition: str = ""
@@ -98,7 +107,7 @@ class Slurm(Testbed):
         count = self.nodes_count or int(os.environ.get("SLURM_JOB_NUM_NODES") or 0)
         if not count:
             raise CampaignError("not inside an allocation, and nodes is not set", where="testbed slurm", next=_ADVICE)
-        names = [name for share in self.hosts if share.name for name in unfold(share.name)]
+        names = [name for share in self.hosts if share.name and share.login for name in unfold(share.name)]
         names += [f"node-{number}" for number in range(1, 1 + count - len(names))]
         return self._bed({name: name for name in names}, "").planned(clients_count)
 
@@ -133,10 +142,12 @@ class Slurm(Testbed):
             began_s = time.monotonic()
             if job.end:
                 raise MachineError(f"Slurm job {job.id} {job.end}", next="start a new one")
-            bed = self._bed(_nodes(job), job.id)
+            nodes = _nodes(job)
+            bed = self._bed(nodes, job.id)
             held = stack.enter_context(bed.hold(clients_count))
             lease = Lease(f"Slurm job {job.id}", began_s + job.left_s, lambda: commands.job(job.id).end)
             facts: dict[str, Json] = {"job": job.id, "nodes": job.nodes, "ours": not _around()}
+            facts["outside"] = [host.name for host in held.all if host.name not in nodes]
             facts["energy_accounting"] = commands.configured_energy()
             launcher = ranks.Srun(job.id, str(held.facts["run"]))
             for host in held.all:
@@ -203,7 +214,7 @@ class Slurm(Testbed):
         if self.nodes_count is None:
             raise CampaignError("not inside an allocation, and nodes is not set", where="testbed slurm", next=_ADVICE)
         words = {"partition": self.partition, "account": self.account, "constraint": self.constraint}
-        words["nodelist"] = ",".join(share.name for share in self.hosts if share.name)
+        words["nodelist"] = ",".join(share.name for share in self.hosts if share.name and share.login)
         words["time"] = str(math.ceil(self.time_s / 60)) if self.time_s else ""
         found = [f"--nodes={self.nodes_count}", *(f"--{key}={value}" for key, value in words.items() if value)]
         return [*found, *(["--exclusive"] if self.exclusive else []), *self.arguments]
@@ -216,7 +227,7 @@ class Slurm(Testbed):
             nodes = dict(list(nodes.items())[: self.nodes_count])
         roles = [
             {key: value for key, value in (("count", share.count), ("node", share.node)) if value}
-            | {"name": share.name or "@all", "role": share.role}
+            | {"name": share.name or "@all", "role": share.role, "login": share.login}
             for share in self.hosts
         ]
         work = self.work or f"/var/tmp/perjoule-{user()}"
