@@ -199,17 +199,17 @@ class Study:
         for trial, attempt in now:
             if not (self.folder / trial / f"attempt-{attempt}" / "record.json").exists():
                 self.faults.append(f"{self.folder.name}: no record of {trial}")
-        for report in self.folder.rglob("report.html"):
+        for report in below(self.folder, "report.html"):
             if not report.read_text().rstrip().endswith("</html>"):
                 self.faults.append(f"{self.folder.name}: half a report")
-        for table in self.folder.rglob("table.json"):
+        for table in below(self.folder, "table.json"):
             json.loads(table.read_text())
         self.kept = now
 
     def conclude(self) -> int:
         """End a campaign undisturbed and verify it; give how many attempts were set aside, and begin again."""
         self.end(self.command())
-        for results in sorted(self.folder.rglob("results.json")):
+        for results in below(self.folder, "results.json"):
             self.end([PERJOULE, "verify", str(results.parent)])
         self.look()
         wanted_count = self.plan.trials_count
@@ -245,6 +245,11 @@ def faults(studies: Sequence[Study]) -> list[str]:
     return [fault for study in studies for fault in study.faults]
 
 
+def below(folder: Path, name: str) -> list[Path]:
+    """Find files of this name, while a killed run's children may still remove others."""
+    return sorted(Path(at, name) for at, _, names in os.walk(folder) if name in names)
+
+
 def journal(folder: Path) -> list[tuple[str, int]]:
     """Whole lines of the journal, read without perjoule's own code."""
     path = folder / "journal.jsonl"
@@ -254,7 +259,7 @@ def journal(folder: Path) -> list[tuple[str, int]]:
 
 def journals(folder: Path) -> list[tuple[str, int]]:
     """The folder of each trial below a results folder, or below all rounds of a tuning, and its attempt."""
-    found = [(path.parent, entry) for path in sorted(folder.rglob("journal.jsonl")) for entry in journal(path.parent)]
+    found = [(path.parent, entry) for path in below(folder, "journal.jsonl") for entry in journal(path.parent)]
     return [(str((results / "trials" / trial).relative_to(folder)), attempt) for results, (trial, attempt) in found]
 
 
