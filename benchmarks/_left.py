@@ -2,7 +2,7 @@
 
 Other runs may come and go at the same time, so only what is of these runs counts: what bears the path of their folder or their
 IDs; processes that have that path in their command or environment, their namespaces, and all processes in these. Devices, mounts
-and cgroups without such a mark, outside of these namespaces, can't be told from those of other runs.
+and cgroups without such a mark, outside of these namespaces, look like those of other runs.
 """
 
 from collections import Counter

@@ -97,7 +97,7 @@ def test_a_daemon_that_outlives_what_started_it_is_still_known(tmp_path: Path) -
         os.kill(daemon, 9)
 
 
-def test_each_kind_is_told_even_if_there_is_nothing() -> None:
+def test_each_kind_is_counted_even_if_there_is_nothing() -> None:
     assert told(Counter({"loops": 2})) == (
         "0 processes, 0 namespaces, 0 mounts, 0 tmpfs, 2 loops, 0 device-mapper, 0 cgroups, 0 links, 0 files, 0 power settings"
     )
