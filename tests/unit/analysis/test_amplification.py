@@ -33,7 +33,7 @@ def test_a_field_of_a_flow_that_was_measured_otherwise_is_named_with_its_bytes(m
     flow = copied(2, by_client=False).write
     derived = compare(explained(made, copied(2, by_client=False)), "write", MEASURED).metrics
     assert unexplained(flow, {**MEASURED, **derived}) == {}
-    assert unexplained(flow, MEASURED | {"disk_written_servers_ratio": 1.5}) == {}  # nothing was derived to hold it against
+    assert unexplained(flow, MEASURED | {"disk_written_servers_ratio": 1.5}) == {}  # without a derived number beside it
     odd = {"disk_written_servers_ratio": 1.5, "network_sent_client_ratio": 1.2}
     assert unexplained(flow, {**MEASURED, **derived, **odd}) == {"disk_written_ratio": 1.5, "client_sent_ratio": 1.2}
 
