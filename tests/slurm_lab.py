@@ -65,7 +65,9 @@ JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=energy=1
 {nodes}
 PartitionName=all Nodes=ALL Default=YES MaxTime=60
-PartitionName=short Nodes=ALL MaxTime=1
+PartitionName=short Nodes=ALL MaxTime=1 PriorityTier=2
+PreemptType=preempt/partition_prio
+PreemptMode=CANCEL
 """
 
 
@@ -100,7 +102,11 @@ class SlurmLab:
         except AssertionError:
             raise AssertionError(self._said("ctl")) from None
         self._pids = {name: self._pid(name) for name in self.names}
-        until(lambda: self.run("sinfo", "-h", "-o", "%t %D").stdout == f"idle {len(nodes)}\n")
+        self.rest()
+
+    def rest(self) -> None:
+        """Wait until all nodes are there and no job has them."""
+        until(lambda: self.run("sinfo", "-h", "-o", "%t %D").stdout == f"idle {len(self.names) - 1}\n")
 
     def sense(self, name: str, energy_j: int, power_w: int) -> None:
         """Have a node's sensor show this, as a Cray's does."""

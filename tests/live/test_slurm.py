@@ -173,6 +173,28 @@ def test_a_time_limit_in_the_middle_of_a_trial_costs_that_trial_only(lab: SlurmL
     assert len(list((home / "results").rglob("record.json"))) == 1
 
 
+ENDS = {
+    "lost a node": ["scontrol", "update", "NodeName=n2", "State=DOWN", "Reason=test"],
+    "was preempted": ["salloc", "--no-shell", "--nodes=4", "--partition=short", "--job-name=urgent"],
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_a_lost_node_or_preemption_in_the_middle_of_a_trial_costs_that_trial_only(lab: SlurmLab, home: Path, how: str) -> None:
+    running = started(lab, home, "run", campaign(home, "nodes = 2", LONG, "clients = [2]"), "--into", home / "results")
+    try:
+        assert lab.run(*ENDS[how]).returncode == 0
+        said, _ = running.communicate(timeout=60)
+    finally:
+        lab.run("scancel", "--name=urgent")
+        lab.run("scontrol", "update", "NodeName=n2", "State=RESUME")
+        lab.run("pkill", "-HUP", "-x", "slurmd", node="n2")  # it reports to the controller, which else asks it after minutes
+        lab.rest()
+    assert running.returncode == 5, said
+    assert re.search(rf"Slurm job \d+ ({how}|is ending).*; continue in the next allocation with", said), said
+    assert list((home / "results").rglob("record.json")) == []
+
+
 def test_a_run_ends_before_a_trial_that_its_job_has_no_time_for(lab: SlurmLab, home: Path) -> None:
     limits = 'nodes = 1\ntime = "1 min"\npartition = "short"'
     file = campaign(home, limits, FIO.replace('["write", "read"]', '"write"'), "repetitions = 4", settle="14 s")

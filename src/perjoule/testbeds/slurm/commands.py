@@ -14,7 +14,7 @@ _PARTITION = re.compile(r"([^|]+)\|([^|]*)\|([0-9]{1,9})")
 _STARTING = ("CONFIGURING", "PENDING", "REQUEUED", "SUSPENDED")
 _ENDS = {
     "CANCELLED": "was cancelled",
-    "COMPLETING": "is ending: it was cancelled, or its time is over",
+    "COMPLETING": "is ending: it was cancelled or preempted, or its time is over",
     "NODE_FAIL": "lost a node",
     "PREEMPTED": "was preempted",
     "TIMEOUT": "reached its time limit",
