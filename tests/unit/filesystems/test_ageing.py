@@ -31,10 +31,16 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Disk(ScriptedHost):
-    """A client whose programs run here, on a disk of 8 MiB that keeps each byte `copies` times and reports space late."""
+    """A client whose programs run here, on a disk of 8 MiB that keeps each byte `copies` times and reports space late.
 
-    def __init__(self, name: str, folder: Path, *, copies: float = 1.0, late: int = 0, reserve: int = 0) -> None:
+    What is left may follow what is used at this many bytes a look, as disks erase.
+    """
+
+    def __init__(
+        self, name: str, folder: Path, *, copies: float = 1.0, late: int = 0, left_step: int = 8 * MIB, reserve: int = 0
+    ) -> None:
         super().__init__(name)
+        self.left_bytes, self.left_step = 8 * MIB, left_step
         self.folder, self.copies, self.reserve = folder, copies, reserve
         self.seen: deque[int] = deque([0], maxlen=late + 1)
 
@@ -47,7 +53,9 @@ class Disk(ScriptedHost):
         folder = self.folder / Path(asked["folder"]).relative_to("/mnt")
         if asked["do"] == "look":
             self.seen.append(self.used_bytes)
-            done = {"used_bytes": self.seen[0], "usable_bytes": 8 * MIB}
+            more_bytes = 8 * MIB - self.seen[0] - self.left_bytes
+            self.left_bytes += max(-self.left_step, min(self.left_step, more_bytes))
+            done = {"used_bytes": self.seen[0], "usable_bytes": self.seen[0] + self.left_bytes}
         elif asked["do"] == "fill":
             done = files.fill(folder, asked["seed"], asked["first"], asked["bytes"])
         else:
@@ -99,11 +107,13 @@ def test_a_round_deletes_a_third_and_overwrites_another_third_in_place(tmp_path:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize(("copies", "late"), [(1.0, 0), (2.0, 0), (1.33, 2)])
+@pytest.mark.parametrize(
+    ("copies", "late", "left_step"), [(1.0, 0, 8 * MIB), (2.0, 0, 8 * MIB), (1.33, 2, 8 * MIB), (1.0, 0, MIB // 4)]
+)
 def test_it_is_filled_to_its_share_whatever_a_byte_costs_and_however_late_space_is_reported(
-    tmp_path: Path, copies: float, late: int
+    tmp_path: Path, copies: float, late: int, left_step: int
 ) -> None:
-    disk = Disk("client-1", tmp_path, copies=copies, late=late)
+    disk = Disk("client-1", tmp_path, copies=copies, late=late, left_step=left_step)
     found = ageing(aged(overwrites=2, seed=3), disk).run()
     assert found["full_before_ratio"] == 0
     assert disk.used_bytes / (8 * MIB) == pytest.approx(0.9, abs=0.02)

@@ -141,7 +141,9 @@ class Ageing:
         while same_count < STEADY_COUNT and time.monotonic() < until_s:
             time.sleep(LOOK_S)
             before, found = found, self._look()
-            near = abs(found["used_bytes"] - before["used_bytes"]) < NEAR_RATIO / 4 * found["usable_bytes"]
+            # Both: Ceph knows at once what was deleted, and what its disks have left as soon as they have erased it.
+            moved_bytes = max(abs(found[key] - before[key]) for key in ("used_bytes", "usable_bytes"))
+            near = moved_bytes < NEAR_RATIO / 4 * found["usable_bytes"]
             same_count = same_count + 1 if near else 1
         return found
 
