@@ -145,7 +145,7 @@ class Slurm(Testbed):
             nodes = _nodes(job)
             bed = self._bed(nodes, job.id)
             held = stack.enter_context(bed.hold(clients_count))
-            lease = Lease(f"Slurm job {job.id}", began_s + job.left_s, lambda: commands.job(job.id).end)
+            lease = Lease(f"Slurm job {job.id}", began_s + job.left_s, commands.over(job.id))
             facts: dict[str, Json] = {"job": job.id, "nodes": job.nodes, "ours": not _around()}
             facts["outside"] = [host.name for host in held.all if host.name not in nodes]
             facts["energy_accounting"] = commands.configured_energy()
