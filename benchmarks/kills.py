@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from sigkill import PERJOULE, ended, journal, leftovers
+from sigkill import PERJOULE, below, ended, journal, leftovers
 
 from laboratory import laboratory
 
@@ -87,11 +87,11 @@ class Victim:
     def look(self, doing: str) -> None:
         """Hold what lies there against what lay there before."""
         now: Kept = Counter(
-            (str(path), trial) for path in self.folder.rglob("journal.jsonl") for trial, _ in journal(path.parent)
+            (str(path), trial) for path in below(self.folder, "journal.jsonl") for trial, _ in journal(path.parent)
         )
         self.faults += [f"{self.name}: lost {trial} ({doing})" for trial in self.kept.keys() - now.keys()]
         self.faults += [f"{self.name}: doubled {trial} ({doing})" for trial, count in now.items() if count > 1]
-        self.faults += [f"{self.name}: half a file {path} ({doing})" for path in self.folder.rglob("*") if not _whole(path)]
+        self.faults += [f"{self.name}: half a file {path} ({doing})" for path in _files(self.folder) if not _whole(path)]
         self.kept = now
 
     def finish(self, environment: dict[str, str]) -> None:
@@ -122,6 +122,11 @@ class Victim:
         return caught
 
 
+def _files(folder: Path) -> list[Path]:
+    """All that a killed command has left, and that its children may still remove."""
+    return [Path(at, name) for at, _, names in os.walk(folder) for name in names]
+
+
 def _whole(path: Path) -> bool:
     """Whether a file with a name of its own is all there; what is being written has another name, or is in a scratch folder."""
     if "perjoule-site-" in str(path):
@@ -136,7 +141,7 @@ def _whole(path: Path) -> bool:
 
 
 def _all_trials(folder: Path) -> str:
-    found = [trial for path in folder.rglob("journal.jsonl") for trial, _ in journal(path.parent)]
+    found = [trial for path in below(folder, "journal.jsonl") for trial, _ in journal(path.parent)]
     return "" if len(set(found)) == len(found) == TRIALS_COUNT else f"{len(found)} of {TRIALS_COUNT} trials"
 
 

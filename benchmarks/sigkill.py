@@ -6,7 +6,8 @@ The studies take turns: a campaign on each file system; one on each in whose tri
 one that sets power states, of a folder of attributes like sysfs; one with the live page; and a tuning. Each kill hits `run`,
 `tune` or `resume` while hosts come up, in a trial or after the last one (tear-down, the report), or a `resume` or `report` that
 has only the report to write. A finished campaign is verified, and started again. No trial may be lost or doubled, and nothing
-may remain on the machine after `perjoule down`, no power state either. The benchmark checks that without perjoule's own code.
+may remain on the machine after `perjoule down`: no process, namespace, mount, tmpfs, loop device, device of device-mapper, cgroup
+or file, and no power setting. `_left.py` counts them without perjoule's own code; other runs may go on beside it.
 """
 
 import argparse
@@ -24,7 +25,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from benchmarks._left import Machine, told
 from sysfs import Sysfs
 
 PERJOULE = str(Path(sys.executable).with_name("perjoule"))
@@ -151,7 +154,7 @@ class Study:
         command, *options = self.plan.words
         return [PERJOULE, command, str(self.scratch / f"{self.name}.toml"), *options, "--into", str(self.folder)]
 
-    def kill(self, dice: random.Random, runs: set[str]) -> str:
+    def kill(self, dice: random.Random, machine: Machine) -> str:
         """Kill one perjoule, and say what it was doing; "" when it ended before that."""
         command, was_done = self.command(), self.done
         if was_done and self.plan.trials_count is not None and dice.random() < 0.5:
@@ -165,7 +168,6 @@ class Study:
             process = subprocess.Popen(command, env=self.environment, stdout=subprocess.DEVNULL, stderr=errors)
             while len(journals(self.folder)) < wanted_count and process.poll() is None and time.monotonic() < began_s + LIMIT_S:
                 time.sleep(0.005)
-                runs |= {path.name for path in (self.scratch / "work").glob("pj-*")}
             if wanted_count > before_count:
                 wait_s = dice.uniform(0, self.plan.trial_s)
             until_s = time.monotonic() + wait_s
@@ -174,7 +176,7 @@ class Study:
             ended = process.poll()
             process.kill()
             process.wait()
-            runs |= {path.name for path in (self.scratch / "work").glob("pj-*")}
+            machine.look()
             errors.seek(0)
             said = errors.read()
         self.look()
@@ -197,17 +199,17 @@ class Study:
         for trial, attempt in now:
             if not (self.folder / trial / f"attempt-{attempt}" / "record.json").exists():
                 self.faults.append(f"{self.folder.name}: no record of {trial}")
-        for report in self.folder.rglob("report.html"):
+        for report in below(self.folder, "report.html"):
             if not report.read_text().rstrip().endswith("</html>"):
                 self.faults.append(f"{self.folder.name}: half a report")
-        for table in self.folder.rglob("table.json"):
+        for table in below(self.folder, "table.json"):
             json.loads(table.read_text())
         self.kept = now
 
     def conclude(self) -> int:
         """End a campaign undisturbed and verify it; give how many attempts were set aside, and begin again."""
         self.end(self.command())
-        for results in sorted(self.folder.rglob("results.json")):
+        for results in below(self.folder, "results.json"):
             self.end([PERJOULE, "verify", str(results.parent)])
         self.look()
         wanted_count = self.plan.trials_count
@@ -243,6 +245,11 @@ def faults(studies: Sequence[Study]) -> list[str]:
     return [fault for study in studies for fault in study.faults]
 
 
+def below(folder: Path, name: str) -> list[Path]:
+    """Find files of this name, while a killed run's children may still remove others."""
+    return sorted(Path(at, name) for at, _, names in os.walk(folder) if name in names)
+
+
 def journal(folder: Path) -> list[tuple[str, int]]:
     """Whole lines of the journal, read without perjoule's own code."""
     path = folder / "journal.jsonl"
@@ -252,27 +259,8 @@ def journal(folder: Path) -> list[tuple[str, int]]:
 
 def journals(folder: Path) -> list[tuple[str, int]]:
     """The folder of each trial below a results folder, or below all rounds of a tuning, and its attempt."""
-    found = [(path.parent, entry) for path in sorted(folder.rglob("journal.jsonl")) for entry in journal(path.parent)]
+    found = [(path.parent, entry) for path in below(folder, "journal.jsonl") for entry in journal(path.parent)]
     return [(str((results / "trials" / trial).relative_to(folder)), attempt) for results, (trial, attempt) in found]
-
-
-def leftovers(work: Path, runs: set[str]) -> list[str]:
-    """What bears the marks of our runs on this machine."""
-    found: list[str] = [str(path) for path in work.glob("*")]
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            continue
-        if f"{work}/" in command:
-            found.append(f"process {process.name}: {command[:80]}")
-    for command in (["losetup", "--noheadings", "--output", "NAME,BACK-FILE"], ["cat", "/proc/mounts"]):
-        listing = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-        found += [line for line in listing.splitlines() if str(work) in line]
-    groups = {f"perjoule-{name.removeprefix('pj-')}" for name in runs}
-    found += [str(p) for p in Path("/sys/fs/cgroup").glob("**/perjoule-*") if p.name in groups]
-    found += [str(link) for link in Path("/run/perjoule").glob("*") if link.is_symlink() and str(work) in str(link.readlink())]
-    return found + [str(path) for path in (work.parent / "tmp").glob("*")]
 
 
 def main() -> None:
@@ -283,7 +271,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=sorted(STUDIES), help="all by default; may be given again")
     parser.add_argument("--for", dest="minutes", type=float, default=1e9, help="end after this many minutes, whatever the count")
     wanted = parser.parse_args()
-    dice, hit, runs, set_aside_count = random.Random(wanted.seed), Counter[str](), set[str](), 0
+    dice, hit, remaining, set_aside_count = random.Random(wanted.seed), Counter[str](), Counter[str](), 0
     began_s = time.monotonic()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was made goes, too
     with tempfile.TemporaryDirectory(prefix="pjk-", dir="/var/tmp") as made, ExitStack() as stack:
@@ -295,6 +283,8 @@ def main() -> None:
         stack.callback(subprocess.run, [PERJOULE, "down"], env=environment, check=False, stdout=subprocess.DEVNULL)
         (scratch / "data").mkdir()
         states = Sysfs(scratch)  # of power
+        machine = Machine(scratch)
+        stack.enter_context(machine.watched())
         studies = [Study(name, scratch, environment) for name in wanted.only or STUDIES]
         for study in studies:
             (scratch / f"{study.name}.toml").write_text(study.plan.text(scratch))
@@ -302,10 +292,10 @@ def main() -> None:
         def conclude(study: Study) -> int:
             aside_count = study.conclude()
             subprocess.run([PERJOULE, "down"], env=environment, check=True, stdout=subprocess.DEVNULL)
-            left = leftovers(scratch / "work", runs) + [f"power state {path} is {now}" for path, now in states.changed().items()]
-            study.faults += [
-                f"left after {study.name}: {one}" for one in left + [str(one) for one in (scratch / "data").iterdir()]
-            ]
+            left = machine.left() + [("power settings", f"{path} is {now}") for path, now in states.changed().items()]
+            left += [("files", str(one)) for one in (scratch / "data").iterdir()]
+            remaining.update(kind for kind, _ in left)
+            study.faults += [f"left after {study.name}: {kind}: {what}" for kind, what in left]
             return aside_count
 
         while (
@@ -315,7 +305,7 @@ def main() -> None:
             if study.done and study.report_kills_count >= REPORTS_COUNT:
                 set_aside_count += conclude(study)
             was_done = study.done
-            doing = study.kill(dice, runs)
+            doing = study.kill(dice, machine)
             study.report_kills_count += was_done
             if doing:
                 hit[f"{study.name}: {doing}"] += 1
@@ -336,6 +326,7 @@ def main() -> None:
         f"{hit.total()} kills, {campaigns_count} campaigns: {counts['lost']} lost, {counts['doubled']} doubled, "
         f"{counts['left']} left behind, {others_count} other faults; {set_aside_count} attempts were set aside"
     )
+    print(f"left behind: {told(remaining)}; {len(machine.processes)} processes and {len(machine.spaces)} namespaces were seen")
     for fault in found:
         print(f"  {fault}")
     sys.exit(bool(found))

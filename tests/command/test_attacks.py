@@ -399,3 +399,18 @@ def test_without_files_to_open_in_the_middle_of_a_trial_it_is_one_sentence(tmp_p
     assert lines(tmp_path / "results") == []
     subprocess.run([PERJOULE, "resume", tmp_path / "results"], capture_output=True, check=True, timeout=LIMIT_S)
     the_trial(tmp_path / "results")
+
+
+@pytest.mark.parametrize("more_mib", [0, 1, 16])
+def test_without_memory_in_the_middle_of_a_trial_it_is_one_sentence(more_mib: int, tmp_path: Path) -> None:
+    with measuring(tmp_path / "results", PERJOULE) as process:
+        pages_count = int(Path(f"/proc/{process.pid}/statm").read_text().split()[0])
+        most_bytes = pages_count * resource.getpagesize() + more_mib * MIB
+        resource.prlimit(process.pid, resource.RLIMIT_AS, (most_bytes, most_bytes))
+        _, said = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 3
+    assert "not enough memory" in said.rstrip("\n").rpartition("\n")[2]
+    assert "Traceback" not in said
+    assert lines(tmp_path / "results") == []
+    subprocess.run([PERJOULE, "resume", tmp_path / "results"], capture_output=True, check=True, timeout=LIMIT_S)
+    the_trial(tmp_path / "results")

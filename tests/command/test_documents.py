@@ -22,7 +22,7 @@ PLACES = ("tutorials", "how-to", "reference")
 INDEXES = (ROOT / "README.md", ROOT / "docs" / "README.md")
 DOCUMENTS = [*INDEXES, *(path for place in PLACES for path in sorted((ROOT / "docs" / place).glob("*.md")))]
 # What can't run here, by how it begins, and why; with what runs in its place.
-ELSEWHERE = {
+OUTSIDE = {
     "make ": "CI runs it",
     ".venv/bin/pip install ": "`make test` installs the same packages, pinned",
     "sudo perjoule run nightly.toml": "a campaign of one's own",
@@ -56,7 +56,7 @@ CODES = {"perjoule audit all --strict": 1}
 
 
 def elsewhere(command: str) -> list[str]:
-    return [beginning for beginning in ELSEWHERE if command.startswith(beginning)]
+    return [beginning for beginning in OUTSIDE if command.startswith(beginning)]
 
 
 def run(command: str, folder: Path) -> None:
@@ -184,7 +184,7 @@ def test_the_lines_for_pandas_duckdb_and_r_give_the_same_numbers(tmp_path: Path,
 
 def test_what_can_not_run_here_stands_in_a_document_and_what_runs_instead_exists() -> None:
     written = [command for document in DOCUMENTS for command in commands(document)]
-    assert {beginning for command in written for beginning in elsewhere(command)} == set(ELSEWHERE)
+    assert {beginning for command in written for beginning in elsewhere(command)} == set(OUTSIDE)
     assert [
-        path for reason in ELSEWHERE.values() for path in re.findall(r"tests/\S+\.py", reason) if not (ROOT / path).exists()
+        path for reason in OUTSIDE.values() for path in re.findall(r"tests/\S+\.py", reason) if not (ROOT / path).exists()
     ] == []

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from fuzzing.targets import RAW, Targets, raw_files, write_files
+from perjoule import drivers
+from perjoule.model import Spec
 from places import ROOT
 
 
@@ -19,6 +22,20 @@ def drawn(*words: str) -> None:
 
 def test_some_inputs_of_each_kind() -> None:
     drawn("150", "--seconds", "60", "--seed", "1")
+
+
+def test_no_kind_is_rare() -> None:
+    weights = Targets.weights()
+    assert min(weights.values()) > 0.005 * sum(weights.values())
+
+
+@pytest.mark.parametrize("name", RAW)
+def test_a_raw_folder_is_accepted_until_it_is_changed(name: str, tmp_path: Path) -> None:
+    """Otherwise changes would only be refused for what is wrong without them."""
+    write_files(tmp_path, raw_files(name))
+    outcome = drivers.workload(Spec(*RAW[name])).outcome(tmp_path)
+    assert outcome.results
+    assert ("latency" in {one.channel.quantity for one in outcome.series}) == (name == "fio/late")
 
 
 def test_it_ends_with_its_counts_and_leaves_nothing_when_it_is_stopped(tmp_path: Path) -> None:

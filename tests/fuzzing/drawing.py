@@ -3,6 +3,7 @@
 import argparse
 import os
 import resource
+import shutil
 import signal
 import sys
 import tempfile
@@ -18,6 +19,7 @@ from types import FrameType
 MOST_S = 5.0
 MOST_BYTES = 500 * 2**20
 MIB = 2**20
+MEMORY = Path("/dev/shm")
 SHOWN = 20  # findings with their tracebacks
 
 
@@ -102,8 +104,14 @@ def main(description: str) -> int:
     parser.add_argument("--only", default="", help="one parser")
     asked = parser.parse_args()
     began_s = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="perjoule-fuzzing-") as folder:
+    with tempfile.TemporaryDirectory(prefix="perjoule-fuzzing-", dir=_fast()) as folder:
         return _watched(asked, Path(folder), began_s)
+
+
+def _fast() -> Path | None:
+    """A place in memory, unless TMPDIR names another: each input has files, and on a disk they take a third of the time."""
+    roomy = MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > MOST_BYTES
+    return MEMORY if roomy and not os.environ.get("TMPDIR") else None
 
 
 def _watched(asked: argparse.Namespace, folder: Path, began_s: float) -> int:

@@ -24,7 +24,7 @@ from perjoule.meters import _url, _visa, ipmi, plugwise, snmp_pdu
 from perjoule.meters._metered import Metered
 from perjoule.meters.csv import Csv
 from perjoule.meters.scpi import dialects
-from perjoule.model import Clock, Spec
+from perjoule.model import Clock, Outcome, Spec
 from perjoule.model.errors import PerjouleError
 from perjoule.results import verification
 from perjoule.results.table import table
@@ -59,21 +59,31 @@ kind = "simulated"
 waveform = "constant"
 rate = "50 Hz"
 """
-RAW: Mapping[str, tuple[str, dict[str, Any]]] = {
+LATE = {"size": "64 MiB", "transfer": "64 KiB", "duration": "5 s"}
+LOG = "late_clat_hist.1.log"
+DAY = {"profile": {"name": "day.csv", "text": "hour,load\n0,0 %\n12,50 %\n"}, "hour": "100 ms"}
+RAW: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "fio/write": ("fio", {"size": "16 MiB", "transfer": "1 MiB"}),
     "fio/mixed": ("fio", {"size": "16 MiB", "transfer": "1 MiB"}),
-    "fio/limited": ("fio", {"size": "16 MiB", "transfer": "1 MiB", "duration": "1.2 s"}),
+    "fio/limited": ("fio", {"size": "256 MiB", "transfer": "4 KiB", "duration": "1.2 s"}),
     "fio/rounds": ("fio", {"size": "16 MiB", "round": "1 s"}),
-    "fio/servers": ("fio", {"size": "16 MiB", "transfer": "1 MiB"}),
+    "fio/servers": ("fio", {"size": "64 MiB", "transfer": "1 MiB"}),
+    "fio/verified": ("fio", {"size": "16 MiB", "transfer": "1 MiB", "verify": "crc32c"}),
+    "fio/errors": ("fio", {"size": "80 MiB", "transfer": "64 KiB", "duration": "20 s", "tolerate_errors": True}),
+    "fio/job": ("fio", {"job": {"name": "job.fio", "text": (TRANSCRIPTS / "fio/job/job.fio").read_text()}}),
+    "fio/late": ("fio", LATE),
     "mdtest/create": ("mdtest", {"files": 50, "ranks": 2}),
     "mdtest/stat": ("mdtest", {"operation": "stat", "files": 50, "ranks": 2}),
     "ior/write": ("ior", {"size": "8 MiB", "transfer": "1 MiB", "ranks": 2}),
-    "ior/stonewall": ("ior", {"size": "8 MiB", "transfer": "1 MiB", "ranks": 2, "stonewall": "1 s"}),
+    "ior/stonewall": ("ior", {"size": "4 GiB", "transfer": "16 KiB", "stonewall": "1 s"}),
     "rados/bench": ("rados", {}),
     "rados/seq": ("rados", {"operation": "seq"}),
     "hep/local": ("hep", {}),
+    "duty": ("duty", DAY),
+    "duty of errors": ("duty", {**DAY, "transfer": "64 KiB", "hour": "1600 ms", "tolerate_errors": True}),
 }
 Target = Callable[[Random], None]
+Files = Mapping[str, bytes]  # of a folder, by their paths in it
 
 
 def corpus(*patterns: str) -> list[Path]:
@@ -84,6 +94,35 @@ def corpus(*patterns: str) -> list[Path]:
 
 def contents(paths: list[Path]) -> list[bytes]:
     return [path.read_bytes() for path in paths]
+
+
+def files_in(folder: Path) -> Files:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def write_files(folder: Path, files: Files) -> None:
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+
+def raw_files(name: str) -> Files:
+    """The raw folder of a load: what a transcript holds, with what perjoule puts beside it."""
+    if name == "fio/late":
+        clocks = [{"monotonic_s": 676.0, "utc_s": 1795714676.0}] * 2
+        notes = {"run.json": {"clients": ["late"], "clocks": clocks}, "prepared.json": {"doubts": []}}
+        found = {one: content for one, content in files_in(TRANSCRIPTS / name).items() if not one.endswith(".strace")}
+        return found | {one: json.dumps(note).encode() for one, note in notes.items()}
+    if name.startswith("duty"):
+        load = files_in(TRANSCRIPTS / ("fio/errors" if "errors" in name else "fio/limited"))
+        ran = json.loads(load["run.json"])
+        began_s, names = ran["clocks"][0]["monotonic_s"], ran["clients"]
+        idle = {"direction": "idle", "began_s": began_s - 2, "ended_s": began_s, "moved_bytes": 0, "operations_count": 0}
+        kept = {"results": [{"host": one, **idle} for one in names], "mounted_count": len(names), "least_gap_s": 10.0}
+        paced = {"full_bytes_per_s": 2**30, "clients_count": len(names), "steps_count": 2}
+        found = {"duty.json": json.dumps(paced).encode(), "step-0/idle.json": json.dumps(kept).encode()}
+        return found | {f"step-1/{one}": content for one, content in load.items()}
+    return files_in(TRANSCRIPTS / name)
 
 
 class Targets(Hosts, Texts, Wires):
@@ -107,7 +146,9 @@ class Targets(Hosts, Texts, Wires):
         self.logs = corpus("csv/*.csv")
         self.said = contents(corpus("shelly/*.json", "tasmota/*.json", "redfish/*.json", "prometheus/*"))
         self.lines = contents(corpus("scpi/*.txt", "scope/*.txt", "ipmi/*.txt"))
+        self.raw = {name: raw_files(name) for name in RAW}
         self.results, self.bundle = self._measured()
+        self.kept = files_in(self.results)
 
     def _measured(self) -> tuple[Path, bytes]:
         kept = self.folder / "kept"
@@ -137,11 +178,16 @@ class Targets(Hosts, Texts, Wires):
 
     def targets(self) -> dict[str, tuple[int, Target]]:
         """Each target with its weight."""
-        found = {name.removeprefix("fuzz_"): getattr(self, name) for name in dir(self) if name.startswith("fuzz_")}
-        heavy = {"import": 2, "results": 2, "bundle": 4, "commands": 1, "need": 5, "profile": 3, "tuning": 10, "progress": 5}
-        heavy |= {"history": 3, "aged": 4, "list": 2, "page_request": 20}
-        heavy |= {"snmp_meter": 1, "kasa_meter": 1}  # most time is waiting for answers that never come
-        return {name: (heavy.get(name, 60), call) for name, call in found.items()}
+        return {name: (weight, getattr(self, f"fuzz_{name}")) for name, weight in self.weights().items()}
+
+    @classmethod
+    def weights(cls) -> dict[str, int]:
+        """How often each target is drawn, of some 1100; none may be rare."""
+        slow = ("import", "results", "bundle", "commands", "need", "profile", "progress", "history", "aged", "list")
+        waiting = ("snmp_meter", "kasa_meter")  # for answers that never come
+        rarer = {"raw": 120, "page_request": 20, "tuning": 10, **dict.fromkeys((*slow, *waiting), 6)}
+        names = (name.removeprefix("fuzz_") for name in dir(cls) if name.startswith("fuzz_"))
+        return {name: rarer.get(name, 60) for name in names}
 
     def fuzz_campaign(self, dice: Random) -> None:
         asked = campaign.parse(toml(dice.choice(self.campaigns), dice), folder=TESTS.parent / "examples")
@@ -206,13 +252,21 @@ class Targets(Hosts, Texts, Wires):
 
     def fuzz_raw(self, dice: Random) -> None:
         name = dice.choice(sorted(RAW))
+        self._parsed(name, dice.choice(sorted(self.raw[name])), dice)
+
+    def fuzz_latencies(self, dice: Random) -> None:
+        """Every accepted log must be one that a load can have: its calls are counted, and their windows follow each other."""
+        outcome = self._parsed("fio/late", LOG, dice)
+        for one in outcome.series:
+            assert (one.duration_s >= 0).all(), one.channel
+            assert (one.value >= 0).all(), one.channel
+
+    def _parsed(self, name: str, odd: str, dice: Random) -> Outcome:
+        """Parse a raw folder of which one file is changed."""
         kind, options = RAW[name]
         with self.room() as room:
-            shutil.copytree(TRANSCRIPTS / name, room / "raw")
-            path = dice.choice(sorted(p for p in (room / "raw").iterdir() if p.is_file()))
-            path.write_bytes(changed(path.read_bytes(), dice, self.others))
-            built = drivers.workload(Spec(kind, options))
-            built.outcome(room / "raw")
+            write_files(room, {**self.raw[name], odd: changed(self.raw[name][odd], dice, self.others)})
+            return drivers.workload(Spec(kind, options)).outcome(room)
 
     def fuzz_http_meter(self, dice: Random) -> None:
         kind, options = dice.choice(
@@ -374,9 +428,9 @@ class Targets(Hosts, Texts, Wires):
     @contextmanager
     def _damaged(self, dice: Random) -> Generator[Path]:
         with self.room() as room:
-            shutil.copytree(self.results, room / "results")
-            paths = sorted(p for p in (room / "results").rglob("*") if p.is_file() and p.suffix != ".html")
-            for path in dice.sample(paths, dice.choice((1, 1, 2))):
+            write_files(room / "results", self.kept)
+            names = [name for name in self.kept if not name.endswith(".html")]
+            for path in (room / "results" / name for name in dice.sample(names, dice.choice((1, 1, 2)))):
                 if dice.random() < 0.1:
                     path.unlink()
                     continue

@@ -16,7 +16,7 @@ from perjoule.simulators._behaviour import Behaviour
 
 from .mutate import changed
 
-TIMEOUT = "80 ms"
+TIMEOUT = "40 ms"
 
 
 class Wires:
@@ -35,12 +35,19 @@ class Wires:
         return options
 
     def _plug(self) -> dict[str, Any]:
-        whole = kasa.ciphered
+        whole = kasa.framed
 
         def some(plain: bytes) -> bytes:
-            return whole(changed(plain, self._dice, [plain]) if self._dice.random() < 0.7 else plain)
+            """Change a third of the answers in what they say, and a few in their length or their bytes on the wire."""
+            match self._dice.randrange(20):
+                case 0:
+                    return changed(whole(plain), self._dice, [plain])
+                case 1 | 2 | 3 | 4 | 5 | 6 | 7:
+                    return whole(changed(plain, self._dice, [plain]))
+                case _:
+                    return whole(plain)
 
-        kasa.ciphered = some  # this process simulates, and nothing else here ciphers
+        kasa.framed = some  # this process simulates, and nothing else here answers as a plug
         return dict(self._open.enter_context(kasa.serve(Behaviour())))
 
     def fuzz_snmp_meter(self, dice: Random) -> None:
@@ -60,7 +67,7 @@ class Wires:
 
     @contextmanager
     def _between(self, port: int) -> Generator[int]:
-        """Pass datagrams on to a port and back, half of the answers changed; yields the port to ask."""
+        """Pass datagrams on to a port and back, some of the answers changed; yields the port to ask."""
         asked = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         asked.bind(("127.0.0.1", 0))
 
@@ -75,7 +82,19 @@ class Wires:
                     except TimeoutError:
                         continue
                     dice = self._dice
-                    asked.sendto((changed(answer, dice, [answer]) if dice.random() < 0.5 else answer)[:65000], who)
+                    asked.sendto(self._odd(answer, dice)[:65000], who)
 
         threading.Thread(target=pass_on, daemon=True).start()
         yield asked.getsockname()[1]
+
+    @staticmethod
+    def _odd(answer: bytes, dice: Random) -> bytes:
+        """Change a few datagrams anywhere, which the library then mostly ignores, and some only in their last values."""
+        match dice.randrange(10):
+            case 0:
+                return changed(answer, dice, [answer])
+            case 1 | 2 | 3 | 4:
+                at = len(answer) - dice.randrange(1, 30)
+                return answer[:at] + bytes([dice.randrange(256)]) + answer[at + 1 :]
+            case _:
+                return answer

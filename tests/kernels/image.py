@@ -20,7 +20,7 @@ REQUIREMENTS = ("requirements.txt", "requirements-development.txt")
 SECTIONS = ("base", "filesystems", "tests", "inside")  # of setup/debian-packages
 LEFT_OUT = ("chromium", "chromium-driver", "prometheus")  # for no test of a kernel
 # What a part on another processor needs: each package's scripts run in emulation, so the rest is left out.
-ELSEWHERE = ("moosefs-", "glusterfs-", "linux-image-", "udev")
+OUTSIDE = ("moosefs-", "glusterfs-", "linux-image-", "udev")
 STARTED = ("taplo",)  # programs of Python's packages that tests start
 DISK = "10G"  # sparse; campaigns want room beside what perjoule keeps free
 BUILD_S = 5400.0  # another processor's root is made in emulation
@@ -119,7 +119,7 @@ def wanted(processor: Processor, more: Sequence[str] = ()) -> list[str]:
     """Return the packages of an image; `more` names sections that only some parts need."""
     found = [name.replace("amd64", processor.debian) for name in packages(*SECTIONS) if name not in LEFT_OUT]
     if not processor.here:
-        found = [name for name in found if name in packages("base") or name.startswith(ELSEWHERE)]
+        found = [name for name in found if name in packages("base") or name.startswith(OUTSIDE)]
     return found + [name.replace("amd64", processor.debian) for name in packages(*more)]
 
 

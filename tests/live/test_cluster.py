@@ -20,7 +20,7 @@ import pytest
 from lacking import lacking
 from on_hosts import NEEDS_SSHFS, hosts_of, sshfs
 from perjoule import campaign, drivers
-from perjoule.analysis.power import ELSEWHERE
+from perjoule.analysis.hosts import OUTSIDE
 from perjoule.drivers.protocols import Check, Host
 from perjoule.machine import mirrors
 from perjoule.model import Disk
@@ -510,4 +510,4 @@ def test_a_mounted_file_system_has_the_energy_of_servers_that_only_meters_know_a
     moved_bytes = both["throughput_bytes_per_s"] * both["duration_s"]
     assert both["efficiency_bytes_per_j"] == pytest.approx(moved_bytes / both["energy_j"], rel=0.01)
     assert not {"mean_w", "energy_j", "efficiency_bytes_per_j", "all_energy_j"} & alone.keys()
-    assert any(ELSEWHERE in str(doubt) for doubt in elsewhere["doubts"])
+    assert any(OUTSIDE in str(doubt) for doubt in elsewhere["doubts"])

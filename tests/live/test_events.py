@@ -218,6 +218,45 @@ def test_cephfs_takes_a_snapshot_and_is_healthy_once_each_placement_group_is_scr
     assert verify(results).differences == ()
 
 
+RADOS = 'kind = "rados"\nplacement_groups = 8\nosd_size = "2 GiB"\nconf = { "osd_scrub_backoff_ratio" = "0" }'
+OBJECTS = """
+[[workload]]
+kind = "rados"
+size = "2 GiB"
+in_flight = 1
+duration = "27 s"
+"""
+ALL_OF_RADOS = (
+    '[[event]]\nat = "2 s"\nkind = "scrub"\n'
+    + EVENT.format(at="14 s", kind="kill")
+    + EVENT.format(at="16 s", kind="back")
+    + EVENT.format(at="17 s", kind="cut")
+    + SLOWED.replace("3 s", "18 s")
+    + EVENT.format(at="19 s", kind="back")
+    + EVENT.format(at="22 s", kind="fail")
+    + EVENT.format(at="24 s", kind="back")
+    + ADDED.replace("3 s", "25 s")
+)
+
+
+def test_rados_bench_continues_whatever_happens_to_its_store_which_is_healthy_again(tmp_path: Path) -> None:
+    results, record = hit(tmp_path, RADOS, ALL_OF_RADOS, "200 s", load=OBJECTS)
+    print({one.words: round(one.answered_s - record.events[-1].ended_s, 1) for one in record.health}, record.doubts)
+    assert record.reason == ""
+    assert [one.event.kind for one in record.events] == ["scrub", "kill", "back", "cut", "slow", "back", "fail", "back", "add"]
+    missed = [one.words for one in record.health if record.events[1].ended_s < one.asked_s < record.events[2].began_s]
+    assert any("OSDs up" in words or "degraded" in words for words in missed), missed
+    assert healthy_since(record.events, record.health) is not None, record.health
+    lost_bytes, gained_bytes = record.events[6].lost_bytes, record.events[8].gained_bytes
+    (cell,) = summary(results).cells
+    found = {key: metric.mean for key, metric in cell.metrics.items() if key.startswith("event_")}
+    print(lost_bytes, gained_bytes, found)
+    assert lost_bytes and gained_bytes
+    assert found["event_during_bytes_per_s"] > 0
+    assert verify(results).differences == ()
+    assert apart(recomputed(checked(results.folder))).values.tolist() == []
+
+
 def test_moosefs_takes_snapshots_of_all_data_and_none_of_a_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[list[str]] = []
 

@@ -128,6 +128,22 @@ def test_a_killed_brick_which_glusterd_started_is_seen() -> None:
             wait_for_its_end(mounted)
 
 
+def test_a_host_that_comes_back_ends_no_process_by_a_number_of_before() -> None:
+    """glusterd ends the self-heal daemon that it finds noted, and in its new namespace another process has that number."""
+    with hosts_of(servers=2).hold(1) as hosts, glusterfs(layout="replicated", hosts=2).mount(hosts) as mounted:
+        host = hosts.by_role("storage")[1]
+        mounted.kill(host)
+        noted = host.run(["find", host.directory / "glusterfs" / "run", "-name", "*.pid"], timeout_s=10).stdout.split()
+        assert any("shd" in path for path in noted)
+        for path in noted:
+            host.put("1\n", Path(path))  # glusterd itself
+        mounted.revive(host)
+        until_s = time.monotonic() + 60
+        while (lacking := mounted.absent() or mounted.degraded()) and time.monotonic() < until_s:
+            time.sleep(0.5)
+        assert lacking == ""
+
+
 def wait_for_its_end(mounted: Mounted) -> None:
     """A kill is a moment older than glusterd's word of it."""
     until_s = time.monotonic() + 5

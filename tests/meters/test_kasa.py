@@ -1,10 +1,12 @@
 """Kasa plugs: both versions of the first protocol's words, spoken to by python-kasa itself."""
 
 import json
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
 
+from perjoule.drivers.boundary import Boundary
 from perjoule.meters.kasa import Kasa
 from perjoule.model.errors import MachineError
 from perjoule.model.waveform import Waveform
@@ -58,3 +60,16 @@ def test_a_plug_is_found_and_one_that_meters_nothing_is_not(monkeypatch):
         system = json.loads(json.dumps(simulator._SYSTEM)) | {"feature": "TIM", "model": "HS100(EU)"}
         monkeypatch.setattr(simulator, "_SYSTEM", system)
         assert Kasa.discover([str(table["address"])]) == ()
+
+
+@pytest.mark.parametrize("said", [10**400, "x", [60], {"W": 60}])
+def test_a_number_that_is_none_is_a_gap(said, monkeypatch):
+    """The library divides what a plug says, whatever it is."""
+    answer = {"get_realtime": {"power_mw": said, "total_wh": 1, "err_code": 0}}
+    with ExitStack() as stack:
+        address = str(stack.enter_context(simulator.serve(Behaviour()))["address"])
+        read = stack.enter_context(Kasa(address=address).connect(Boundary("x", "", "total")))
+        assert [one.value for one in read()] == [60.0, 0.0]
+        monkeypatch.setattr(simulator, "_answers", lambda *_: answer)
+        with pytest.raises(OSError, match=address):
+            read()

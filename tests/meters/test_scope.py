@@ -1,21 +1,16 @@
 """An oscilloscope: bytes to volts, what is beyond the screen, and the mean of u x i against the product of the means."""
 
-import json
 import math
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from perjoule import campaign, store
-from perjoule.execution import runner
-from perjoule.figures import parts as figure
 from perjoule.meters.scope import Preamble, Scope, volts
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import scope as simulator
 from perjoule.simulators._behaviour import Behaviour
-from perjoule.summary.computing import of_trial
 from perjoule.testbeds.local import LocalHost
 from places import TRANSCRIPTS
 from typed import as_written
@@ -150,38 +145,3 @@ def test_other_ways_to_name_channels_are_refused(options, why):
 def test_a_drive_of_no_host_is_refused(listen, tmp_path):
     with pytest.raises(CampaignError, match='no host is called "storage-9"'):
         listen({"kind": "scope", "address": "127.0.0.1:1", "drives": {"1x2": "storage-9/sda"}}, any, hosts=[LocalHost(tmp_path)])
-
-
-MEASURED = """
-name = "sata"
-repetitions = 1
-settle = "50 ms"
-quiet = 0
-[testbed]
-kind = "simulated"
-servers = 1
-[[filesystem]]
-kind = "simulated"
-throughput = "40 MiB/s"
-[[workload]]
-kind = "simulated"
-size = "40 MiB"
-[[meter]]
-rate = "20 Hz"
-window = "4 ms"
-drives = {"1x2" = "storage-1/sda", "3x4" = "storage-1/sda"}
-"""
-
-
-def test_joules_by_device_have_the_drive(tmp_path):
-    with simulator.serve(Behaviour(Waveform("constant", high_w=30))) as table:
-        asked = campaign.parse(MEASURED + "\n".join(f"{key} = {json.dumps(value)}" for key, value in table.items()))
-        results = store.create(tmp_path / "results", asked.text, asked.name)
-        runner.run(asked, results, lambda event: None)
-    (record,) = results.latest()
-    found = of_trial(results, record).metered
-    assert found is not None
-    (part,) = found.parts
-    assert (part.host, part.part, part.meter, part.grade) == ("storage-1", "drive-sda", "scope", "component")
-    assert part.mean_w == pytest.approx(33.0, rel=0.02)  # 30 W of one pair of channels, 3 W of the other
-    assert [row["bar"] for row in figure.parts(found.parts)["data"]["values"]] == ["storage-1 sda"]

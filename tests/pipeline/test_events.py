@@ -8,10 +8,11 @@ import pytest
 
 from oracle.check import apart, checked, recomputed
 from perjoule import campaign, report, store
+from perjoule.analysis.energy import amount
 from perjoule.execution import happening, runner
 from perjoule.execution.events import Event
 from perjoule.filesystems.simulated import _OnServers
-from perjoule.model import REBUILT, healthy_since
+from perjoule.model import REBUILT, Record, healthy_since
 from perjoule.model.errors import TransientError
 from perjoule.results.events import events_table
 from perjoule.results.rebuild import rebuild_table, rebuilt_bytes_table
@@ -128,7 +129,9 @@ def test_the_stage_healing_of_a_scrub_lasts_until_it_has_finished(tmp_path: Path
 
 
 def test_a_rebuild_that_outlasts_its_trial_is_not_in_the_next_one(tmp_path: Path) -> None:
-    results, said = run(tmp_path / "results", TEXT.format(**{**SHORT, "rebuild": "60 s", "quiet": "500 ms"}))
+    times = {"kill": "600 ms", "back": "800 ms", "duration": "900 ms", "rebuild": "60 s", "quiet": "500 ms"}
+    text = TEXT.format(**{**SHORT, **times})
+    results, said = run(tmp_path / "results", text)
     assert sum(event.kind == "deployed" for event in said) == 2
     first, second = sorted(results.latest(), key=lambda record: record.clock.monotonic_s)
     for record in (first, second):
@@ -140,6 +143,19 @@ def test_a_rebuild_that_outlasts_its_trial_is_not_in_the_next_one(tmp_path: Path
     assert [one.event.kind for one in second.events] == ["kill", "back"]
     baseline = next(phase for phase in second.phases if phase.name == "baseline")
     assert max(one.answered_s for one in first.health) < baseline.began_s
+    plain, _ = run(tmp_path / "plain", text[: text.index("[[event]]")] + text[text.index("[[meter]]") :])
+    for record in plain.latest():
+        assert joules(results, second, "measure", 0.5) == pytest.approx(joules(plain, record, "measure", 0.5), rel=1e-6)
+    assert joules(results, first, "tail", 0.5) > 1.001 * joules(plain, plain.latest()[0], "measure", 0.5)  # it rebuilds
+
+
+def joules(results: Results, record: Record, phase: str, duration_s: float) -> float:
+    """Add up the energy of all parts of all hosts from the beginning of a phase on."""
+    began_s = next(one.began_s for one in record.phases if one.name == phase)
+    power = [series for series in results.series(record) if series.channel.quantity == "power"]
+    found = [amount(series, began_s, began_s + duration_s).value for series in power]
+    assert found and None not in found
+    return sum(value for value in found if value)
 
 
 def test_background_work_that_outlasts_its_trial_is_not_in_the_next_one_either(tmp_path: Path) -> None:

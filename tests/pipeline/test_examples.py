@@ -8,6 +8,7 @@ from perjoule import campaign, store
 from perjoule.campaign.tables import NAMES
 from perjoule.execution import runner
 from perjoule.model import StopRule
+from perjoule.summary import summary
 from places import EXAMPLES
 
 FILES = sorted(EXAMPLES.glob("*.toml"))
@@ -68,6 +69,16 @@ def test_the_simulated_example_runs_anywhere(tmp_path: Path) -> None:
     results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides)
     runner.run(asked, results, lambda event: None)
     assert [(record.status, record.reason) for record in results.latest()] == [("valid", "")] * 16
+
+
+def test_the_power_states_run_in_simulation_with_a_row_for_each_policy_and_load(tmp_path: Path) -> None:
+    asked = campaign.read(EXAMPLES / "power-states.toml", ["simulate=true", "settle=5 ms", "repetitions=1"])
+    results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides)
+    runner.run(asked, results, lambda event: None)
+    assert [(record.status, record.reason) for record in results.latest()] == [("valid", "")] * 6
+    cells = summary(results).cells
+    assert len({cell.filesystem for cell in cells}) == 3
+    assert {cell.workload for cell in cells} == {"idle", "fio"}
 
 
 def test_the_access_patterns_are_all_of_the_papers_on_all_that_lies_beneath() -> None:

@@ -73,6 +73,16 @@ def compare(record: Record, direction: Literal["write", "read", "idle"], measure
     return Comparison({f"derived_{METRICS[name]}": derived[name] for name in found}, tuple(d for d in doubts if d))
 
 
+def unexplained(flow: Flow, measured: Mapping[str, float]) -> Mapping[str, float]:
+    """Return each field of a flow as it was measured, per user byte, if redundancy, headers and journals don't explain that.
+
+    Only what `compare` compared counts: metrics that have a derived one beside them.
+    """
+    told = {name: measured[metric] for name, metric in METRICS.items() if f"derived_{metric}" in measured}
+    least_most = {name: bounds(flow, name) for name in told}
+    return {name: value for name, value in told.items() if not least_most[name][0] <= value <= least_most[name][1]}
+
+
 def bounds(flow: Flow, name: str) -> tuple[float, float]:
     """Return the least and the most that may be measured if redundancy, headers and journals explain everything."""
     return _bounds(asdict(flow), name)

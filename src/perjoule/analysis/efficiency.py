@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from perjoule import catalogue
-from perjoule.analysis.hosts import data_hosts, hardware, served_elsewhere
+from perjoule.analysis.hosts import data_hosts, hardware, served_outside
 from perjoule.catalogue import Cluster
 from perjoule.model import Record
 
@@ -24,11 +24,11 @@ def peak_bytes_per_s(record: Record) -> float | None:
     """Return the theoretical peak performance of the servers that held data in a trial, including metadata hosts with data.
 
     For a record without data hosts, they are its storage hosts; if none of them has a node of the catalogue, the peak is the
-    catalogue's own. None without a cluster of the catalogue, if a node is unknown, if the servers are none of the record's hosts,
-    or if clients held their own data: no network lies between.
+    catalogue's own. None without a cluster of the catalogue, if a node is unknown, if the servers are outside the testbed, or if
+    clients held their own data: no network lies between.
     """
     cluster = hardware(record)
-    if cluster is None or served_elsewhere(record):
+    if cluster is None or served_outside(record):
         return None
     holders = data_hosts(record)
     held = Counter(h.node for h in record.hosts if h.role != "client" and h.name in holders)

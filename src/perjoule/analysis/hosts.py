@@ -7,6 +7,8 @@ from perjoule.catalogue import Cluster
 from perjoule.model import Record
 from perjoule.model.errors import CampaignError
 
+OUTSIDE = "energy of the servers omitted: the data lay on servers outside the testbed"
+
 
 def hardware(record: Record) -> Cluster | None:
     """Return the hardware that a record's hosts were or stood for; if the record lacks it, the catalogue's current one."""
@@ -23,8 +25,8 @@ def loading(record: Record) -> frozenset[str]:
     return frozenset(r.host for r in record.outcome.results) if record.outcome else frozenset()
 
 
-def served_elsewhere(record: Record) -> bool:
-    """Whether the load's data lay on servers that are none of the record's hosts: a folder on a network mount, and only clients.
+def served_outside(record: Record) -> bool:
+    """Whether the load's data lay on servers outside the testbed: a folder on a network mount, and only clients.
 
     An imported trial has no testbed, and its one host is often both, so only naming servers separates them there.
     """
@@ -37,7 +39,7 @@ def data_hosts(record: Record) -> frozenset[str]:
     A client holds only its own data, so one that did not load is left out. For records without a declaration, and file systems
     that don't know, they are the storage hosts; in an imported trial without servers, the clients that loaded.
     """
-    if served_elsewhere(record):
+    if served_outside(record):
         return frozenset()
     clients = {h.name for h in record.hosts if h.role == "client"}
     declared = frozenset(record.data_hosts) or frozenset(h.name for h in record.hosts if h.role == "storage")
@@ -48,9 +50,9 @@ def server_names(record: Record) -> frozenset[str]:
     """Name the hosts inside the boundary of energy.
 
     If any server held data, all of the testbed's, including idle ones, because a paper's meter covers them; if clients held their
-    own data, those of them that loaded. An imported trial without servers has all its hosts; none if the servers are elsewhere.
+    own data, those of them that loaded. An imported trial without servers has all its hosts; none if the servers are outside.
     """
-    if served_elsewhere(record):
+    if served_outside(record):
         return frozenset()
     servers = frozenset(h.name for h in record.hosts if h.role != "client")
     if record.data_hosts:
@@ -62,7 +64,7 @@ def server_names(record: Record) -> frozenset[str]:
 def cluster_names(record: Record) -> frozenset[str]:
     """Name the hosts that a meter of the whole cluster covers (the component "total"): all servers, whoever holds the data.
 
-    On a testbed without servers, those inside the boundary; all hosts if the servers are elsewhere.
+    On a testbed without servers, those inside the boundary; all hosts if the servers are outside.
     """
     servers = frozenset(h.name for h in record.hosts if h.role != "client") or server_names(record)
     return servers or frozenset(h.name for h in record.hosts)

@@ -8,7 +8,7 @@ from perjoule.analysis.budget import Budget, combined
 from perjoule.analysis.coefficients import coefficient_terms
 from perjoule.analysis.coverage import SWITCH, Signed, cover, devices_of, differences, items, rivals
 from perjoule.analysis.energy import amount
-from perjoule.analysis.hosts import cluster_names, data_hosts, server_names
+from perjoule.analysis.hosts import OUTSIDE, cluster_names, data_hosts, server_names
 from perjoule.analysis.quantities import one_quantity, other_quantity
 from perjoule.analysis.terms import budget
 from perjoule.model import Record, Series
@@ -17,7 +17,6 @@ from perjoule.model import Record, Series
 GRADES = ("wall", "PDU", "BMC", "simulated", "modelled", "nameplate")
 # Watts of hosts that do not exist follow the emulated clock; a real meter's joules can't.
 DILATED = frozenset({"simulated", "modelled", "nameplate"})
-ELSEWHERE = "energy of the servers omitted: the data lay on servers that are none of the testbed's hosts"
 SHORT_COUNT = 5  # samples in a window, below which it is called short
 
 
@@ -159,12 +158,9 @@ def candidates(
     # A state is a bound, and no energy of any boundary.
     powers = [s for s in series if s.channel.quantity in ("power", "energy") and s.channel.semantics != "state"]
     wanted = server_names(record) if hosts is None else hosts
-    if powers and not wanted:
-        yield Parts("", "", doubts=(ELSEWHERE,))
-        return
-    if powers and not any(s.channel.grade in GRADES for s in powers):
-        yield Parts("", "", doubts=("no meter covers a whole server",))
-    for grade in GRADES:
+    if powers and not (wanted and any(s.channel.grade in GRADES for s in powers)):
+        yield Parts("", "", doubts=("no meter covers a whole server" if wanted else OUTSIDE,))
+    for grade in GRADES if wanted else ():
         chosen = [s for s in powers if s.channel.grade == grade]
         meters = sorted({s.channel.meter for s in chosen})
         if record.scale != 1 and grade not in DILATED:

@@ -208,6 +208,9 @@ def _check_access(filesystems: Sequence[Row], workloads: Sequence[Row], place: S
         if needs not in (offers, "nothing"):
             what = f"workload {workload.kind} needs {needs}, and filesystem {filesystem.kind} offers {offers}"
             raise place.error(workload.path, what, "measure them in separate campaigns")
+        if needs == "nothing" and offers != "folders" and workload.driver.stored_bytes(1):
+            what = f"workload {workload.kind} writes its data to folders, and filesystem {filesystem.kind} offers {offers}"
+            raise place.error((*workload.path, "data"), what, "remove data, or measure them in separate campaigns")
 
 
 def _places(beds: Sequence[Row], named: Sequence[Spec], paired: Sequence[Pair], place: Source) -> dict[tuple[str, str], str]:

@@ -1,13 +1,12 @@
 """Hosts that meters name, compared with those that the testbeds will have."""
 
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 from perjoule import drivers
 from perjoule.campaign.messages import instead
 from perjoule.campaign.source import Source
 from perjoule.campaign.tables import Row
-from perjoule.drivers.boundary import GROUPS, SWITCH
+from perjoule.drivers.boundary import GROUPS, SWITCH, members
 from perjoule.drivers.protocols import Hosts, Meter
 from perjoule.model import Spec
 from perjoule.model.errors import CampaignError
@@ -16,22 +15,24 @@ WORDS = (*GROUPS, SWITCH)
 
 
 def check_covered(meters: Iterable[Row], testbeds: Sequence[Spec], clients_counts: Sequence[int], place: Source) -> None:
-    """Check that each host that a meter names is one of some deployment. Raises CampaignError with the line of the option."""
+    """Check that each host that a meter names is one of some deployment, and that each has hosts for words like "servers".
+
+    Raises CampaignError with the line of the option.
+    """
     beds = [drivers.testbed(testbed) for testbed in testbeds]
-    if not all(bed.names_hosts for bed in beds):
-        return
-    known = {
-        host.name
-        for bed, count in itertools.product(beds, clients_counts)
-        for hosts in _planned(bed, count)
-        for host in hosts.all
-    }
+    largest = [hosts for bed in beds for hosts in _planned(bed, max(clients_counts))]  # trials share a deployment
+    known = {host.name for bed in beds for count in clients_counts for hosts in _planned(bed, count) for host in hosts.all}
     if not known:  # what keeps the testbed from planning any is refused by itself
         return
+    empty = {word for hosts in largest for word, named in members(hosts).items() if not named}
+    chosen = not all(bed.names_hosts for bed in beds)  # by somebody else, when the campaign runs
     for meter in meters:
         assert isinstance(meter.driver, Meter)
         for option, words in meter.driver.named.items():
-            if strange := [word for word in words if word not in known and word not in WORDS]:
+            if lacking := [word for word in words if word in empty]:
+                advice = 'give a host the role "storage", or name the hosts'
+                raise place.error((*meter.path, option), f"{option}: the testbed has no {lacking[0]}", advice)
+            if strange := [word for word in words if not chosen and word not in known and word not in WORDS]:
                 advice = instead(strange[0], (*WORDS, *sorted(known)))
                 raise place.error((*meter.path, option), f'{option}: no host is called "{strange[0]}"', advice)
 

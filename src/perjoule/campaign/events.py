@@ -131,7 +131,7 @@ def check_possible(
         return
     for filesystem in parts["filesystem"]:
         if not drivers.filesystem(filesystem).heals:
-            what = f"filesystem {filesystem.kind} does not say when it is healthy again, so no event can happen to its servers"
+            what = f"filesystem {filesystem.kind} was not seen to get healthy again, so no event can happen to its servers"
             raise place.error((EVENT,), what, f"use filesystem {' or '.join(_able())}")
         unable = drivers.filesystem(filesystem).unable
         for event, number in asked:

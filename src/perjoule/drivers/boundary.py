@@ -52,11 +52,16 @@ def boundary(meter: str, covers: tuple[str, ...], hosts: Hosts, component: str =
     return Boundary(meter, "", component or "group", named)
 
 
-def names(meter: str, words: tuple[str, ...], hosts: Hosts) -> tuple[str, ...]:
-    """Return the names that words like "servers" stand for, each once. Raises CampaignError: there is no host of such a name."""
+def members(hosts: Hosts) -> dict[str, list[str]]:
+    """Return the names of the hosts that each word for several of them stands for."""
     # One machine is client and server; without servers, other clients do not count as servers.
     servers = hosts.servers or (hosts.all if len(hosts.all) == 1 else ())
-    groups = {word: [host.name for host in of] for word, of in zip(GROUPS, (servers, hosts.clients), strict=True)}
+    return {word: [host.name for host in of] for word, of in zip(GROUPS, (servers, hosts.clients), strict=True)}
+
+
+def names(meter: str, words: tuple[str, ...], hosts: Hosts) -> tuple[str, ...]:
+    """Return the names that words like "servers" stand for, each once. Raises CampaignError: there is no host of such a name."""
+    groups = members(hosts)
     known = {host.name for host in hosts.all}
     named = tuple(dict.fromkeys(name for word in words for name in (groups.get(word) or [word])))
     if known and (strange := [name for name in named if name not in known and name != SWITCH]):

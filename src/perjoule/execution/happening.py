@@ -15,7 +15,7 @@ from perjoule.model.errors import PerjouleError, WorkloadError
 
 LOOK_S = 1.0  # between the beginnings of two questions to the file system
 END_S = 20.0  # for a question under way
-LATE_S, LATE_ELSEWHERE_S = 0.05, 0.2  # above which an event is a doubt: here, and by a command over SSH
+LATE_S, LATE_OUTSIDE_S = 0.05, 0.2  # above which an event is a doubt: here, and by a command over SSH
 ABSENT = frozenset({"kill", "cut", "fail"})  # the file system is without the host until it is back
 WEIGH_S = 3.0  # before a disk fails: when its content is measured
 Work = Callable[[], None]

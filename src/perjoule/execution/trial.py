@@ -10,7 +10,7 @@ from perjoule import drivers
 from perjoule.drivers.protocols import Hosts, Mounted, require_time
 from perjoule.execution import settling, write_back
 from perjoule.execution.ageing import Aged
-from perjoule.execution.happening import LATE_ELSEWHERE_S, LATE_S, Course
+from perjoule.execution.happening import LATE_OUTSIDE_S, LATE_S, Course
 from perjoule.model import REBUILT, WRITE_BACK, Campaign, Clock, Happened, Health, HostFact, Json, Outcome, Phase, Record
 from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import PerjouleError, TransientError, WorkloadError
@@ -53,7 +53,7 @@ class UnderWay:
         trial, hosts = attempt.trial, up.hosts
         self._workload = drivers.workload(trial.workload)
         self._clients = (*hosts.clients[: trial.clients_count], *hosts.by_role(*self._workload.using))
-        late_s = LATE_ELSEWHERE_S if drivers.testbed(trial.testbed).elsewhere else LATE_S
+        late_s = LATE_OUTSIDE_S if drivers.testbed(trial.testbed).elsewhere else LATE_S
         self._course = Course(trial.events, hosts, up.mounted, late_s=late_s)
         self._syncs: tuple[write_back.Sync, ...] = ()
         self._phases: list[Phase] = []

@@ -18,6 +18,7 @@ from perjoule.model.units import MIB, Bytes, BytesPerSecond, Ratio, SecondsOrZer
 
 CLAIMED_BYTES = 1024 * MIB  # of space on each host with data
 CLAIMED_S = 0.5  # in which it claims to age, so that meters see something
+REBUILD = "rebuild-s"  # file on a host that says for how long it rebuilds; a simulated host then has work
 
 EXAMPLE = """
 [[filesystem]]
@@ -73,7 +74,8 @@ class Simulated(FileSystem):
     """Throughput that it loses by being 100 % full, and in proportion below."""
 
     rebuild_s: SecondsOrZero = 0.0
-    """For how long it claims to rebuild after a server is back, or to scrub when an event begins that."""
+    """For how long it claims to rebuild after a server is back or has joined, and uses CPU time of a simulated host, or to scrub
+    when an event begins that."""
 
     scrub_s: SecondsOrZero = 0.0
     """For how long it claims to scrub after it was deployed."""
@@ -160,7 +162,8 @@ class _OnServers(OnClients):
 
     def revive(self, host: Host) -> None:
         if host.name in self._gone:
-            self._gone, self._rebuilt_s = self._gone - {host.name}, time.monotonic() + self.rebuild_s
+            self._gone = self._gone - {host.name}
+            self._rebuild(host)
 
     def scrub(self) -> None:
         self._checked_s = time.monotonic() + self.rebuild_s
@@ -180,7 +183,12 @@ class _OnServers(OnClients):
     replace = revive
 
     def add(self, host: Host) -> None:
-        self.data_hosts, self._rebuilt_s = (*self.data_hosts, host.name), time.monotonic() + self.rebuild_s
+        self.data_hosts = (*self.data_hosts, host.name)
+        self._rebuild(host)
+
+    def _rebuild(self, host: Host) -> None:
+        self._rebuilt_s = time.monotonic() + self.rebuild_s
+        host.put(f"{self.rebuild_s:g}", host.directory / REBUILD)
 
     def absent(self) -> str:
         return f"no server on {', '.join(sorted(self._gone))}" if self._gone else ""

@@ -67,10 +67,15 @@ class Kasa(Plug):
                 power_channel = self.power(where, resolution_w=0.001)
                 energy_channel = self.energy(where, resolution_j=JOULES_PER_WH)
 
-                def read() -> list[Reading]:
-                    status = run(energy.get_status(), self.timeout_s)
+                async def numbers() -> tuple[float, float | None]:
+                    """Watts and kWh. Here the library trips over them, too: it divides what the plug said."""
+                    status = await energy.get_status()
                     power_w, total_kwh = status.power, status.total
-                    found = [Reading(power_channel, math.nan if power_w is None else power_w)]
+                    return math.nan if power_w is None else float(power_w), None if total_kwh is None else float(total_kwh)
+
+                def read() -> list[Reading]:
+                    power_w, total_kwh = run(numbers(), self.timeout_s)
+                    found = [Reading(power_channel, power_w)]
                     if total_kwh is not None:
                         found.append(Reading(energy_channel, total_kwh * JOULES_PER_KWH))
                     return found

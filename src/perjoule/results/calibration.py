@@ -1,16 +1,19 @@
 """Results folders to profiles of file systems, for prediction."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from perjoule import drivers, prediction, store
+from perjoule.analysis import amplification
 from perjoule.analysis.hosts import data_hosts
 from perjoule.analysis.overlap import served_bytes
 from perjoule.machine.untrusted import MOST_NAMED_BYTES, text_of
 from perjoule.model import Direction, Json, Record
 from perjoule.model.errors import CampaignError
+from perjoule.model.units import counted
 from perjoule.prediction import Observation, Profile, observations, profile
 from perjoule.store import Results
 from perjoule.store.disk import spoken
@@ -85,6 +88,37 @@ def _taught(source: Path) -> Iterator[tuple[str, _Taught]]:
             roles = {host.role for host in record.hosts if host.name in data_hosts(record)}
             emulated, unit_bytes = record.traits.reality != "real", drivers.filesystem(used).unit_bytes
             yield used.kind, _Taught(points, used.options, _release(record), emulated, tuple(sorted(roles)), unit_bytes)
+
+
+def moved(results: Results) -> Mapping[str, tuple[str, ...]]:
+    """Hold the bytes that each kind's points moved against those of the layout, on which a prediction's bounds rest.
+
+    Returns:
+        Lines: in how many points all bytes of networks and disks are the layout's (3 % and headers allowed, as in
+        `analysis.amplification`); then one for each counter that read others. Raises MachineError.
+    """
+    counts, odd = defaultdict[str, list[bool]](list), defaultdict[tuple[str, Direction, str], list[float]](list)
+    for record, taught in observed(results):
+        kind, flows = record.trial.filesystem.kind, record.amplification
+        for point in points_of(results, [record]) if taught else ():
+            if flows is not None and (point.direction == "write" or point.direction == "read"):
+                flow = flows.write if point.direction == "write" else flows.read
+                found = amplification.unexplained(flow, point.metrics)
+                counts[kind].append(not found)
+                for name, ratio in found.items():
+                    odd[kind, point.direction, name].append(ratio)
+    return {
+        kind: (
+            f"bytes of networks and disks are those of the layout in {sum(explained)} of {counted(len(explained), 'point')}",
+            *(
+                f"{way}: {amplification.SUBJECTS[name]} {min(ratios):.3g} to {max(ratios):.3g} bytes per user byte "
+                f"in {counted(len(ratios), 'other point')}"
+                for (of, way, name), ratios in sorted(odd.items())
+                if of == kind
+            ),
+        )
+        for kind, explained in counts.items()
+    }
 
 
 def _text(path: Path) -> str:

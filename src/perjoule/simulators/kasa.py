@@ -40,7 +40,7 @@ def serve(behaviour: Behaviour, *, address: str = "127.0.0.1", port: int = 0, ha
                 if manner is not None and (stop.wait(manner.delay_s) or manner.silent):
                     continue
                 said = json.dumps({module: _answers(module, calls, behaviour, realtime) for module, calls in asked.items()})
-                client.sendall(struct.pack(">I", len(said)) + ciphered(said.encode()))
+                client.sendall(framed(said.encode()))
 
     with connections(handle, address, port) as own_port:
         yield {"kind": "kasa", "address": f"{address}:{own_port}"}
@@ -93,6 +93,11 @@ _SYSTEM: Json = {
     "oemId": "1998A14DAA86E4E001FD7CAF42868B5E",
     "err_code": 0,
 }
+
+
+def framed(plain: bytes) -> bytes:
+    """Put the length before a ciphered answer."""
+    return struct.pack(">I", len(plain)) + ciphered(plain)
 
 
 def ciphered(plain: bytes) -> bytes:

@@ -1,13 +1,15 @@
 """Hosts that run nothing: a cluster of the catalogue in a temporary folder.
 
 They start at once, keep files, answer every command with success and no output, and have counters that rise at known, constant
-rates, so a whole campaign is fast and its numbers are known in advance.
+rates, so a whole campaign is fast and its numbers are known in advance. While a simulated file system rebuilds on a host (for the
+time in its file `rebuild-s`), it uses half a core more.
 """
 
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass as plain
+from dataclasses import field
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, get_args
 
@@ -28,6 +30,9 @@ kind = "simulated"
 cluster = "odroid-hc4"
 cpu = "2 %"
 """
+
+REBUILD = "rebuild-s"
+REBUILD_CORES = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -149,6 +154,8 @@ class _SimulatedHost(Host):
     rates: _Rates
     cpu_capacity_cores: float | None
     syncing: _Syncing = _Syncing(0.0, fails=False)
+    # From when, for how long:
+    rebuilds: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]], compare=False)
 
     def run(
         self,
@@ -174,6 +181,8 @@ class _SimulatedHost(Host):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         path.chmod(mode)
+        if path.name == REBUILD:
+            self.rebuilds.append((time.monotonic(), float(content)))
 
     def read(self, path: Path) -> bytes:
         try:
@@ -188,7 +197,9 @@ class _SimulatedHost(Host):
         t_s = time.monotonic()
         since_s = t_s - self.began_s
         network_bytes, disk_bytes = round(self.rates.network_bytes_per_s * since_s), round(self.rates.disk_bytes_per_s * since_s)
-        cpu_s, busy_s = self.rates.cpu_s_per_s * since_s, 0.5 * since_s if self.rates.disk_bytes_per_s else 0.0
+        rebuilt_s = sum(min(max(0.0, t_s - began_s), duration_s) for began_s, duration_s in self.rebuilds)
+        cpu_s = self.rates.cpu_s_per_s * since_s + REBUILD_CORES * rebuilt_s
+        busy_s = 0.5 * since_s if self.rates.disk_bytes_per_s else 0.0
         switches_count = round(self.rates.switches_hz * since_s)
         return Counters(t_s, cpu_s, network_bytes, network_bytes, disk_bytes, disk_bytes, busy_s, switches_count)
 

@@ -31,7 +31,7 @@ size = "4 MiB"
 
 ENGINE = "simulated 1"
 METER = "simulated workload"
-LOGGED_S = 0.5  # length of its log's windows
+LOGGED_S, LOGGED_COUNT = 0.5, 10_000  # length of its log's windows, or more, so that there are no more of them
 LATE_TIMES = 20  # as long as any other: a call that is late
 
 
@@ -166,7 +166,7 @@ class Simulated(Workload):
     def _latencies(self, of: ClientResult) -> tuple[Series, Series]:
         """Return how many calls returned in each window, at an even pace, and how long each of them took."""
         length_s = of.ended_s - of.began_s
-        edges_s = np.append(np.arange(0, length_s, LOGGED_S), length_s)
+        edges_s = np.append(np.arange(0, length_s, max(LOGGED_S, length_s / LOGGED_COUNT)), length_s)
         late = (edges_s[1:] > self._late_s[0]) & (edges_s[1:] <= self._late_s[1])
         took_s = length_s / of.moved_bytes * min(self.transfer_bytes, of.moved_bytes) * np.where(late, LATE_TIMES, 1)
         count = np.diff(np.round(of.operations_count * edges_s / length_s))

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from perjoule.analysis.amplification import bounds, compare
+from perjoule.analysis.amplification import bounds, compare, unexplained
 from perjoule.analysis.points import points
 from perjoule.filesystems import _flows
 from perjoule.model import Flow, Redundancy
@@ -27,6 +27,15 @@ def coded(data_count, parity_count, *, by_client):
 
 def explained(made, amplification, **words):
     return replace(made.record(**words), amplification=amplification)
+
+
+def test_a_field_of_a_flow_that_was_measured_otherwise_is_named_with_its_bytes(made):
+    flow = copied(2, by_client=False).write
+    derived = compare(explained(made, copied(2, by_client=False)), "write", MEASURED).metrics
+    assert unexplained(flow, {**MEASURED, **derived}) == {}
+    assert unexplained(flow, MEASURED | {"disk_written_servers_ratio": 1.5}) == {}  # nothing was derived to hold it against
+    odd = {"disk_written_servers_ratio": 1.5, "network_sent_client_ratio": 1.2}
+    assert unexplained(flow, {**MEASURED, **derived, **odd}) == {"disk_written_ratio": 1.5, "client_sent_ratio": 1.2}
 
 
 def test_what_redundancy_and_headers_explain_is_not_doubted(made):

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from perjoule.analysis.cells import cells
+from perjoule.analysis.hosts import OUTSIDE
 from perjoule.analysis.points import points
-from perjoule.analysis.power import ELSEWHERE, boundaries
+from perjoule.analysis.power import boundaries
 from perjoule.analysis.sides import sides
 from perjoule.model import Specification
 from typed import present
@@ -75,14 +76,14 @@ def test_where_clients_hold_their_own_data_all_is_the_headline(made):
     assert refused["clients"] == "energy of the clients omitted: they served the load, too, so it counts once, in all"
 
 
-def test_where_the_servers_are_elsewhere_only_the_clients_have_an_energy(made):
+def test_where_the_servers_are_outside_only_the_clients_have_an_energy(made):
     """As a load on a network mount, when no server is named: the clients' joules must not stand for the storage's."""
     record = loaded_by(made, *CLIENTS)
     record = replace(record, hosts=tuple(host for host in record.hosts if host.role == "client"), cluster="")
     (point,) = points(record, [*each(made, CLIENTS, 40.0), made.steady("", 15.0, component="switch")])
     assert point.metrics["clients_energy_j"] == pytest.approx(800)
     assert not {"energy_j", "mean_w", "efficiency_bytes_per_j", "gross_energy_j", "all_energy_j", "edp_js"} & point.metrics.keys()
-    assert ELSEWHERE in point.doubts
+    assert OUTSIDE in point.doubts
     assert point.omitted == {"all": "energy of all omitted: that of the servers is unknown"}
     assert {name for name in point.metrics if name.startswith("part_")} == {"part_unsplit_j"}
 

@@ -418,6 +418,40 @@ def test_the_names_of_nodes_that_a_batch_system_will_choose_are_not_known() -> N
     assert campaign.parse('[testbed]\nkind = "slurm"\nnodes = 2\n' + slurm).trials
 
 
+@pytest.mark.parametrize(
+    ("hosts", "covers", "sentence"),
+    [
+        (
+            '[{role = "client"}]',
+            "servers",
+            'covers: the testbed has no servers; give a host the role "storage", or name the hosts',
+        ),
+        ('[{role = "client", name = "n[1-2]"}]', "n3", 'covers: no host is called "n3"; known: servers, clients, switch, n1, n2'),
+        ('[{role = "storage", count = 1}, {role = "client"}]', "servers", ""),
+        ('[{role = "storage", name = "n1"}, {role = "client"}]', "n3", ""),  # Slurm may choose it
+        ('[{role = "client", name = "n[1-2]"}]', "n2", ""),
+    ],
+)
+def test_what_is_known_of_nodes_before_a_batch_system_chooses_them_is_checked(hosts: str, covers: str, sentence: str) -> None:
+    meter = LAB[LAB.index("[[filesystem]]") :].replace("moosefs", 'directory"\npath = "/mnt').replace("alpha", covers)
+    slurm = f'clients = 2\n[testbed]\nkind = "slurm"\nnodes = 3\nhosts = {hosts}\n{meter}'
+    if not sentence:
+        assert campaign.parse(slurm).trials
+        return
+    with pytest.raises(CampaignError) as refused:
+        campaign.parse(slurm)
+    assert f"line 17: {sentence}" in str(refused.value)
+
+
+def test_a_meter_of_servers_is_refused_where_all_hosts_are_clients() -> None:
+    mounted = LAB.replace("moosefs", 'directory"\npath = "/mnt').replace("alpha", "servers")
+    campaign.parse(mounted)
+    alone = mounted.replace("storage", "client")
+    with pytest.raises(CampaignError, match="covers: the testbed has no servers; give a host"):
+        campaign.parse("clients = 2\n" + alone)
+    campaign.parse("clients = 1\n" + alone)  # one machine is both
+
+
 def test_a_meter_may_name_a_host_that_only_some_deployments_have() -> None:
     meter = '[[meter]]\nkind = "ipmi"\naddress = "10.0.0.3"\ncovers = ["client-4", "servers"]\n'
     campaign.parse(TEXT + meter)

@@ -8,8 +8,10 @@ import jsonschema
 import pytest
 
 from perjoule import campaign, drivers
+from perjoule.campaign.tables import fields_of
 from perjoule.drivers.protocols import FileSystem
 from perjoule.execution import readiness
+from perjoule.model import Spec
 from perjoule.model.errors import CampaignError
 from perjoule.testbeds.virtual import requirements
 from places import ROOT
@@ -47,6 +49,7 @@ SNAPSHOT = SCRUB.replace("scrub", "snapshot")
 LOSSY = '[[event]]\nat = "7 s"\nkind = "lossy"\nhost = "storage-3"\nloss = "2 %"\n'
 ADD = KILL.replace("kill", "add").replace("storage-2", "storage-3")
 CEPHFS = 'kind = "cephfs"'
+RADOS = 'kind = "rados"'
 ORANGEFS = 'kind = "orangefs"'
 MIRRORED = 'kind = "glusterfs"\nlayout = "replicated"'
 DISTRIBUTED = 'kind = "glusterfs"\nlayout = "distributed"'
@@ -82,6 +85,20 @@ def test_a_trial_with_events_is_another_trial():
     assert not hit & later
 
 
+@pytest.mark.parametrize("kind", [kind for kind in drivers.kinds("workloads") if "duration" in fields_of("workload", kind)])
+def test_a_load_with_a_duration_has_events_until_then(kind):
+    loads = drivers.workload(Spec(kind, {"duration": "30 s"}, kind))
+    assert 30 <= loads.duration_limit_s < 40  # with the rest before it
+
+
+def test_rados_bench_has_events_until_its_duration_is_over():
+    bench = 'kind = "rados"\nsize = "64 GiB"\nduration = "15 s"'
+    (one, *_) = campaign.parse(text(filesystem=RADOS, workload=bench)).trials
+    assert [event.text for event in one.events] == ["kill storage-2"]
+    with pytest.raises(CampaignError, match='back storage-2 would happen after the end of "rados", which lasts 15 s'):
+        campaign.parse(text(KILL + BACK, filesystem=RADOS, workload=bench))
+
+
 def test_a_disk_fails_on_virtual_hosts_where_redundancy_has_its_data():
     for testbed in (VIRTUAL, VIRTUAL.replace("xfs", "directory")):
         (one, *_) = campaign.parse(text(FAIL, testbed=testbed, filesystem=GOAL_2)).trials
@@ -91,7 +108,7 @@ def test_a_disk_fails_on_virtual_hosts_where_redundancy_has_its_data():
 
 
 @pytest.mark.parametrize("testbed", [VIRTUAL, CLUSTER])
-@pytest.mark.parametrize("filesystem", [MOOSEFS, CEPHFS, 'kind = "rados"', DISTRIBUTED])
+@pytest.mark.parametrize("filesystem", [MOOSEFS, CEPHFS, RADOS, DISTRIBUTED])
 def test_a_host_joins_and_may_be_killed_and_come_back_later(testbed, filesystem):
     later = KILL.replace("10 s", "12 s").replace("storage-2", "storage-3")
     loads = 'kind = "idle"\nduration = "30 s"'
@@ -168,7 +185,11 @@ def test_editors_know_events():
         (text(workload='kind = "fio"'), 'events need a load that ends at a known time, and "fio" has no duration'),
         (
             text(filesystem='kind = "nfs"'),
-            "filesystem nfs does not say when it is healthy again.*; use filesystem cephfs or glusterfs or moosefs or orange",
+            "nfs was not seen to get healthy again.*; use filesystem cephfs or glusterfs or moosefs or orangefs or rados$",
+        ),
+        (
+            text(filesystem='kind = "rbd"', workload='kind = "device"\nsize = "1 GiB"\nduration = "30 s"'),
+            "filesystem rbd was not seen to get healthy again, so no event can happen to its servers; use filesystem cephfs",
         ),
         (
             text("", workload=f"{FIO}\ntolerate_errors = true"),
@@ -201,7 +222,7 @@ def test_editors_know_events():
         (
             text(SCRUB),
             'no scrub can happen to filesystem "moosefs": its chunk servers test chunks all the time, and no command begins a '
-            "round; use filesystem cephfs or rados or rbd, or remove",
+            "round; use filesystem cephfs or rados, or remove",
         ),
         (
             text(SNAPSHOT, filesystem='kind = "glusterfs"'),

@@ -6,7 +6,7 @@ import pytest
 
 from perjoule.drivers.protocols import Host, Hosts
 from perjoule.execution import happening
-from perjoule.execution.happening import LATE_ELSEWHERE_S, UNKNOWN, Course
+from perjoule.execution.happening import LATE_OUTSIDE_S, UNKNOWN, Course
 from perjoule.model import COMMANDS, EventKind, Happened, Health, TrialEvent, healthy_since
 from perjoule.model.errors import TransientError, WorkloadError
 from scripted import ScriptedHost, ScriptedMount
@@ -289,7 +289,7 @@ def test_what_has_not_happened_when_the_load_ends_does_not_happen_and_is_a_doubt
     assert course.unhealthy() == ""
 
 
-@pytest.mark.parametrize(("options", "in_time_s", "late_s"), [({}, 0.049, 0.051), ({"late_s": LATE_ELSEWHERE_S}, 0.199, 0.201)])
+@pytest.mark.parametrize(("options", "in_time_s", "late_s"), [({}, 0.049, 0.051), ({"late_s": LATE_OUTSIDE_S}, 0.199, 0.201)])
 def test_a_late_event_is_a_doubt(options: dict[str, float], in_time_s: float, late_s: float) -> None:
     """50 ms on hosts of this machine, 200 ms over SSH: docs/how-to/events.md."""
     host = Server()

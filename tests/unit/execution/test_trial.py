@@ -9,7 +9,7 @@ import pytest
 from perjoule import campaign
 from perjoule.drivers.protocols import Hosts
 from perjoule.execution import trial
-from perjoule.execution.happening import LATE_ELSEWHERE_S, LATE_S, Course
+from perjoule.execution.happening import LATE_OUTSIDE_S, LATE_S, Course
 from perjoule.execution.trial import UnderWay, Up, keep_logs, starved
 from perjoule.model.errors import WorkloadError
 from scripted import ScriptedHost, ScriptedMount
@@ -73,7 +73,7 @@ class Reached(Exception):
     """The events of a trial are about to happen."""
 
 
-@pytest.mark.parametrize(("testbed", "late_s"), [('kind = "virtual"', LATE_S), (CLUSTER, LATE_ELSEWHERE_S)])
+@pytest.mark.parametrize(("testbed", "late_s"), [('kind = "virtual"', LATE_S), (CLUSTER, LATE_OUTSIDE_S)])
 def test_events_may_be_later_on_hosts_over_ssh(
     testbed: str, late_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,4 +92,4 @@ def test_events_may_be_later_on_hosts_over_ssh(
     with pytest.raises(Reached):
         UnderWay(asked, Up(Hosts((host,)), ScriptedMount(host)), attempt, lambda _: None)
     assert made == [late_s]
-    assert (LATE_S, LATE_ELSEWHERE_S) == (0.05, 0.2)
+    assert (LATE_S, LATE_OUTSIDE_S) == (0.05, 0.2)

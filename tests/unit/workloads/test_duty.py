@@ -116,6 +116,15 @@ def test_a_profile_counts_from_its_first_step_to_its_last(tmp_path: Path) -> Non
     assert not found.doubts
 
 
+def test_a_step_without_results_is_named(tmp_path: Path) -> None:
+    made = duty(engine="simulated", profile={"name": "day.csv", "text": "hour,load\n0,50 %\n12,100 %\n"}, hour="1 s")
+    (tmp_path / "duty.json").write_text(json.dumps({"full_bytes_per_s": 200, "clients_count": 1, "steps_count": 2}))
+    claimed(tmp_path, 0, 10.0, 22.0)
+    claimed(tmp_path, 1, 22.1, 34.1, 1200)
+    with pytest.raises(WorkloadError, match="what a paced load left can't be read"):
+        made.outcome(tmp_path)
+
+
 def test_errors_are_tolerated_by_the_steps_and_added_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def said(_: object, folder: Path) -> Outcome:
         number = int(folder.name.removeprefix("step-"))

@@ -127,7 +127,8 @@ class FileSystem(ABC):
     # Of a file, that lie on one group of hosts as a whole: a chunk, hosts in turn; WHOLE_FILE, by a hash of its name; inf: every
     # file is spread over all.
     unit_bytes: ClassVar[float] = inf
-    heals: ClassVar[bool] = False  # after the loss of a server, and says when it has: events can happen to its servers
+    # After the loss of a server, as was seen, and says when it has: events can happen to its servers.
+    heals: ClassVar[bool] = False
     unable: ClassVar[Mapping[EventKind, str]] = MappingProxyType({})  # events that can't happen to it, each with the reason
     beneath: Disk | None = None  # made for the data of each host; None: they lie on the host's own disk
     aged: Aged | None = None  # what it has been through when the trials begin; None: it is new

@@ -32,7 +32,6 @@ class Testbed(ABC):
     __test__: ClassVar[bool] = False  # the name is the field's; pytest is not to collect it
     elsewhere: ClassVar[bool] = False  # its hosts are other machines: what is installed on this one says nothing of them
     reality: ClassVar[Reality] = "real"  # what its hosts are; on emulated and simulated ones this machine's cores do the work
-    names_hosts: ClassVar[bool] = True  # `planned` gives its hosts the names that they will have when they are held
     deployment_s: ClassVar[float] = 0.0  # of hosts and a file system, up and down again, roughly
     cluster: str = ""  # of the catalogue, whose hardware its hosts stand for; "": they are what they are
     scale_ratio: float = 1.0  # their speed over that hardware's
@@ -46,6 +45,11 @@ class Testbed(ABC):
     def folder(self) -> Path | None:
         """The folder of this machine below which its hosts keep their files; None if they keep none on this machine."""
         return None
+
+    @property
+    def names_hosts(self) -> bool:
+        """Whether `planned` gives its hosts the names that they will have when they are held."""
+        return True
 
     @property
     def hardware(self) -> Cluster | None:

@@ -94,7 +94,7 @@ def held_bytes(listed: Sequence[Mapping[str, Any]], parts: Mapping[int, int]) ->
         listed: the answers; a placement group states the bytes of its objects as users wrote them.
         parts: data parts of an object, by the number of its pool; 1 for whole copies.
     """
-    groups = [group for one in listed for group in one["pg_stats"]]
+    groups = [group for one in listed for group in one.get("pg_stats", [])]  # an OSD that serves none has no list
     return sum(round(group["stat_sum"]["num_bytes"] / parts[int(group["pgid"].partition(".")[0])]) for group in groups)
 
 

@@ -214,6 +214,11 @@ class _GlusterFS(Deployment[GlusterFS]):
     def stores(self, host: Host) -> tuple[Path, ...]:
         return tuple(brick for other, brick in self._bricks if other is host)
 
+    def revive(self, host: Host) -> None:
+        """Start glusterd without what it noted of its processes, as after a reboot: others have their numbers now."""
+        host.run(["find", ROOMS["run"], "-name", "*.pid", "-delete"], timeout_s=SHORT_S)
+        super().revive(host)
+
     def erase(self, host: Host) -> None:
         """Remove its bricks, which no other host stands in for."""
         self._erased = {*self._erased, host.name}

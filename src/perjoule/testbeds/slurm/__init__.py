@@ -67,7 +67,6 @@ class Slurm(Testbed):
     """Nodes of a Slurm cluster, uncapped, in an allocation of ours or around us; each needs bash, procps and util-linux."""
 
     elsewhere: ClassVar[bool] = True
-    names_hosts: ClassVar[bool] = False
 
     nodes_count: Annotated[int, Field(ge=1)] | None = None
     """How many nodes to ask for; inside an allocation, how many of its nodes to use: all by default."""
@@ -92,6 +91,11 @@ class Slurm(Testbed):
     """For how long the job may be pending."""
     work: Annotated[str, Field(pattern=r"^(/[\w.-]+(/[\w.-]+)*)?$")] = ""
     """The only folder written to on a node, in its subfolder "cluster"; /var/tmp/perjoule-USER by default."""
+
+    @property
+    def names_hosts(self) -> bool:
+        """Whether `hosts` names each node that is used; Slurm chooses the others."""
+        return all(share.name for share in self.hosts)
 
     @property
     def lease_s(self) -> float:

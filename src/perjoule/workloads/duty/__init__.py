@@ -222,6 +222,10 @@ class Duty(Workload):
 
     def outcome(self, folder: Path) -> Outcome:
         """Parse the reports of all steps. Raises WorkloadError."""
+        with reading("what a paced load left", folder):
+            return self._outcome(folder)
+
+    def _outcome(self, folder: Path) -> Outcome:
         paced = self._paced(folder)
         found = [self.step(n, paced).outcome(folder / STEP.format(n)) for n in range(len(self.steps))]
         whole = found[0] if len(found) == 1 else joined(found)

@@ -38,7 +38,8 @@ def latencies(log: str, moved: Sequence[ClientResult], offset_s: float) -> tuple
     """Parse the histograms of one client (`asked`, `log_unix_epoch`): for each direction, `latency` and `calls`.
 
     Sample n of `calls` counts those that returned in the window of `duration_s` that ends at `t_s`, each after about as long as
-    sample n of `latency` says. None if a line has other bins, or the log counts more calls than returned.
+    sample n of `latency` says. None if a line has other bins, if it counts what can't be counted or ends before the one before
+    it, or if the log counts more calls than returned.
 
     Args:
         log: lines "UTC ms, direction, block size, a count for each bin".
@@ -58,11 +59,12 @@ def latencies(log: str, moved: Sequence[ClientResult], offset_s: float) -> tuple
     for one in (one for one in moved if one.direction in lines):
         numbers = np.array(lines[one.direction], dtype=np.float64)
         ends_s = numbers[:, 0] / 1e3 + offset_s
-        if numbers[:, 1:].sum() > one.operations_count:
+        counts, windows_s = numbers[:, 1:], np.diff(ends_s, prepend=one.began_s)
+        if not ((counts >= 0).all() and counts.sum() <= one.operations_count and (windows_s >= 0).all()):  # NaN is neither
             return None
-        row, column = np.nonzero(numbers[:, 1:])
-        t_s, duration_s = ends_s[row], np.diff(ends_s, prepend=one.began_s)[row]
+        row, column = np.nonzero(counts)
+        t_s, duration_s = ends_s[row], windows_s[row]
         latency = Channel("fio", one.host, one.direction, "latency", "s", "window mean", "counter")
         calls = Channel("fio", one.host, one.direction, "calls", "1", "window mean", "counter")
-        found += [Series(latency, t_s, duration_s, middle_s[column]), Series(calls, t_s, duration_s, numbers[row, 1 + column])]
+        found += [Series(latency, t_s, duration_s, middle_s[column]), Series(calls, t_s, duration_s, counts[row, column])]
     return tuple(found)

@@ -105,6 +105,11 @@ class RadosBench(Workload):
         """Object by object."""
         return Pattern(self.object_bytes, "random" if self.operation == "rand" else "sequential")
 
+    @property
+    def duration_limit_s(self) -> float:
+        """`duration`; once all of `size` is written or read in order, it ends earlier."""
+        return self.duration_s
+
     def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
         """No longer than `duration`."""
         return min(super().loading_s(clients_count, bytes_per_s), self.duration_s)

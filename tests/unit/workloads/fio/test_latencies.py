@@ -17,6 +17,7 @@ from places import TRANSCRIPTS, transcript
 LATE = TRANSCRIPTS / "fio" / "late"
 LOG = transcript("fio", "late", "late_clat_hist.1.log")
 MOVED = ClientResult("late", "write", 1795714676.3, 1795714681.3, 500 * 65536, 500)
+MOVED_EARLY = ClientResult("client-1", "write", 1000.0, 1003.0, 500 * 65536, 500)
 BINS_COUNT = 928
 
 
@@ -79,6 +80,10 @@ def test_a_log_that_cannot_be_right_is_none() -> None:
     assert latencies.latencies(LOG, (few,), 0.0) is None
     assert latencies.latencies(LOG.replace(", 0\n", "\n", 1), (MOVED,), 0.0) is None
     assert latencies.latencies("", (MOVED,), 0.0) == ()
+    for odd in ("nan", "-1", "inf"):
+        assert latencies.latencies(line(1_000_500, 1, bin_158=3).replace(" 3,", f" {odd},"), (MOVED_EARLY,), 0.0) is None
+    assert latencies.latencies(line(1_000_500, 1, bin_158=3) + line(1_000_400, 1, bin_158=1), (MOVED_EARLY,), 0.0) is None
+    assert latencies.latencies(line(999_900, 1, bin_158=3), (MOVED_EARLY,), 0.0) is None
 
 
 def raw(folder: Path) -> Path:
