@@ -3,7 +3,7 @@
 import math
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from perjoule.model.errors import MachineError
@@ -134,9 +134,10 @@ def configured_energy() -> str:
     return match[1] if match and match[1] != "none" else "not configured"
 
 
-def addresses(nodes: Sequence[str]) -> dict[str, str]:
-    """Return the address of each node, in Slurm's order. Raises MachineError."""
-    return parsed_addresses(ask("scontrol", "show", "node", "--oneliner", ",".join(nodes)))
+def addresses(nodes: str) -> dict[str, str]:
+    """Return the address of each node of a pattern, in Slurm's order. Raises MachineError."""
+    names = ask("scontrol", "show", "hostnames", nodes).split()
+    return parsed_addresses(ask("scontrol", "show", "node", "--oneliner", ",".join(names)))
 
 
 def parsed_addresses(said: str) -> dict[str, str]:
