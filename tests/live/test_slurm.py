@@ -195,6 +195,19 @@ def test_a_lost_node_or_preemption_in_the_middle_of_a_trial_costs_that_trial_onl
     assert list((home / "results").rglob("record.json")) == []
 
 
+def test_a_trial_in_which_the_job_was_suspended_is_not_kept(lab: SlurmLab, home: Path) -> None:
+    """Its load stands still for a while, and nothing fails."""
+    running = started(lab, home, "run", campaign(home, "nodes = 2", LONG, "clients = [2]"), "--into", home / "results")
+    job = lab.jobs().split()[0]
+    assert lab.run("scontrol", "suspend", job).returncode == 0
+    time.sleep(4)
+    assert lab.run("scontrol", "resume", job).returncode == 0
+    said, _ = running.communicate(timeout=60)
+    assert running.returncode == 5, said
+    assert re.search(rf"Slurm job {job} was suspended for [345] s; continue in the next allocation with", said), said
+    assert list((home / "results").rglob("record.json")) == []
+
+
 def test_a_run_ends_before_a_trial_that_its_job_has_no_time_for(lab: SlurmLab, home: Path) -> None:
     limits = 'nodes = 1\ntime = "1 min"\npartition = "short"'
     file = campaign(home, limits, FIO.replace('["write", "read"]', '"write"'), "repetitions = 4", settle="14 s")

@@ -14,7 +14,7 @@ from perjoule import campaign, store
 from perjoule.drivers.protocols import Hosts, Lease
 from perjoule.execution import runner, time_limit
 from perjoule.filesystems.simulated import Simulated as Files
-from perjoule.model.errors import Interrupted, TransientError
+from perjoule.model.errors import Interrupted, MachineError, TransientError
 from perjoule.testbeds.simulated import Simulated
 
 TEXT = """
@@ -28,6 +28,7 @@ kind = "simulated"
 [[workload]]
 kind = "simulated"
 """
+FAILING = TEXT.replace("[[workload]]\n", "[[workload]]\nfail_at = 1\n")
 
 
 def lent(monkeypatch: pytest.MonkeyPatch, loan: Lease) -> None:
@@ -62,10 +63,35 @@ def test_a_run_stops_before_a_trial_that_does_not_fit(tmp_path: Path, monkeypatc
 
 def test_what_fails_as_a_job_ends_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lent(monkeypatch, Lease("Slurm job 7", math.inf, lambda: "was cancelled"))
-    failing = TEXT.replace("[[workload]]\n", "[[workload]]\nfail_at = 1\n")
-    results, _, stopped = measured(tmp_path, failing)
+    results, _, stopped = measured(tmp_path, FAILING)
     assert results.records() == ()
     assert str(stopped).startswith("Slurm job 7 was cancelled; continue in the next allocation with: perjoule resume")
+
+
+def test_a_trial_during_which_the_job_was_suspended_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lent(monkeypatch, Lease("Slurm job 7", math.inf, lambda: "was suspended for 4 s"))
+    results, _, stopped = measured(tmp_path)
+    assert results.records() == ()
+    assert stopped.what == "Slurm job 7 was suspended for 4 s"
+
+
+def silent() -> str:
+    raise MachineError("squeue did not answer within 20 s")
+
+
+def test_what_fails_while_the_batch_system_does_not_answer_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lent(monkeypatch, Lease("Slurm job 7", math.inf, silent))
+    asked = campaign.parse(FAILING)
+    results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides, asked.files)
+    with pytest.raises(MachineError, match="squeue did not answer"):
+        runner.run(asked, results, lambda _: None)
+    assert results.records() == ()
+
+
+def test_what_is_well_while_the_batch_system_does_not_answer_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lent(monkeypatch, Lease("Slurm job 7", time.monotonic() + time_limit.TAKE_DOWN_S, silent))
+    results, _, _ = measured(tmp_path)
+    assert [record.status for record in results.records()] == ["valid"]
 
 
 def test_a_deployment_that_fails_as_a_job_ends_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

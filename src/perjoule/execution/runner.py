@@ -8,7 +8,7 @@ again.
 import shlex
 import time
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -218,7 +218,7 @@ class _Group:
             doubts = under_way.doubts_so_far
             self.observe(Event("trial", trial=trial, latest=attempt.sink.latest, doubts=doubts, hosts=up.hosts))
             ended = under_way.run()
-            if ended.failure:
+            with nullcontext() if ended.failure else suppress(MachineError):  # it may not answer for a moment
                 time_limit.require_lent(up.hosts.lease, self._again)
             keep_logs(up.mounted, attempt.logs)
             made = record(attempt, ended, self.circumstances, up)

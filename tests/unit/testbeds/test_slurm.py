@@ -28,7 +28,8 @@ FAKES = {
     '[ ! -e "$JOBS/wait" ] || sleep 0.5',
     "scancel": 'for w; do rm -f "$JOBS/$w"; done',
     "squeue": 'state=RUNNING; [ ! -e "$JOBS/wait" ] || state=PENDING; [ ! -e "$JOBS/cancelled" ] || state=CANCELLED; '
-    'for w; do case $w in perjoule-*) [ -e "$JOBS/$w" ] || exit 0 ;; esac; done; echo "7|$state|1:00:00|(Priority)|n[1-2]"',
+    'for w; do case $w in perjoule-*) [ -e "$JOBS/$w" ] || exit 0 ;; esac; done; '
+    'ran=0:05; [ ! -e "$JOBS/ran" ] || ran=$(cat "$JOBS/ran"); echo "7|$state|1:00:00|$ran|(Priority)|n[1-2]"',
     "sinfo": f"cat {SAID / 'sinfo.txt'}",
     "scontrol": 'case "$*" in *hostnames*) printf "n1\\nn2\\n" ;; *node*) echo NodeName=n1 NodeAddr=127.0.0.1; '
     "echo NodeName=n2 NodeAddr=127.0.0.2 ;; esac",
@@ -65,7 +66,8 @@ def bed(tmp_path: Path, **options: object) -> slurm.Slurm:
 def test_jobs_are_read_with_their_state_time_and_reason() -> None:
     waiting, running = commands.parsed_jobs(said("squeue"))
     assert (waiting.id, waiting.waits, waiting.reason, waiting.nodes, waiting.end) == ("6", True, "PartitionConfig", "", "")
-    assert (running.id, running.waits, running.left_s, running.nodes, running.end) == ("4", False, 298.0, "n1", "")
+    assert (running.id, running.waits, running.left_s, running.ran_s, running.nodes) == ("4", False, 298.0, 2.0, "n1")
+    assert running.end == ""
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,20 @@ def test_a_time_of_slurm_is_a_number_of_seconds(text: str, left_s: float) -> Non
     ],
 )
 def test_the_end_of_a_job_is_reported(state: str, end: str) -> None:
-    assert commands.Job("7", state, 0.0, "", "n1").end == end
+    assert commands.Job("7", state, 0.0, 0.0, "", "n1").end == end
+
+
+def test_a_job_that_was_suspended_says_for_how_long(jobs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(commands.time, "time", lambda: now[0])
+    over = commands.over("7")
+    now[0] += 101.9
+    (jobs / "ran").write_text("1:45")  # 100 s more, and less than 1 s that is not shown
+    assert over() == ""
+    now[0] += 30
+    assert over() == "was suspended for 32 s"
+    (jobs / "cancelled").touch()
+    assert over() == "was cancelled"
 
 
 def test_partitions_and_addresses_are_read() -> None:

@@ -36,7 +36,7 @@ class Lease:
 
     name: str  # such as "Slurm job 12"
     ends_s: float  # monotonic; inf if it has no end
-    over: Callable[[], str]  # how it has ended, as in "was cancelled"; "" while it lasts
+    over: Callable[[], str]  # how it has ended or paused, as in "was cancelled"; "" while it lasts
 
 
 @dataclass(frozen=True)

@@ -146,10 +146,10 @@ class Slurm(Testbed):
             began_s = time.monotonic()
             if job.end:
                 raise MachineError(f"Slurm job {job.id} {job.end}", next="start a new one")
-            nodes = _nodes(job)
+            nodes = commands.addresses(job.nodes)
             bed = self._bed(nodes, job.id)
             held = stack.enter_context(bed.hold(clients_count))
-            lease = Lease(f"Slurm job {job.id}", began_s + job.left_s, lambda: commands.job(job.id).end)
+            lease = Lease(f"Slurm job {job.id}", began_s + job.left_s, commands.over(job.id))
             facts: dict[str, Json] = {"job": job.id, "nodes": job.nodes, "ours": not _around()}
             facts["outside"] = [host.name for host in held.all if host.name not in nodes]
             facts["energy_accounting"] = commands.configured_energy()
@@ -177,7 +177,7 @@ class Slurm(Testbed):
                     return (Check("Slurm", False, f"job {id} {job.end}", _ADVICE),)
                 left = f", {seconds_text(job.left_s)} left" if job.left_s < math.inf else ""
                 found = Check("Slurm", True, f"job {id} on {job.nodes}{left}")
-                return (found, *self._bed(_nodes(job), id).reached())
+                return (found, *self._bed(commands.addresses(job.nodes), id).reached())
             return (self._checked(commands.partitions()),)
         except CampaignError as error:
             return (Check("Slurm", False, error.what, error.next),)
@@ -192,7 +192,7 @@ class Slurm(Testbed):
         # srun starts ranks as well
         asked = [replace(check, needed=check.needed and check.look != "program mpirun") for check in wanted]
         try:
-            return self._bed(_nodes(commands.job(id)), id).lacking(clients_count, asked)
+            return self._bed(commands.addresses(commands.job(id).nodes), id).lacking(clients_count, asked)
         except MachineError:  # `checks` says so
             return ()
 
@@ -244,8 +244,3 @@ _granted: dict[Slurm, tuple[Allocation, Job]] = {}  # jobs that are waited for, 
 def _around() -> str:
     """Return the job around us; "" outside of one."""
     return os.environ.get("SLURM_JOB_ID", "")
-
-
-def _nodes(job: Job) -> dict[str, str]:
-    """Return the nodes of a job with their addresses. Raises MachineError."""
-    return commands.addresses(commands.ask("scontrol", "show", "hostnames", job.nodes).split())

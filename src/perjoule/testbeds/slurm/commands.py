@@ -2,14 +2,17 @@
 
 import math
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from perjoule.model.errors import MachineError
+from perjoule.model.units import seconds_text
 from perjoule.testbeds import _process
 
 ANSWER_S = 20.0
-_JOB = "%i|%T|%L|%R|%N"
+_PAUSE_S = 2.0  # less is not known for sure: Slurm counts whole seconds
+_JOB = "%i|%T|%L|%M|%R|%N"
 _PARTITION = re.compile(r"([^|]+)\|([^|]*)\|([0-9]{1,9})")
 _STARTING = ("CONFIGURING", "PENDING", "REQUEUED", "SUSPENDED")
 _ENDS = {
@@ -28,6 +31,7 @@ class Job:
     id: str
     state: str
     left_s: float  # inf: it has no limit, or has not begun
+    ran_s: float  # in whole seconds, without those for which it was suspended
     reason: str  # of a job that waits
     nodes: str  # a pattern
 
@@ -78,8 +82,11 @@ def jobs(*chosen: str) -> list[Job]:
 
 def parsed_jobs(said: str) -> list[Job]:
     """Parse the output of squeue."""
-    rows = [line.split("|") for line in said.splitlines() if line.count("|") >= 4]
-    return [Job(id.strip(), state, limit_s(left), "|".join(rest[:-1]).strip("()"), rest[-1]) for id, state, left, *rest in rows]
+    rows = [line.split("|") for line in said.splitlines() if line.count("|") >= 5]
+    return [
+        Job(id.strip(), state, limit_s(left), limit_s(ran), "|".join(rest[:-1]).strip("()"), rest[-1])
+        for id, state, left, ran, *rest in rows
+    ]
 
 
 def job(id: str) -> Job:
@@ -90,7 +97,19 @@ def job(id: str) -> Job:
         if "Invalid job id" not in error.what:
             raise
         found = []
-    return found[0] if found else Job(id, "COMPLETED", 0.0, "", "")
+    return found[0] if found else Job(id, "COMPLETED", 0.0, 0.0, "", "")
+
+
+def over(id: str) -> Callable[[], str]:
+    """Return a function for how a job has ended, or for how long it was suspended after now; both raise MachineError."""
+    ran_s, since_s = job(id).ran_s, time.time()  # squeue goes by this machine's clock, too
+
+    def said() -> str:
+        now = job(id)
+        paused_s = time.time() - since_s - (now.ran_s - ran_s)
+        return now.end or (f"was suspended for {seconds_text(round(paused_s))}" if paused_s > _PAUSE_S else "")
+
+    return said
 
 
 def partitions() -> list[Partition]:
@@ -115,9 +134,10 @@ def configured_energy() -> str:
     return match[1] if match and match[1] != "none" else "not configured"
 
 
-def addresses(nodes: Sequence[str]) -> dict[str, str]:
-    """Return the address of each node, in Slurm's order. Raises MachineError."""
-    return parsed_addresses(ask("scontrol", "show", "node", "--oneliner", ",".join(nodes)))
+def addresses(nodes: str) -> dict[str, str]:
+    """Return the address of each node of a pattern, in Slurm's order. Raises MachineError."""
+    names = ask("scontrol", "show", "hostnames", nodes).split()
+    return parsed_addresses(ask("scontrol", "show", "node", "--oneliner", ",".join(names)))
 
 
 def parsed_addresses(said: str) -> dict[str, str]:
