@@ -1,10 +1,11 @@
 """What runs leave on this machine, by kind: processes, namespaces, mounts, loops and the rest, without perjoule's own code.
 
-Other runs may come and go at the same time, so only what is of these runs counts: what bears the path of their folder or their
+Other runs may come and go at the same time, so only what is of these runs is counted: what has the path of their folder or their
 IDs; processes that have that path in their command or environment, their namespaces, and all processes in these. Devices, mounts
 and cgroups without such a mark, outside of these namespaces, look like those of other runs.
 """
 
+import time
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -59,8 +60,14 @@ class Machine:
             self.processes |= set(found)
             return found
 
-    def left(self) -> list[tuple[str, str]]:
-        """Return the kind and the name of all that is there now."""
+    def left(self, within_s: float = 0.0) -> list[tuple[str, str]]:
+        """Return the kind and the name of all that is there, and still is after this time: what is killed ends a bit later."""
+        until_s = time.monotonic() + within_s
+        while (found := self._there()) and time.monotonic() < until_s:
+            time.sleep(0.1)
+        return found
+
+    def _there(self) -> list[tuple[str, str]]:
         there = self.look()
         found = [("processes", f"{number} {_command(number)[:80]}") for number, _ in there]
         spaces = set[Space]().union(*there.values()) | (self.spaces & set(_held_spaces()))
@@ -94,7 +101,10 @@ def _processes(mark: bytes) -> Iterator[tuple[Process, bool, set[Space]]]:
     """Each process, whether the mark is in its command or environment, and its namespaces."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            begun = int((folder / "stat").read_text().rpartition(")")[2].split()[19])  # proc(5), field 22
+            state, *fields = (folder / "stat").read_text().rpartition(")")[2].split()  # proc(5), from field 3 on
+            if state in "ZX":  # it has ended, whoever looks after it
+                continue
+            begun = int(fields[18])
             marked = mark in (folder / "cmdline").read_bytes() or mark in (folder / "environ").read_bytes()
             yield (int(folder.name), begun), marked, _spaces(folder.name)
         except OSError:  # it has ended

@@ -21,13 +21,13 @@ import time
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from sigkill import PERJOULE, below, ended, journal, leftovers
-
+from benchmarks._left import Machine
+from benchmarks.sigkill import PERJOULE, below, ended, journal
 from laboratory import laboratory
 
 ROOT = Path(__file__).parents[1]
@@ -214,7 +214,7 @@ def main() -> None:
         scratch = Path(made)
         (scratch / "tmp").mkdir()
         own = {"PERJOULE_WORK": str(scratch / "work"), "TMPDIR": str(scratch / "tmp"), "XDG_CACHE_HOME": str(scratch / "cache")}
-        environment = {**os.environ, **own}
+        environment, machine = {**os.environ, **own}, Machine(scratch)
         chosen = [one for one in victims(scratch, environment) if wanted.only in ("", one.name)]
         count = 0
         until_s = began_s + 60 * wanted.minutes
@@ -227,7 +227,8 @@ def main() -> None:
             victim.finish(environment)
         subprocess.run([PERJOULE, "down"], env=environment, check=True, stdout=subprocess.DEVNULL)
         found = [fault for one in chosen for fault in one.faults]
-        found += [f"left: {one}" for one in _left(scratch)]
+        found += [f"left: {kind}: {what}" for kind, what in machine.left(GONE_S)]
+        found += [f"left: {path}" for path in scratch.rglob("*.partial")]
     for victim in chosen:
         print(f"  {victim.kills_count:4} {victim.name}")
     kinds = ("lost", "doubled", "left", "half")
@@ -240,23 +241,6 @@ def main() -> None:
     for fault in found:
         print(f"  {fault}")
     sys.exit(bool(found))
-
-
-def _left(scratch: Path) -> list[str]:
-    """What is left of killed ones, once they have had time to notice."""
-    until_s = time.monotonic() + GONE_S
-    while (found := leftovers(scratch / "work", set()) + _processes(scratch)) and time.monotonic() < until_s:
-        time.sleep(0.2)
-    return found + [str(path) for path in scratch.rglob("*.partial")]
-
-
-def _processes(scratch: Path) -> list[str]:
-    found: list[str] = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            found += [f"process {process.name}: {command[:80]}"] if f"{scratch}/" in command else []
-    return found
 
 
 if __name__ == "__main__":

@@ -114,6 +114,7 @@ STUDIES = {
     ),
 }
 LIMIT_S = 300.0  # for what must end by itself
+GONE_S = 2.0  # after `down`, for what it has killed to be gone
 MOST_FAULTS = 20  # after which there is nothing more to learn
 
 
@@ -292,7 +293,7 @@ def main() -> None:
         def conclude(study: Study) -> int:
             aside_count = study.conclude()
             subprocess.run([PERJOULE, "down"], env=environment, check=True, stdout=subprocess.DEVNULL)
-            left = machine.left() + [("power settings", f"{path} is {now}") for path, now in states.changed().items()]
+            left = machine.left(GONE_S) + [("power settings", f"{path} is {now}") for path, now in states.changed().items()]
             left += [("files", str(one)) for one in (scratch / "data").iterdir()]
             remaining.update(kind for kind, _ in left)
             study.faults += [f"left after {study.name}: {kind}: {what}" for kind, what in left]

@@ -72,10 +72,7 @@ def test_all_that_a_run_made_is_found_by_kind_and_nothing_of_another(tmp_path_fa
         assert str(process) in {what.split()[0] for kind, what in left if kind == "processes"}
     for path in (machine.place / "work").glob("*"):
         path.rmdir()
-    until_s = time.monotonic() + 10
-    while machine.left() and time.monotonic() < until_s:  # what a killed process had goes a little later
-        time.sleep(0.01)
-    assert machine.left() == []
+    assert machine.left(within_s=10) == []
 
 
 def test_a_daemon_that_outlives_what_started_it_is_still_known(tmp_path: Path) -> None:

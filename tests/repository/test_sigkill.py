@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import sigkill
+from benchmarks import kills, sigkill
 from perjoule import campaign
 from perjoule.cli import cli
 from sysfs import Sysfs
@@ -25,3 +25,7 @@ def test_each_study_is_a_campaign(name: str, tmp_path: Path) -> None:
     assert (plan.trials_count or len(asked.trials)) == len(asked.trials)
     assert bool(asked.trials[0].events) == name.startswith("events")
     assert ("power" in tomllib.loads(asked.text)["testbed"]) == (name == "power")
+
+
+def test_both_benchmarks_of_kills_read_journals_alike() -> None:
+    assert kills.journal is sigkill.journal
