@@ -7,8 +7,9 @@ import pytest
 
 from perjoule import campaign
 from perjoule.execution import runner
+from perjoule.model import Record
 from perjoule.results.verification import verify
-from perjoule.store import create
+from perjoule.store import Results, create
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
@@ -73,13 +74,19 @@ def tables(text: str) -> tuple[str, list[tuple[str, ...]]]:
     return made, different
 
 
-def verdict(folder: Path, name: str) -> tuple[str, str, list[str]]:
-    """Status and reason of the trial, without numbers, and what happened to its servers."""
+def measured(folder: Path, name: str) -> tuple[Results, Record]:
+    """Run the campaign of a file system in a new folder."""
     filesystem, events, duration = FILESYSTEMS[name]
     asked = campaign.parse(TEXT.format(filesystem=filesystem, duration=duration) + tables(events)[0])
     results = create(folder, asked.text, asked.name, asked.overrides)
     runner.run(asked, results, lambda event: None)
     (record,) = results.latest()
+    return results, record
+
+
+def verdict(folder: Path, name: str) -> tuple[str, str, list[str]]:
+    """Status and reason of the trial, without numbers, and what happened to its servers."""
+    results, record = measured(folder, name)
     print(name, record.status, record.reason, [(one.event.text, round(one.late_s, 3)) for one in record.events], record.doubts)
     assert (record.status == "valid") == (record.reason == "")
     assert verify(results).differences == ()

@@ -1,14 +1,15 @@
 """Events in a trial: each is done at its time to a host or the file system, which is polled until it is healthy."""
 
-import itertools
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from threading import Event, Thread
 
 from perjoule.drivers.protocols import Host, Hosts, Mounted
+from perjoule.execution.steps import ABSENT, steps
 from perjoule.model import COMMANDS, Happened, Health, TrialEvent, healthy_since
 from perjoule.model.doubts import EVENTS, Doubt
 from perjoule.model.errors import PerjouleError, WorkloadError
@@ -16,8 +17,6 @@ from perjoule.model.errors import PerjouleError, WorkloadError
 LOOK_S = 1.0  # between the beginnings of two questions to the file system
 END_S = 20.0  # for a question under way
 LATE_S, LATE_OUTSIDE_S = 0.05, 0.2  # above which an event is a doubt: here, and by a command over SSH
-ABSENT = frozenset({"kill", "cut", "fail"})  # the file system is without the host until it is back
-WEIGH_S = 3.0  # before a disk fails: when its content is measured
 Work = Callable[[], None]
 UNKNOWN = "it has not yet said that it is healthy"
 
@@ -99,31 +98,38 @@ class Course:
     def _act(self, began_s: float) -> None:
         """Do each event at its time; ends with the load, or with the first event that can't be done.
 
-        What takes longer than the events themselves is begun when all of the same time have happened.
+        What takes longer than the events themselves is begun when all of the same time have happened. Disks that will fail are
+        weighed meanwhile.
         """
-        for at_s, same in itertools.groupby(self.planned, key=lambda event: event.at_s):
-            planned_s, events = began_s + at_s, tuple(same)
-            event, held_bytes, works = events[0], dict[TrialEvent, int](), list[tuple[TrialEvent, Work]]()
-            try:
-                if failing := [event for event in events if event.kind == "fail"]:
-                    if self._over.wait(max(0.0, planned_s - WEIGH_S - time.monotonic())):
-                        return
-                    for event in failing:
-                        held_bytes[event] = self._mounted.held_bytes(self._hosts[event.host])
+        held_bytes = dict[TrialEvent, Future[int]]()
+        with ThreadPoolExecutor(thread_name_prefix="weigh") as pool:
+            for at_s, weighed, events in steps(self.planned):
+                planned_s = began_s + at_s
                 if self._over.wait(max(0.0, planned_s - time.monotonic())):
                     return
-                for event in events:
-                    if then := self._do(event, planned_s, held_bytes.get(event)):
-                        works.append((event, then))
-                for event, then in works:
-                    self._under_way = event.text
-                    then()
-            except Exception as error:  # whatever it is, the trial did not go as the campaign says
-                self.failure = WorkloadError(f"{event.text} could not be done: {_said(error)}")
-                self.failure.__cause__ = error
-                return
-            finally:
-                self._under_way = ""
+                held_bytes |= {one: pool.submit(self._mounted.held_bytes, self._hosts[one.host]) for one in weighed}
+                if not self._done(events, planned_s, held_bytes):
+                    return
+
+    def _done(self, events: Sequence[TrialEvent], planned_s: float, held_bytes: Mapping[TrialEvent, Future[int]]) -> bool:
+        """Do events of the same time; False if one can't be done."""
+        works = list[tuple[TrialEvent, Work]]()
+        event: TrialEvent | None = None
+        try:
+            held = {event: held_bytes[event].result() for event in events if event in held_bytes}
+            for event in events:
+                if then := self._do(event, planned_s, held.get(event)):
+                    works.append((event, then))
+            for event, then in works:
+                self._under_way = event.text
+                then()
+        except Exception as error:  # whatever it is, the trial did not go as the campaign says
+            self.failure = WorkloadError(f"{(event or events[0]).text} could not be done: {_said(error)}")
+            self.failure.__cause__ = error
+            return False
+        finally:
+            self._under_way = ""
+        return True
 
     def _do(self, event: TrialEvent, planned_s: float, held_bytes: int | None) -> Work | None:
         """Do an event, and return what takes longer than the event itself, and belongs to healing."""

@@ -152,6 +152,31 @@ def test_a_failed_disk_is_weighed_before_erased_after_its_daemons_ended_and_repl
     assert [one.lost_bytes for one in course.happened] == [512, None, None]
 
 
+def test_a_disk_that_fails_soon_after_another_event_is_weighed_meanwhile() -> None:
+    class Slow(Healing):
+        def held_bytes(self, host: Host) -> int:
+            time.sleep(0.3)
+            return super().held_bytes(host)
+
+    host = Server()
+    course = Course(events((0.3, "slow"), (0.4, "fail")), Hosts((host,)), Slow(host))
+    with course.running(), course.explained():
+        while len(course.happened) < 2:
+            time.sleep(0.005)
+    assert [one.lost_bytes for one in course.happened] == [None, 512]
+    assert course.happened[1].late_s < 0.2  # weighed from 0.3 s on, it would be later
+
+
+def test_a_disk_that_cannot_be_weighed_fails_the_trial() -> None:
+    class Silent(Healing):
+        def held_bytes(self, host: Host) -> int:
+            raise WorkloadError("no answer", where=host.name)
+
+    host = Server()
+    assert_fails(Course(events((0.05, "fail")), Hosts((host,)), Silent(host)), "fail storage-1 could not be done: .*no answer")
+    assert host.done == []
+
+
 def test_a_host_that_joins_is_added_once_and_weighed_in_the_end() -> None:
     host = Server()
     mounted = Healing(host, heals_s=0.1)
