@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar
 from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted
+from perjoule.drivers.protocols import MADE, Check, FileSystem, Host, Hosts, Mounted
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.machine.each import each
 from perjoule.machine.mounts import SHORT_S, findmnt, folder_check, is_local
@@ -79,7 +79,8 @@ class Directory(FileSystem):
         def remove(client: Host) -> None:
             if made := directories.get(client.name):
                 with suppress(WorkloadError):
-                    client.run(["rm", "-rf", "--one-file-system", "--", made], timeout_s=600)
+                    note = client.directory / MADE / made.name
+                    client.run(["rm", "-rf", "--one-file-system", "--", note, made], timeout_s=600)
 
         try:
             directories[first.name] = self._folder(first)
@@ -103,4 +104,6 @@ class Directory(FileSystem):
             reason = made.stderr.strip().rsplit(": ", 1)[-1].lower()
             next_step = "choose a writable folder"
             raise MachineError(f"{self.path} is not writable ({reason})", where=client.name, next=next_step)
-        return Path(made.stdout.strip())
+        path = Path(made.stdout.strip())
+        client.put(f"{path}\n", client.directory / MADE / path.name)
+        return path

@@ -1,10 +1,15 @@
 """Which process is which, even after its number went to another one: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html"""
 
 import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from platform import node
 
+END_S, LOOK_S = 5.0, 0.05  # for which to kill what still appears, and the time between two looks
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -30,6 +35,32 @@ def alive(process: Identity) -> bool | None:
     if (process.boot, process.pids) != (_boot(), _pids()):
         return None
     return _birth_ticks(process.pid) == process.birth_ticks
+
+
+def end(entry: str) -> None:
+    """Kill all other processes with this entry ("NAME=VALUE") in their environment, and what they start meanwhile."""
+    until_s = time.monotonic() + END_S
+    while (found := list(_with(entry))) and time.monotonic() < until_s:
+        for pid in found:
+            with suppress(ProcessLookupError, PermissionError):
+                held = os.pidfd_open(pid)  # its number may go to another, which has no such entry
+                try:
+                    if _has(pid, entry):
+                        signal.pidfd_send_signal(held, signal.SIGKILL)
+                finally:
+                    os.close(held)
+        time.sleep(LOOK_S)
+
+
+def _with(entry: str) -> Iterator[int]:
+    numbers = (int(folder.name) for folder in Path("/proc").glob("[0-9]*"))
+    return (pid for pid in numbers if pid != os.getpid() and _has(pid, entry))
+
+
+def _has(pid: int, entry: str) -> bool:
+    with suppress(OSError):  # it has ended, or belongs to another user
+        return os.fsencode(entry) in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    return False
 
 
 def _boot() -> str:

@@ -1,7 +1,11 @@
 """A process is known again, and so is that it is gone, also when its number is another one's."""
 
+import os
+import signal
 import subprocess
+import time
 from dataclasses import replace
+from pathlib import Path
 
 from perjoule.machine import processes
 
@@ -29,3 +33,34 @@ def test_a_process_that_ended_is_gone_even_before_its_parent_asks() -> None:
 def test_nothing_is_stated_about_another_machine() -> None:
     assert processes.alive(replace(processes.own(), boot="another")) is None
     assert processes.alive(replace(processes.own(), pids="pid:[1]")) is None
+
+
+def test_only_processes_with_the_entry_in_their_environment_are_ended() -> None:
+    """Those that they started, too; not one with another value, or with the entry among its words alone."""
+    entry, asleep = "PERJOULE_TEST=/tmp/one", ["sleep", "60"]
+    parent = subprocess.Popen(["sh", "-c", "sleep 60 & wait"], env={**os.environ, "PERJOULE_TEST": "/tmp/one"})
+    others = [
+        subprocess.Popen(asleep, env={**os.environ, "PERJOULE_TEST": "/tmp/one-more"}),
+        subprocess.Popen(["sh", "-c", "sleep 60; true", entry]),
+    ]
+    try:
+        while not (child := Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()):
+            time.sleep(0.01)
+        processes.end(entry)
+        assert parent.wait(timeout=10) == -signal.SIGKILL
+        until_s = time.monotonic() + 10
+        while (state := _state(child[0])) not in ("", "Z") and time.monotonic() < until_s:
+            time.sleep(0.01)
+        assert state in ("", "Z")
+        assert [other.poll() for other in others] == [None, None]
+    finally:
+        for process in (parent, *others):
+            process.kill()
+            process.wait()
+
+
+def _state(pid: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""

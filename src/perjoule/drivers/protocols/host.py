@@ -105,6 +105,9 @@ class Launcher(ABC):
         """
 
 
+MADE = "made"  # in a host's folder: the path of each folder that was made elsewhere for a run, in a file of its name
+
+
 class Host(ABC):
     """A computer that takes commands as argument lists, never as a shell string."""
 

@@ -5,6 +5,7 @@ Counters come from https://docs.kernel.org/filesystems/proc.html and cover the w
 
 import contextlib
 import os
+import re
 import tempfile
 import time
 from collections.abc import Generator, Mapping, Sequence
@@ -14,8 +15,20 @@ from typing import Self
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Cleaned, Completed, Counters, Host, Hosts, Offered, Process, Testbed, planned
-from perjoule.machine import removal
+from perjoule.drivers.protocols import (
+    MADE,
+    Check,
+    Cleaned,
+    Completed,
+    Counters,
+    Host,
+    Hosts,
+    Offered,
+    Process,
+    Testbed,
+    planned,
+)
+from perjoule.machine import processes, removal
 from perjoule.machine.mounts import folder_check
 from perjoule.model import OPTIONS, Disk, Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
@@ -28,6 +41,7 @@ from perjoule.testbeds.local import power
 from perjoule.testbeds.local.guard import Guarded, GuardedDevice, GuardedDisk, free
 
 EXAMPLE = '[testbed]\nkind = "local"\n'
+_MADE = re.compile(r"perjoule-\w{10}")  # folders that are noted in MADE
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -118,8 +132,22 @@ def clean() -> tuple[list[str], list[str]]:
 
 
 def sweep(within: Path | None = None) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """Remove the scratch folders of killed runs, with disks that no guard has removed; see `removal.sweep`."""
-    return removal.sweep(within, free=free)
+    """Remove the scratch folders of killed runs, their programs, and disks that no guard has removed; see `removal.sweep`."""
+    return removal.sweep(within, free=_free)
+
+
+def _free(folder: Path) -> None:
+    """End the programs of a killed run, and remove what they have filled."""
+    processes.end(_owned(folder))
+    for note in (folder / MADE).glob("*"):
+        if _MADE.fullmatch(note.name) and (made := Path(note.read_text().strip())).name == note.name:
+            removal.remove_folder(made, mark="")
+    free(folder)
+
+
+def _owned(folder: Path) -> str:
+    """Return the entry in the environment of all programs of a run that has this folder."""
+    return f"PERJOULE_LOCAL={folder.resolve()}"
 
 
 class LocalHost(Host):
@@ -140,15 +168,19 @@ class LocalHost(Host):
         env: Mapping[str, str] | None = None,
     ) -> Completed:
         """Run a command to its end."""
-        return _process.run((), argv, where=self.name, timeout_s=timeout_s, check=check, text=text, env=env)
+        return _process.run((), argv, where=self.name, timeout_s=timeout_s, check=check, text=text, env=self._marked(env))
 
     def spawn(
         self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
     ) -> Process:
         """Start a program that keeps running."""
-        program = _process.Program((), argv, where=self.name, log=log, env=env, text=text)
+        program = _process.Program((), argv, where=self.name, log=log, env=self._marked(env), text=text)
         self._programs.append(program)
         return program
+
+    def _marked(self, env: Mapping[str, str] | None) -> dict[str, str]:
+        name, _, value = _owned(self.directory).partition("=")
+        return {**(env or {}), name: value}
 
     def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
         """Write a file, making its folders if necessary."""
