@@ -214,8 +214,6 @@ class Study:
             self.end([PERJOULE, "verify", str(results.parent)])
         self.look()
         wanted_count = self.plan.trials_count
-        if wanted_count is None and not self.done:
-            self.faults.append(f"{self.folder.name}: no tuned campaign")
         if wanted_count is not None and len(self.kept) != wanted_count:
             self.faults.append(f"{self.folder.name}: {len(self.kept)} of {wanted_count} trials")
         kept = {f"{trial}/attempt-{attempt}" for trial, attempt in self.kept}
