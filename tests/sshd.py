@@ -94,15 +94,19 @@ class Lab:
             "work": str(self.folder / "work"),
         }
 
-    def serve(self, hosts: Sequence[Host]) -> list[dict[str, str]]:
-        """Start an sshd in each virtual host, which sees a work folder of its own and no results; return them as a campaign's."""
+    def serve(self, hosts: Sequence[Host], *, at: Mapping[str, str] | None = None) -> list[dict[str, str]]:
+        """Start an sshd in each virtual host, which sees a work folder of its own and no results; return them as a campaign's.
+
+        It listens on the host's address, or the one that `at` has.
+        """
         found: list[dict[str, str]] = []
         for host in hosts:
-            server = self.server(host.name, 22, host.address)
+            address = (at or {}).get(host.name, host.address)
+            server = self.server(host.name, 22, address)
             argv = ["unshare", "--mount", "sh", "-c", TREES, "sh", self.folder, server]
             host.spawn(argv, log=self.folder / f"{host.name}.log")
             node = {"node": f"odroid-hc4/{host.node.name}"} if host.node else {}
-            found.append({"name": host.name, "address": host.address, "role": host.role, **node})
+            found.append({"name": host.name, "address": address, "role": host.role, **node})
         for host in hosts:
             until(lambda host=host: "listening" in (self.folder / f"{host.name}.log").read_text())
         return found
