@@ -94,18 +94,35 @@ class Lab:
             "work": str(self.folder / "work"),
         }
 
-    def serve(self, hosts: Sequence[Host]) -> list[dict[str, str]]:
-        """Start an sshd in each virtual host, which sees a work folder of its own and no results; return them as a campaign's."""
+    def serve(
+        self, hosts: Sequence[Host], *, at: Mapping[str, str] | None = None, hidden: Mapping[str, Sequence[str]] | None = None
+    ) -> list[dict[str, str]]:
+        """Start an sshd in each virtual host, which sees a work folder of its own and no results; return them as a campaign's.
+
+        It listens on the host's address, or the one that `at` has; who logs in finds all programs but those that `hidden` lists.
+        """
         found: list[dict[str, str]] = []
         for host in hosts:
-            server = self.server(host.name, 22, host.address)
+            address = (at or {}).get(host.name, host.address)
+            server = self.server(host.name, 22, address)
+            if programs := (hidden or {}).get(host.name):
+                with server.open("a") as config:
+                    config.write(f"SetEnv PATH={self._all_but(programs, self.folder / f'{host.name}.programs')}\n")
             argv = ["unshare", "--mount", "sh", "-c", TREES, "sh", self.folder, server]
             host.spawn(argv, log=self.folder / f"{host.name}.log")
             node = {"node": f"odroid-hc4/{host.node.name}"} if host.node else {}
-            found.append({"name": host.name, "address": host.address, "role": host.role, **node})
+            found.append({"name": host.name, "address": address, "role": host.role, **node})
         for host in hosts:
             until(lambda host=host: "listening" in (self.folder / f"{host.name}.log").read_text())
         return found
+
+    def _all_but(self, names: Sequence[str], folder: Path) -> Path:
+        """Fill a folder with links to Debian's programs, but not to these."""
+        there = {path.name: path for place in ("/usr/sbin", "/usr/bin") for path in Path(place).iterdir()}
+        folder.mkdir()
+        for name in there.keys() - {*names}:
+            (folder / name).symlink_to(there[name])
+        return folder
 
 
 ON_LOOPBACK = {"storage-1": "127.0.0.2", "client-1": "127.0.0.3"}

@@ -37,6 +37,7 @@ from typed import as_written
 LOGIN = Ssh("storage-1", "10.0.0.11", user="root", port=2222, identity="/home/user/.ssh/lab")
 HOST = {"name": "storage-1", "address": "192.0.2.11", "role": "storage"}
 CLIENT = {"name": "client-1", "address": "192.0.2.21", "role": "client"}
+JUMP = "its ProxyJump or ProxyCommand failed"
 # It gives up on a lock, or on a folder that another keeper makes, after a moment.
 HASTY = KEEP.replace("flock -w 2 9", "flock -w 0.2 9").replace("for _ in {1..20}; do [ -f", "for _ in 1; do [ -f")
 
@@ -114,6 +115,12 @@ def test_sudo_never_asks() -> None:
         ("no-route", "there is no route to it", "network"),
         ("crowded", "no connection: kex_exchange_identification: read: Connection reset by peer", "raise MaxStartups"),
         ("no-name", "its host name can't be resolved", "set its address, or HostName"),
+        ("jump-denied", f"{JUMP}: root@10.0.0.1: Permission denied", "try `ssh 10.0.0.11`$"),
+        ("jump-unknown-key", f"{JUMP}: Host key verification failed", "try `ssh 10.0.0.11`$"),
+        ("jump-no-route", f"{JUMP}: ssh: connect to host 10.0.0.1 port 22: No route to host", "try `ssh 10.0.0.11`$"),
+        ("jump-crowded", "no connection: kex_exchange_identification: Connection closed", "or of the jump host's"),
+        ("jump-forbids", "no connection: channel 0: open failed: administratively prohibited", "try `ssh 10.0.0.11`$"),
+        ("behind-refused", "no SSH server is listening there", "start sshd"),
     ],
 )
 def test_what_ssh_says_becomes_one_sentence_with_what_next(transcript: str, what: str, advice: str) -> None:

@@ -30,6 +30,7 @@ _OPTIONS = {
     "LogLevel": "ERROR",
 }
 _CROWDED = "kex_exchange_identification"  # the server closes the connection at once, as with too many logins under way
+_BEHIND = ": open failed: "  # said of the host behind a jump host that ssh did reach
 _BAD_FILE = re.compile(r"(?:Bad permissions|UNPROTECTED PRIVATE KEY|bad permissions)")
 # What it says, what that means, and what to do: the first that fits.
 _SAYINGS = (
@@ -103,11 +104,18 @@ class Ssh(Login):
 
     def refusal(self, said: str) -> PerjouleError:
         """Turn ssh's message, when it can't connect, into an error and its fix."""
-        last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "ssh printed nothing")
+        lines = [words for line in said.splitlines() if (words := line.strip("@ \t"))] or ["ssh printed nothing"]
         if _BAD_FILE.search(said):
-            return MachineError(f"ssh rejects the key: {last}", where=self.where, next=f"chmod 600 {self.identity}")
+            return MachineError(f"ssh rejects the key: {lines[-1]}", where=self.where, next=f"chmod 600 {self.identity}")
+        behind = next((line for line in lines if _BEHIND in line), "")
+        closed = not behind and any(line.startswith(_CROWDED) for line in lines)
         for saying, what, advice in _SAYINGS:
-            if saying in said:
-                return MachineError(what, where=self.where, next=advice.format(host=self.destination, key=self.key))
-        advice = "; if that works, raise MaxStartups of its sshd, or of the jump host's" if _CROWDED in said else ""
-        return MachineError(f"no connection: {last}", where=self.where, next=f"try `ssh {self.destination}`{advice}")
+            if not (line := next((line for line in lines if saying in line), "")):
+                continue
+            if closed and not line.startswith(_CROWDED):  # the command that leads to the host said it, then ssh that it ended
+                failed = f"its ProxyJump or ProxyCommand failed: {line}"
+                return MachineError(failed, where=self.where, next=f"try `ssh {self.destination}`")
+            return MachineError(what, where=self.where, next=advice.format(host=self.destination, key=self.key))
+        advice = "; if that works, raise MaxStartups of its sshd, or of the jump host's" if closed else ""
+        what = f"no connection: {behind or lines[-1]}"
+        return MachineError(what, where=self.where, next=f"try `ssh {self.destination}`{advice}")
