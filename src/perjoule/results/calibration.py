@@ -13,6 +13,7 @@ from perjoule.analysis.overlap import served_bytes
 from perjoule.machine.untrusted import MOST_NAMED_BYTES, text_of
 from perjoule.model import Direction, Json, Record
 from perjoule.model.errors import CampaignError
+from perjoule.model.format import number
 from perjoule.model.units import counted
 from perjoule.prediction import Observation, Profile, observations, profile
 from perjoule.store import Results
@@ -111,7 +112,7 @@ def moved(results: Results) -> Mapping[str, tuple[str, ...]]:
         kind: (
             f"bytes of networks and disks are those of the layout in {sum(explained)} of {counted(len(explained), 'point')}",
             *(
-                f"{way}: {amplification.SUBJECTS[name]} {min(ratios):.3g} to {max(ratios):.3g} bytes per user byte "
+                f"{way}: {amplification.SUBJECTS[name]} {number(min(ratios))} to {number(max(ratios))} bytes per user byte "
                 f"in {counted(len(ratios), 'other point')}"
                 for (of, way, name), ratios in sorted(odd.items())
                 if of == kind

@@ -33,14 +33,17 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 class Disk(ScriptedHost):
     """A client whose programs run here, on a disk of 8 MiB that keeps each byte `copies` times and reports space late.
 
-    What is left may follow what is used at this many bytes a look, as disks erase.
+    What is left may follow what is used at this many bytes a look, as disks erase; and be as much less, after each round, as the
+    fullest of several disks has more than others.
     """
+
+    heavier = 1.0
 
     def __init__(
         self, name: str, folder: Path, *, copies: float = 1.0, late: int = 0, left_step: int = 8 * MIB, reserve: int = 0
     ) -> None:
         super().__init__(name)
-        self.left_bytes, self.left_step = 8 * MIB, left_step
+        self.left_bytes, self.left_step, self.weight = 8 * MIB, left_step, 1.0
         self.folder, self.copies, self.reserve = folder, copies, reserve
         self.seen: deque[int] = deque([0], maxlen=late + 1)
 
@@ -53,13 +56,14 @@ class Disk(ScriptedHost):
         folder = self.folder / Path(asked["folder"]).relative_to("/mnt")
         if asked["do"] == "look":
             self.seen.append(self.used_bytes)
-            more_bytes = 8 * MIB - self.seen[0] - self.left_bytes
+            more_bytes = 8 * MIB - round(self.weight * self.seen[0]) - self.left_bytes
             self.left_bytes += max(-self.left_step, min(self.left_step, more_bytes))
             done = {"used_bytes": self.seen[0], "usable_bytes": self.seen[0] + self.left_bytes}
         elif asked["do"] == "fill":
             done = files.fill(folder, asked["seed"], asked["first"], asked["bytes"])
         else:
             done = files.churn(folder, asked["seed"], asked["round"])
+            self.weight *= self.heavier
         return Completed(tuple(map(str, argv)), 0, json.dumps(done), "")
 
 
@@ -124,6 +128,13 @@ def test_it_is_filled_to_its_share_whatever_a_byte_costs_and_however_late_space_
     assert isinstance(found["deleted_bytes"], int)
     assert found["written_bytes"] - found["deleted_bytes"] == sum(path.stat().st_size for path in there)
     assert (found["overwrites_count"], found["seed"]) == (2, 3)
+
+
+def test_it_is_filled_to_its_share_again_when_disks_are_less_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Disk, "heavier", 1.15)
+    found = ageing(aged(overwrites=2, seed=3), Disk("client-1", tmp_path)).run()
+    assert found["full_ratio"] == pytest.approx(0.9, abs=0.01)
+    assert found["usable_bytes"] < 7.5 * MIB
 
 
 def test_clients_share_the_work_each_with_files_of_its_own(tmp_path: Path) -> None:

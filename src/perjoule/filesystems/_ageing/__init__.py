@@ -24,8 +24,9 @@ PYTHON = "/usr/bin/python3"
 PROGRAM = Path(__file__).with_name("files.py")
 NEAR_RATIO = 0.002  # of the capacity, to which it is filled
 FAR_RATIO = 0.02  # by which a file system may miss its share in the end
-# Of what is missing, each written before the space is read again, which shows what a byte of a file costs
-SHARES = (0.1, 0.9, *([1.0] * 8))
+# Of what is missing, each written before the space is read again, which shows what a byte of a file costs. After a round Ceph's
+# disks are less alike, and what is left is what the fullest one leaves, so it is filled up again step by step.
+SHARES, AGAIN = (0.1, 0.9, *([1.0] * 8)), (0.5, 0.8, *([1.0] * 8))
 STEP_BYTES = 64 * MIB  # of each client, in one run of the program
 SLOW_BYTES_PER_S = MIB / 4  # of each client at scale 1, below which a step has failed
 SHORT_S = 60.0  # for what writes nothing, at scale 1
@@ -47,6 +48,7 @@ class Ageing:
         self._wanted, self._clients, self._scale, self._late_s = wanted, clients, scale, late_s
         self._next = [0] * len(clients)  # number of each client's next file
         self._stored_ratio: float | None = None  # bytes in use per byte of a file
+        self._share_per_byte = 0.0  # by how much a byte of a file last filled it; 0: none was written yet
         self._done = Counter[str]()
 
     def run(self) -> dict[str, Json]:
@@ -72,13 +74,16 @@ class Ageing:
     def _fill(self) -> None:
         began = now = self._steady()
         learns, own_bytes = self._stored_ratio is None, 0
-        for share in SHARES if learns else SHARES[2:]:
-            missing_bytes = self._wanted.full_ratio * now["usable_bytes"] - now["used_bytes"]
-            if missing_bytes <= NEAR_RATIO * now["usable_bytes"]:
+        for share in SHARES if learns else AGAIN:
+            missing = self._wanted.full_ratio - _share(now)
+            if missing <= NEAR_RATIO:
                 break
-            wrote_bytes, full = self._write(share * missing_bytes / (self._stored_ratio or 1.0))
+            wrote_bytes, full = self._write(share * missing / (self._share_per_byte or 1 / now["usable_bytes"]))
             own_bytes += wrote_bytes
-            now = self._steady()
+            before, now = now, self._steady()
+            if wrote_bytes and (grown := _share(now) - _share(before)) > 0:
+                costs = grown * now["usable_bytes"] / wrote_bytes
+                self._share_per_byte = min(10.0, max(0.5, costs)) / now["usable_bytes"]
             if full:
                 self._require_full(now, "filled to")
                 break
