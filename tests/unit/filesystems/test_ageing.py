@@ -134,6 +134,7 @@ def test_it_is_filled_to_its_share_again_when_disks_are_less_alike(tmp_path: Pat
     monkeypatch.setattr(Disk, "heavier", 1.15)
     found = ageing(aged(overwrites=2, seed=3), Disk("client-1", tmp_path)).run()
     assert found["full_ratio"] == pytest.approx(0.9, abs=0.01)
+    assert isinstance(found["usable_bytes"], int)
     assert found["usable_bytes"] < 7.5 * MIB
 
 
