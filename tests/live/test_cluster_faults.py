@@ -4,12 +4,14 @@ No finished trial is lost or measured twice, `resume` measures the rest, and not
 docs/how-to/real-hosts.md states what these tests check.
 """
 
+import contextlib
+import json
 import random
 import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -165,24 +167,49 @@ def test_a_storage_host_that_is_lost_costs_a_trial_and_for_good_the_campaign_unt
     assert site.records() == [("failed", f"{named}: {LOST}")] * 2 + [("valid", "")]
 
 
-def test_a_clock_that_is_set_during_a_trial_is_a_doubt(site: Site) -> None:
+@contextlib.contextmanager
+def clocked(site: Site, *ways: str) -> Generator[None]:
+    """Have who logs in to a host see another clock."""
     if FAKETIME is None:
-        pytest.skip("libfaketime is missing: apt install faketime")
-    config, clock = site.lab.folder / f"{STRUCK}.sshd", site.lab.folder / "clock"
-    clock.write_text("+0")
+        pytest.skip("libfaketime is missing: apt install libfaketime")
+    config = site.lab.folder / f"{STRUCK}.sshd"
     plain = config.read_text()
-    ways = [f"LD_PRELOAD={FAKETIME}", f"FAKETIME_TIMESTAMP_FILE={clock}", "FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1"]
-    config.write_text(f"{plain}SetEnv {' '.join(ways)} FAKETIME_SKIP_CMDS=fio\n")  # which would hang
+    config.write_text(f"{plain}SetEnv LD_PRELOAD={FAKETIME} {' '.join(ways)}\n")
     try:
         site.reboot(STRUCK)
+        yield
+    finally:
+        config.write_text(plain)
+        site.reboot(STRUCK)
+
+
+def test_a_clock_that_is_set_during_a_trial_is_a_doubt(site: Site) -> None:
+    clock = site.lab.folder / "clock"
+    clock.write_text("+0")
+    ways = [f"FAKETIME_TIMESTAMP_FILE={clock}", "FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1"]
+    with clocked(site, *ways, "FAKETIME_SKIP_CMDS=fio"):  # which would hang
         running = site.campaign(trials=1)
         in_load(site, running, 0)
         clock.write_text("+5")
         shown = said(running, 0, 40)
-    finally:
-        config.write_text(plain)
-        site.reboot(STRUCK)
     assert SET in shown, shown
+
+
+def test_loads_start_together_although_the_clock_of_a_host_is_behind(site: Site) -> None:
+    with clocked(site, "FAKETIME=-5"):
+        shown = said(site.campaign(trials=1), 0, 40)
+    assert site.records() == [("valid", "")], shown
+    (path,) = (site.folder / "lab").rglob("record.json")
+    results, raw = json.loads(path.read_text())["outcome"]["results"], path.parent / "raw"
+    ahead_s = json.loads((raw / "run.json").read_text())["ahead_s"]
+    assert ahead_s == {"client-1": pytest.approx([0, 0], abs=0.1), STRUCK: pytest.approx([-5, -5], abs=0.1)}
+    # By its own clock, each fio reports when it ended, which is after the same time.
+    ended_s = {name: json.loads((raw / f"{name}.json").read_text())["timestamp_ms"] / 1e3 for name in ahead_s}
+    assert ended_s[STRUCK] + 5 == pytest.approx(ended_s["client-1"], abs=1)
+    for moment in ("began_s", "ended_s"):
+        assert results[0][moment] == pytest.approx(results[1][moment], abs=1)
+    assert "was set by" not in shown
+    assert APART not in shown
 
 
 def test_a_disk_of_a_client_that_is_full_fails_the_trials_until_it_is_not(site: Site) -> None:
