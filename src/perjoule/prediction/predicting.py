@@ -108,6 +108,8 @@ def _held(target: Target) -> Mapping[str, int]:
 def _layout(target: Target) -> tuple[Redundancy, Amplification]:
     """Ask the driver, which knows what its options mean."""
     spec = Spec(target.profile.kind, {**target.profile.options, **target.options}, target.profile.kind)
+    if spec.kind not in (kinds := drivers.kinds("filesystems")):
+        raise CampaignError(f'the profile is of an unknown file system "{spec.kind}"', next=f"known: {', '.join(kinds)}")
     try:
         driver = drivers.filesystem(spec)
     except ValidationError as error:

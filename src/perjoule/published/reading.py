@@ -97,7 +97,7 @@ def read(text: str, name: str) -> Paper:
     except ValidationError as error:
         fault = error.errors()[0]
         raise CampaignError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}", where=where) from error
-    except (KeyError, ValueError) as error:
+    except (LookupError, ValueError) as error:  # "{0}" in an id is an IndexError
         raise CampaignError(str(error.args[0]), where=where, next="see the papers that come with perjoule") from error
     _refuse_unknown_ids(numbers, file.claim, bounds, where)
     return Paper(

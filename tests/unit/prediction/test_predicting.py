@@ -44,6 +44,12 @@ def test_a_profile_reads_back_as_it_was_written() -> None:
     assert read(_text(_profile()), "made.json") == _profile()
 
 
+def test_a_profile_of_a_file_system_that_is_not_there_predicts_nothing() -> None:
+    strange = replace(_target(), profile=replace(_profile(), kind="usterfs"))
+    with pytest.raises(CampaignError, match='an unknown file system "usterfs"'):
+        tuple(predictions(strange, [1], 2**30))
+
+
 def test_points_that_were_changed_are_refused() -> None:
     data = json.loads(_text(_profile()))
     data["points"][0]["throughput_bytes_per_s"] *= 2

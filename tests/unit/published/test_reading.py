@@ -83,6 +83,7 @@ def test_rows_and_columns_give_numbers_with_their_facts_in_si_units():
         ('"120.0 ± 1.5"', '"120.0"', "0 uncertainties, and plus_minus names 1"),
         (', "120.0 ± 1.5"', "", "has 1 numbers for 2 columns"),
         ('"220.0 MiB/s"', '"many MiB/s"', "is not a printed number"),
+        ('id = "both"', 'id = "{0}"', "Replacement index 0"),
         ("title =", "tilte =", "title"),
         ("[[table]]", "[[table", "not TOML"),
     ],
