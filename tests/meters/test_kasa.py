@@ -67,7 +67,7 @@ def test_a_number_that_is_none_is_a_gap(said, monkeypatch):
     """The library divides what a plug says, whatever it is."""
     answer = {"get_realtime": {"power_mw": said, "total_wh": 1, "err_code": 0}}
     with ExitStack() as stack:
-        address = str(stack.enter_context(simulator.serve(Behaviour()))["address"])
+        address = str(stack.enter_context(simulator.serve(Behaviour(Waveform("constant", high_w=60.0))))["address"])
         read = stack.enter_context(Kasa(address=address).connect(Boundary("x", "", "total")))
         assert [one.value for one in read()] == [60.0, 0.0]
         monkeypatch.setattr(simulator, "_answers", lambda *_: answer)
