@@ -79,8 +79,7 @@ def unexplained(flow: Flow, measured: Mapping[str, float]) -> Mapping[str, float
     Only what `compare` compared counts: metrics that have a derived one beside them.
     """
     told = {name: measured[metric] for name, metric in METRICS.items() if f"derived_{metric}" in measured}
-    least_most = {name: bounds(flow, name) for name in told}
-    return {name: value for name, value in told.items() if not least_most[name][0] <= value <= least_most[name][1]}
+    return {name: value for name, value in told.items() if _unlike(asdict(flow), name, value)}
 
 
 def bounds(flow: Flow, name: str) -> tuple[float, float]:
@@ -96,20 +95,25 @@ def _bounds(derived: Mapping[str, float], name: str) -> tuple[float, float]:
     return derived[name] - margin, derived[name] + beside + margin
 
 
-def _doubt(direction: Literal["write", "read"], name: str, measured: float, derived: Mapping[str, float]) -> Doubt | None:
+def _unlike(derived: Mapping[str, float], name: str, measured: float) -> Literal["", "more", "less"]:
+    """Say whether it is more or less than the bounds allow."""
     least, most = _bounds(derived, name)
-    if least <= measured <= most:
+    return "more" if measured > most else "less" if measured < least else ""
+
+
+def _doubt(direction: Literal["write", "read"], name: str, measured: float, derived: Mapping[str, float]) -> Doubt | None:
+    size = _unlike(derived, name, measured)
+    if not size:
         return None
     # without what was measured, so that repetitions say the same: the table of bytes per user byte has the numbers
-    size = "more" if measured > most else "less"
     than = f"{size} than the {derived[name]:.3g} byte{'s' * (derived[name] != 1)} per user byte that redundancy explains"
-    kind = TRAFFIC if measured > most else IN_FLIGHT if direction == "write" else CACHE
-    return kind.doubt(f"{direction}: {SUBJECTS[name]} {than}, likely {_cause(direction, name, more=measured > most)}")
+    kind = TRAFFIC if size == "more" else IN_FLIGHT if direction == "write" else CACHE
+    return kind.doubt(f"{direction}: {SUBJECTS[name]} {than}, likely {_cause(direction, name, size)}")
 
 
-def _cause(direction: Literal["write", "read"], name: str, *, more: bool) -> str:
+def _cause(direction: Literal["write", "read"], name: str, size: Literal["more", "less"]) -> str:
     disk = name.startswith("disk")
-    if not more:
+    if size == "less":
         if direction == "write":
             return "some data is not yet written back" if disk else "a cache still holds the rest"
         return "the servers' page cache served the rest" if disk else "the clients' page cache served the rest"

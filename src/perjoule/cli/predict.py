@@ -90,13 +90,12 @@ def calibrate(
 
 def _fit(sources: tuple[Path, ...], place: Path) -> None:
     from perjoule.prediction import parameters as numbers
-    from perjoule.results.calibration import moved, profiles
+    from perjoule.results.calibration import profiles
     from perjoule.results.prediction import parameters_table
-    from perjoule.store import open_results
     from perjoule.store.records import to_json
 
-    checked = [moved(open_results(source)) for source in sources if source.is_dir()]
-    for kind, found in profiles(sources).items():
+    for kind, fitted in profiles(sources).items():
+        found = fitted.profile
         path = place / f"{kind}.json"
         with exits.place(place):
             place.mkdir(parents=True, exist_ok=True)
@@ -108,7 +107,7 @@ def _fit(sources: tuple[Path, ...], place: Path) -> None:
         unknown = [f"{way} {one.name}" for way in found.known for one in numbers(found, way) if not one.identified]
         if unknown:
             show_line(f"not identified: {', '.join(unknown)}: predictions that rest on them have wide bands, or are ranges")
-        for line in (line for one in checked for line in one.get(kind, ())):
+        for line in fitted.moved:
             show_line(line)
         show_line(f"profile: {path}")
 

@@ -11,7 +11,7 @@ from perjoule.analysis import amplification
 from perjoule.analysis.hosts import data_hosts
 from perjoule.analysis.overlap import served_bytes
 from perjoule.machine.untrusted import MOST_NAMED_BYTES, text_of
-from perjoule.model import Direction, Json, Record
+from perjoule.model import Direction, Flow, Json, Point, Record
 from perjoule.model.errors import CampaignError
 from perjoule.model.format import number
 from perjoule.model.units import counted
@@ -42,6 +42,9 @@ def _busiest(results: Results, record: Record) -> Mapping[Direction, float]:
     return found
 
 
+Odd = tuple[Direction, Mapping[str, float]]  # of a point: what its layout does not explain, see `amplification.unexplained`
+
+
 @dataclass(frozen=True)
 class _Taught:
     """What one results folder, or one profile, says of a file system."""
@@ -52,9 +55,22 @@ class _Taught:
     emulated: bool
     data_roles: tuple[str, ...]
     unit_bytes: float
+    odds: tuple[Odd, ...] = ()  # of points that were compared with their layout
 
 
-def profiles(sources: Iterable[Path]) -> Mapping[str, Profile]:
+@dataclass(frozen=True)
+class Fitted:
+    """A profile, and how the bytes of its points agree with the layout, on which a prediction's bounds rest.
+
+    `moved` are lines: in how many points all bytes of networks and disks are the layout's (3 % and headers allowed, as in
+    `analysis.amplification`), then one for each counter that read others. Points of kept profiles are not compared again.
+    """
+
+    profile: Profile
+    moved: tuple[str, ...]
+
+
+def profiles(sources: Iterable[Path]) -> Mapping[str, Fitted]:
     """Fit a profile for each kind of file system in results folders, and in profiles (files, or names of those that
     come with perjoule), whose points count as well.
 
@@ -74,7 +90,9 @@ def profiles(sources: Iterable[Path]) -> Mapping[str, Profile]:
             where=", ".join(map(str, read)),
             next="run `perjoule calibrate`, which writes such a campaign",
         )
-    return {kind: _joined(kind, taught) for kind, taught in found.items()}
+    return {
+        kind: Fitted(_joined(kind, taught), _moved([odd for one in taught for odd in one.odds])) for kind, taught in found.items()
+    }
 
 
 def _taught(source: Path) -> Iterator[tuple[str, _Taught]]:
@@ -83,43 +101,41 @@ def _taught(source: Path) -> Iterator[tuple[str, _Taught]]:
         kept = prediction.shipped(str(source)) if shipped else prediction.read(_text(source), str(source))
         yield kept.kind, _Taught(kept.points, kept.options, kept.release, kept.emulated, kept.data_roles, kept.unit_bytes)
         return
-    for record, points in observed(store.open_results(source)):
+    results = store.open_results(source)
+    for record, points in observed(results):
         if points:
             used = record.trial.filesystem
             roles = {host.role for host in record.hosts if host.name in data_hosts(record)}
             emulated, unit_bytes = record.traits.reality != "real", drivers.filesystem(used).unit_bytes
-            yield used.kind, _Taught(points, used.options, _release(record), emulated, tuple(sorted(roles)), unit_bytes)
+            odds = tuple(_odds(record, points_of(results, [record])))
+            yield (
+                used.kind,
+                _Taught(points, used.options, _release(record), emulated, tuple(sorted(roles)), unit_bytes, odds),
+            )
 
 
-def moved(results: Results) -> Mapping[str, tuple[str, ...]]:
-    """Hold the bytes that each kind's points moved against those of the layout, on which a prediction's bounds rest.
+def _odds(record: Record, points: Iterable[Point]) -> Iterator[Odd]:
+    """Compare the bytes of each point with those of the layout."""
+    if (flows := record.amplification) is None:
+        return
+    ways: Mapping[Direction, Flow] = {"write": flows.write, "read": flows.read}
+    for point in points:
+        if flow := ways.get(point.direction):
+            yield point.direction, amplification.unexplained(flow, point.metrics)
 
-    Returns:
-        Lines: in how many points all bytes of networks and disks are the layout's (3 % and headers allowed, as in
-        `analysis.amplification`); then one for each counter that read others. Raises MachineError.
-    """
-    counts, odd = defaultdict[str, list[bool]](list), defaultdict[tuple[str, Direction, str], list[float]](list)
-    for record, taught in observed(results):
-        kind, flows = record.trial.filesystem.kind, record.amplification
-        for point in points_of(results, [record]) if taught else ():
-            if flows is not None and (point.direction == "write" or point.direction == "read"):
-                flow = flows.write if point.direction == "write" else flows.read
-                found = amplification.unexplained(flow, point.metrics)
-                counts[kind].append(not found)
-                for name, ratio in found.items():
-                    odd[kind, point.direction, name].append(ratio)
-    return {
-        kind: (
-            f"bytes of networks and disks are those of the layout in {sum(explained)} of {counted(len(explained), 'point')}",
-            *(
-                f"{way}: {amplification.SUBJECTS[name]} {number(min(ratios))} to {number(max(ratios))} bytes per user byte "
-                f"in {counted(len(ratios), 'other point')}"
-                for (of, way, name), ratios in sorted(odd.items())
-                if of == kind
-            ),
-        )
-        for kind, explained in counts.items()
-    }
+
+def _moved(odds: Sequence[Odd]) -> tuple[str, ...]:
+    ratios = defaultdict[tuple[str, str], list[float]](list)
+    for direction, odd in odds:
+        for name, ratio in odd.items():
+            ratios[direction, name].append(ratio)
+    explained = f"bytes of networks and disks are those of the layout in {sum(not odd for _, odd in odds)}"
+    others = (
+        f"{direction}: {amplification.SUBJECTS[name]} {number(min(found))} to {number(max(found))} bytes per user byte "
+        f"in {counted(len(found), 'other point')}"
+        for (direction, name), found in sorted(ratios.items())
+    )
+    return (f"{explained} of {counted(len(odds), 'point')}", *others) if odds else ()
 
 
 def _text(path: Path) -> str:
