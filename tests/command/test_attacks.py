@@ -388,17 +388,22 @@ def test_a_clock_that_is_set_while_it_measures_changes_no_number(step_s: int, tm
     assert round(hours) == step_s // 3600
 
 
+def refused(process: subprocess.Popen[str], results: Path, reason: str) -> None:
+    """A run that lost something in its trial says so in its last line, keeps no trial, and can be resumed."""
+    _, said = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 3
+    assert reason in said.rstrip("\n").rpartition("\n")[2]
+    assert "Traceback" not in said
+    assert lines(results) == []
+    subprocess.run([PERJOULE, "resume", results], capture_output=True, check=True, timeout=LIMIT_S)
+    the_trial(results)
+
+
 def test_without_files_to_open_in_the_middle_of_a_trial_it_is_one_sentence(tmp_path: Path) -> None:
     with measuring(tmp_path / "results", PERJOULE) as process:
         count = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
         resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (count, count))
-        _, said = process.communicate(timeout=LIMIT_S)
-    assert process.returncode == 3
-    assert "too many open files; raise the limit of open files (ulimit -n)" in said.rstrip("\n").rpartition("\n")[2]
-    assert "Traceback" not in said
-    assert lines(tmp_path / "results") == []
-    subprocess.run([PERJOULE, "resume", tmp_path / "results"], capture_output=True, check=True, timeout=LIMIT_S)
-    the_trial(tmp_path / "results")
+        refused(process, tmp_path / "results", "too many open files; raise the limit of open files (ulimit -n)")
 
 
 @pytest.mark.parametrize("more_mib", [0, 1, 16])
@@ -407,10 +412,4 @@ def test_without_memory_in_the_middle_of_a_trial_it_is_one_sentence(more_mib: in
         pages_count = int(Path(f"/proc/{process.pid}/statm").read_text().split()[0])
         most_bytes = pages_count * resource.getpagesize() + more_mib * MIB
         resource.prlimit(process.pid, resource.RLIMIT_AS, (most_bytes, most_bytes))
-        _, said = process.communicate(timeout=LIMIT_S)
-    assert process.returncode == 3
-    assert "not enough memory" in said.rstrip("\n").rpartition("\n")[2]
-    assert "Traceback" not in said
-    assert lines(tmp_path / "results") == []
-    subprocess.run([PERJOULE, "resume", tmp_path / "results"], capture_output=True, check=True, timeout=LIMIT_S)
-    the_trial(tmp_path / "results")
+        refused(process, tmp_path / "results", "not enough memory")

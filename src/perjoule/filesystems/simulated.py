@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, FileSystem, Host, Hosts, Mounted, Tunable
+from perjoule.drivers.protocols import REBUILD, Check, FileSystem, Host, Hosts, Mounted, Tunable
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.model import OPTIONS, Aged, Json, Redundancy
 from perjoule.model.errors import CampaignError, TransientError
@@ -18,7 +18,6 @@ from perjoule.model.units import MIB, Bytes, BytesPerSecond, Ratio, SecondsOrZer
 
 CLAIMED_BYTES = 1024 * MIB  # of space on each host with data
 CLAIMED_S = 0.5  # in which it claims to age, so that meters see something
-REBUILD = "rebuild-s"  # file on a host that says for how long it rebuilds; a simulated host then has work
 
 EXAMPLE = """
 [[filesystem]]

@@ -18,7 +18,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule import catalogue
 from perjoule.catalogue import Node
-from perjoule.drivers.protocols import Check, Completed, Counters, Host, Hosts, Process, Testbed, planned
+from perjoule.drivers.protocols import REBUILD, Check, Completed, Counters, Host, Hosts, Process, Testbed, planned
 from perjoule.machine import removal
 from perjoule.model import OPTIONS, Disk, EventKind, Reality
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
@@ -31,7 +31,6 @@ cluster = "odroid-hc4"
 cpu = "2 %"
 """
 
-REBUILD = "rebuild-s"
 REBUILD_CORES = 0.5
 
 

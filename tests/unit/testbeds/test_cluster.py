@@ -383,6 +383,21 @@ def test_a_keeper_removes_what_dead_runs_left_and_its_own(tmp_path: Path) -> Non
     assert sorted(path.name for path in (tmp_path / "work/cluster").iterdir()) == ["00000000-h2", "h1.lock", "perjoule-made-this"]
 
 
+def test_a_keeper_removes_the_folders_that_a_dead_run_noted_and_no_others(tmp_path: Path) -> None:
+    keep(tmp_path / "work")
+    (old := tmp_path / "work/cluster/00000000-h1").mkdir()
+    (old / "perjoule-made-this").touch()
+    (old / "made").mkdir()
+    places = {name: tmp_path / "shared" / name for name in ("perjoule-0123456789", "perjoule-abcdefghij", "data", "perjoule-1")}
+    for place in places.values():
+        place.mkdir(parents=True)
+        (place / "file").write_text("of a client")
+    for name, noted in (("0123456789", "0123456789"), ("abcdefghij", "0123456789"), ("1", "1")):
+        (old / "made" / f"perjoule-{name}").write_text(f"{tmp_path}/shared/perjoule-{noted}\n")
+    assert keep(tmp_path / "work") == [f"removed {old}", "ready"]
+    assert sorted(path.name for path in (tmp_path / "shared").iterdir()) == ["data", "perjoule-1", "perjoule-abcdefghij"]
+
+
 def test_a_host_is_taken_from_a_dead_run_whose_keeper_still_waits_and_from_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ Drivers declare here what they can do and what they need; other code does not as
 
 from perjoule.drivers.protocols.checks import Check
 from perjoule.drivers.protocols.filesystem import Access, FileSystem, Mounted, Pool
-from perjoule.drivers.protocols.host import MADE, ClockOffset, Completed, Counters, Host, Launcher, Process
+from perjoule.drivers.protocols.host import MADE, REBUILD, ClockOffset, Completed, Counters, Host, Launcher, Process
 from perjoule.drivers.protocols.hosts import Hosts, Lease, Machine, PlannedHost, planned
 from perjoule.drivers.protocols.meter import Meter, Sink
 from perjoule.drivers.protocols.testbed import Cleaned, Testbed
@@ -14,6 +14,7 @@ from perjoule.drivers.protocols.workload import ListsUsers, Need, Workload, requ
 
 __all__ = [
     "MADE",
+    "REBUILD",
     "Access",
     "Check",
     "Cleaned",

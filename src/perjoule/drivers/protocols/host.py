@@ -106,6 +106,7 @@ class Launcher(ABC):
 
 
 MADE = "made"  # in a host's folder: the path of each folder that was made elsewhere for a run, in a file of its name
+REBUILD = "rebuild-s"  # in a simulated host's folder: a file that says for how long it rebuilds; it has work meanwhile
 
 
 class Host(ABC):

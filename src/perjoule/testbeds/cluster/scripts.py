@@ -33,7 +33,7 @@ sweep() { # end all that bear the mark $1, and their sessions but for ours
   return 1
 }
 remove() { # a folder of ours with all that is mounted and attached below
-  local mounts loop file
+  local mounts loop file place
   [ -f "$1/perjoule-made-this" ] && [ -O "$1" ] || return 0
   if [ -f "$1/power.end" ]; then # power states as they were; without them the folder stays, for the next one who tries
     "$BASH" --norc -- "$1/power.end" && rm -f -- "$1/power.end" || return 1
@@ -52,6 +52,9 @@ remove() { # a folder of ours with all that is mounted and attached below
     { read -r file < "$loop"; } 2> /dev/null || continue
     loop=${loop%/loop/*}
     case "$file" in "$1"/*) losetup --detach "/dev/${loop##*/}" ;; esac
+  done
+  for file in "$1"/made/perjoule-??????????; do # notes of folders that the run made elsewhere (`protocols.MADE`)
+    [ -f "$file" ] && IFS= read -r place < "$file" && [ "${place##*/}" = "${file##*/}" ] && rm -rf --one-file-system -- "$place"
   done
   rm -rf --one-file-system -- "$1"
 }
