@@ -52,13 +52,17 @@ def server_names(record: Record) -> frozenset[str]:
     If any server held data, all of the testbed's, including idle ones, because a paper's meter covers them; if clients held their
     own data, those of them that loaded. An imported trial without servers has all its hosts; none if the servers are outside.
     """
-    if served_outside(record):
-        return frozenset()
     servers = frozenset(h.name for h in record.hosts if h.role != "client")
-    if record.data_hosts:
-        holders = data_hosts(record)
-        return holders | servers if holders & servers else holders
-    return servers or frozenset(h.name for h in record.hosts)
+    if record.imported and not record.data_hosts:
+        return servers or frozenset(h.name for h in record.hosts)
+    return serving(servers, data_hosts(record) if record.data_hosts else None)
+
+
+def serving(servers: frozenset[str], holders: frozenset[str] | None) -> frozenset[str]:
+    """Name the hosts inside the boundary of energy of a trial that was run, by its servers and, if known, its data hosts."""
+    if holders is None:
+        return servers
+    return holders | servers if holders & servers else holders
 
 
 def cluster_names(record: Record) -> frozenset[str]:

@@ -38,7 +38,7 @@ def boundaries(
 
     Args:
         channels: those that have a value.
-        servers: names of the hosts inside the net boundary.
+        servers: names of the hosts inside the net boundary; none if they are outside the testbed.
         clients: that load. One that also is a server has no boundary apart.
         scale: of the testbed; of an emulated one only modelled and simulated watts count.
 
@@ -53,12 +53,12 @@ def boundaries(
 def _boundaries(
     powers: frozenset[Channel], servers: frozenset[str], clients: frozenset[str], scale: float
 ) -> Mapping[str, Boundary]:
-    own = _parts(powers, servers, servers, scale)
+    own = _parts(powers, servers, servers, scale) if servers else None
     found = {"net": own and own.net, "gross": own and own.gross}
     grades = dict.fromkeys(found, own.grade if own else "")
     if clients and not clients & servers:
-        for name, hosts in (("clients", clients), ("all", servers | clients)):
-            if parts := _parts(powers, servers, hosts, scale):
+        for name, hosts in (("clients", clients), *((("all", servers | clients),) if servers else ())):
+            if parts := _parts(powers, servers or clients, hosts, scale):
                 found[name], grades[name] = parts.net, parts.grade
     return {
         name: Boundary(tuple((sign, one.channel) for sign, one in signed), grades[name])

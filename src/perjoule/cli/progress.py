@@ -100,8 +100,7 @@ class Progress:
     def _live_text(self, latest: Mapping[Channel, tuple[float, float, float]], event: Event) -> str:
         assert event.hosts is not None and event.trial is not None
         clients = {host.name for host in event.hosts.clients[: event.trial.clients_count]}
-        servers = frozenset(host.name for host in event.hosts.servers or event.hosts.all)
-        power = servers_w({channel: sample[1] for channel, sample in latest.items()}, servers, event.hosts.scale)
+        power = servers_w({channel: sample[1] for channel, sample in latest.items()}, event.servers, event.hosts.scale)
         ways = ("network_sent", "network_received")
         moved = [[s for c, s in latest.items() if c.host in clients and c.quantity == way] for way in ways]
         times_s = [s[0] for samples in moved for s in samples]

@@ -20,6 +20,7 @@ class Event:
     record: Record | None = None
     points: tuple[Point, ...] = ()  # of the record: its numbers, a direction each
     hosts: Hosts | None = None
+    servers: frozenset[str] = frozenset()  # inside the boundary of energy; none if they are outside the testbed
     latest: Latest = field(default=lambda: {})
     doubts: Callable[[], Sequence[str]] = field(default=lambda: ())  # of the trial under way, so far
 

@@ -141,5 +141,5 @@ def _load_of(trial: Trial, event: Event) -> Load:
         hosts.scale,
         tuple(Place(host.name, host.role, host.cpu_capacity_cores) for host in hosts.all),
         tuple(host.name for host in hosts.clients[: trial.clients_count]),
-        tuple(host.name for host in hosts.servers or hosts.all),
+        tuple(host.name for host in hosts.all if host.name in event.servers),
     )

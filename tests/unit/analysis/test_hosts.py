@@ -2,11 +2,15 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from perjoule.analysis.hosts import data_hosts, roles, server_names
 from perjoule.analysis.points import points
+from perjoule.drivers.protocols import Hosts
+from perjoule.execution.runner import serving_now
 from perjoule.figures.throughput import throughput
 from perjoule.model import Cell, HostFact, Interval
 from perjoule.model.records import IMPORTED_BY
@@ -135,3 +139,18 @@ def test_the_figure_says_whose_each_peak_is():
     several = str(throughput([cell("moosefs", one), cell("cephfs", one), cell("glusterfs", other)]))
     assert "TPP of moosefs, cephfs 445.4 MiB/s" in several
     assert "TPP of glusterfs 556.7 MiB/s" in several
+
+
+@pytest.mark.parametrize("held", [(), LOCAL, ("storage-1", "storage-2"), ("storage-1", "client-1"), ("client-2",)])
+@pytest.mark.parametrize("servers", [True, False])
+@pytest.mark.parametrize("clients_count", [1, 2])
+def test_while_a_trial_runs_the_watts_are_those_of_the_hosts_whose_energy_it_will_have(made, held, servers, clients_count):
+    record = beside_a_cluster(made, held, rate=NIC, clients_count=clients_count)
+    record = replace(record, hosts=tuple(host for host in ODROIDS if servers or host.role == "client"))
+    hosts = Hosts(tuple(_named(host) for host in record.hosts))
+    mounted: Any = SimpleNamespace(data_hosts=held)
+    assert serving_now(clients_count, hosts, mounted) == server_names(record)
+
+
+def _named(host: HostFact) -> Any:
+    return SimpleNamespace(name=host.name, role=host.role)

@@ -49,3 +49,10 @@ def test_each_boundary_has_its_own_parts_and_grade() -> None:
 def test_a_client_that_also_serves_has_no_boundary_apart() -> None:
     latest = {channel(host, "board"): 10.0 for host in SERVERS}
     assert set(watts(latest, frozenset({"s-1"}))) == {"net"}
+
+
+def test_clients_of_servers_that_nobody_named_are_not_the_servers() -> None:
+    latest = {channel("c-1", "board"): 30.0, channel("c-2", "board"): 31.0, channel("", "switch"): 8.0}
+    found = boundaries(latest, frozenset(), frozenset({"c-1", "c-2"}), 1.0)
+    assert {name: one.watts(latest) for name, one in found.items()} == {"clients": 61.0}
+    assert servers_w(latest, frozenset(), 1.0) is None

@@ -60,7 +60,7 @@ def test_the_speed_is_that_of_the_clients_that_load_in_emulated_time() -> None:
     )
     hosts = replace(hosts, scale=0.5)
     latest: dict[Channel, tuple[float, float, float]] = {}
-    event = Event("trial", trial=trial, hosts=hosts, latest=lambda: latest)
+    event = Event("trial", trial=trial, hosts=hosts, servers=frozenset({"storage-1"}), latest=lambda: latest)
     progress = Progress(Remaining({trial.id: 1.0}))
     progress(event)
 
