@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,50 @@ pytestmark = [
 
 PERJOULE = Path(sys.executable).with_name("perjoule")
 SMALL = {"repetitions": 1, "clients": [2], "settle": "100 ms", "quiet": "2 s"}
-# Workloads, and the times of events, in seconds instead of minutes.
-SHORT: dict[str, tuple[dict[str, Any], ...]] = {
-    "idle": ({"duration": "3 s", "least_gap": "1 s"},),
-    "duty": ({"load": ["0 %", "50 %"], "size": "8 MiB", "duration": "2 s"}, {"hour": "100 ms", "size": "8 MiB"}),
-    "events": ({"full": "4 MiB/s", "duration": "6 s"},),
+
+
+@dataclass(frozen=True)
+class Short:
+    """What makes an example a matter of seconds, in place of its own values; of its file systems one is used, or all."""
+
+    workloads: tuple[dict[str, Any], ...] = ({},)
+    filesystem: int | None = 0
+    options: dict[str, Any] = field(default_factory=dict[str, Any])  # of the file system
+    top: dict[str, Any] = field(default_factory=dict[str, Any])
+    events_s: tuple[int, ...] = ()
+    happened: tuple[str, ...] = ()
+
+
+FIO = ({"size": "8 MiB"},)
+DEVICE = {"transfer": ["4 MiB"], "direct": True, "size": "16 MiB", "duration": "600 ms"}
+SHORT = {
+    "access-patterns": Short(
+        ({"transfer": ["1 MiB"], "size": "8 MiB"},), 1, {"beneath": {"kind": "ext4", "block": "1 KiB", "size": "1 GiB"}}
+    ),
+    "added-hosts": Short(
+        ({"data": "8 MiB", "duration": "4 s"},),
+        events_s=(1, 1),
+        happened=("add storage-3", "add storage-4"),
+        top={"quiet": "60 s"},
+    ),
+    # on the disks of others nothing is filled, so the file system needs disks of its own
+    "aged": Short(
+        FIO, 1, {"beneath": {"kind": "xfs", "size": "320 MiB"}, "aged": {"full": ["0 %", "80 %"], "overwrites": 0, "seed": 7}}
+    ),
+    "degraded-reads": Short(({"full": "4 MiB/s", "duration": "4 s"},), 2, events_s=(2,), happened=("kill storage-2",)),
+    "demo": Short(FIO, None, top={"until": None}),
+    "duty": Short(({"load": ["0 %", "50 %"], "size": "8 MiB", "duration": "2 s"}, {"hour": "100 ms", "size": "8 MiB"})),
+    "events": Short(({"full": "4 MiB/s", "duration": "6 s"},), events_s=(2, 4), happened=("kill storage-2", "back storage-2")),
+    "green-storage": Short(({"size": "8 MiB"},), 1),
+    "hep": Short(tuple({"size": "16 MiB"} for _ in range(3))),
+    "idle": Short(({"duration": "3 s", "least_gap": "1 s"},)),
+    "mixed-users": Short(({"window": "4 s", "only": ["", "analysis"]},), top={"shrink": 8}),
+    "nas": Short(FIO),
+    "scaling": Short(FIO, top={"servers": [2, 4]}),
+    "scrub": Short(({"data": "8 MiB", "duration": "3 s"},), events_s=(1,), happened=("scrub",)),
+    "ssd-vs-hdd": Short((DEVICE, DEVICE), options={"size": "64 MiB"}),
 }
-EVENTS_S = (2, 4)
+REFUSED = {"failed-disk": "fail storage-2 can't happen on this testbed cluster"}
 Trials = dict[tuple[str, str], tuple[tuple[str, str, int], ...]]
 
 
@@ -70,11 +108,42 @@ def measured(folder: Results, *meters: str) -> Trials:
     return found
 
 
+def shortened(name: str) -> TOMLDocument:
+    """The example, in seconds; or a skip that says what it needs."""
+    short, document = SHORT[name], example(name)
+    for key, value in (SMALL | short.top).items():
+        document[key] = value
+        if value is None:
+            del document[key]
+    if short.filesystem is not None:
+        del document["filesystem"][short.filesystem + 1 :], document["filesystem"][: short.filesystem]
+        document["filesystem"][0].update(short.options)
+    for workload, shorter in zip(document["workload"], short.workloads, strict=True):
+        workload.update(shorter)
+    for event, at_s in zip(document.get("event", ()), short.events_s, strict=True):
+        event["at"] = f"{at_s} s"
+    return document
+
+
+def test_each_example_for_virtual_hosts_runs_over_ssh_or_is_refused() -> None:
+    virtual = {path.stem for path in EXAMPLES.glob("*.toml") if read(path).trials[0].testbed.kind == "virtual"}
+    assert SHORT.keys() | REFUSED.keys() == virtual
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_real_hosts_can_not_do_is_refused(name: str, tmp_path: Path) -> None:
+    document = tomlkit.parse((EXAMPLES / f"{name}.toml").read_text())
+    roles = [*["storage"] * 5, "metadata", "management", *["client"] * 2]
+    hosts = [{"name": f"{role}-{n}", "address": f"192.0.2.{n}", "role": role} for n, role in enumerate(roles, 1)]
+    document["testbed"] = {"kind": "cluster", "hosts": hosts}
+    (tmp_path / "example.toml").write_text(tomlkit.dumps(document))
+    done = subprocess.run([PERJOULE, "check", tmp_path / "example.toml"], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode != 0
+    assert REFUSED[name] in done.stderr
+
+
 def test_the_demo_runs_on_virtual_hosts_and_over_ssh(tmp_path: Path) -> None:
-    document = example("demo")
-    del document["until"]
-    document.update(SMALL)
-    document["workload"][0]["size"] = "8 MiB"
+    document = shortened("demo")
     (tmp_path / "demo.toml").write_text(tomlkit.dumps(document))
     argv = [PERJOULE, "run", tmp_path / "demo.toml", "--into", tmp_path / "virtual"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
@@ -87,16 +156,10 @@ def test_the_demo_runs_on_virtual_hosts_and_over_ssh(tmp_path: Path) -> None:
     assert {moved for one in there.values() for _, _, moved in one} == {8 * MIB}
 
 
-@pytest.mark.parametrize("name", SHORT)
-def test_idle_paced_and_hit_file_systems_run_over_ssh(name: str) -> None:
-    """The first of the example's file systems; the others differ by what the demo has."""
-    document = example(name)
-    document.update(SMALL)
-    del document["filesystem"][1:]
-    for workload, shorter in zip(document["workload"], SHORT[name], strict=True):
-        workload.update(shorter)
-    for event, at_s in zip(document.get("event", ()), EVENTS_S, strict=False):
-        event["at"] = f"{at_s} s"
+@pytest.mark.parametrize("name", [name for name in SHORT if name != "demo"])
+def test_an_example_runs_over_ssh(name: str) -> None:
+    """One of the example's file systems; the others differ by what the demo has."""
+    document = shortened(name)
     with tempfile.TemporaryDirectory(prefix="pj-lab-") as folder:
         place = Path(folder)
         place.chmod(0o755)
@@ -105,5 +168,5 @@ def test_idle_paced_and_hit_file_systems_run_over_ssh(name: str) -> None:
         asked = {(trial.filesystem.label, trial.workload.label) for trial in read(place / "example.toml").trials}
         assert measured(results, "system").keys() == asked
         happened = {tuple(one.event.text for one in record.events) for record in results.latest()}
-        assert happened == {("kill storage-2", "back storage-2") if name == "events" else ()}
+        assert happened == {SHORT[name].happened}
         assert verify(results).differences == ()

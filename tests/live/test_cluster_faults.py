@@ -102,12 +102,14 @@ def in_load(site: Site, running: Process, trial: int) -> None:
     time.sleep(0.5)
 
 
-def test_a_host_that_is_lost_and_comes_back_costs_one_trial(site: Site) -> None:
-    def restart() -> None:
-        site.end(STRUCK, "sshd")
-        time.sleep(6)
-        site.boot(STRUCK)
+def restart(site: Site, name: str) -> None:
+    """End the SSH server of a host with all its connections, and start it again after some seconds."""
+    site.end(name, "sshd")
+    time.sleep(6)
+    site.boot(name)
 
+
+def test_a_host_that_is_lost_and_comes_back_costs_one_trial(site: Site) -> None:
     def interrupt() -> None:
         site.link(STRUCK, "down")
         time.sleep(30)
@@ -115,7 +117,7 @@ def test_a_host_that_is_lost_and_comes_back_costs_one_trial(site: Site) -> None:
 
     strikes: list[Callable[[], None]] = [
         lambda: site.end(STRUCK, "perjoule-keeper"),
-        restart,
+        lambda: restart(site, STRUCK),
         lambda: site.reboot(STRUCK),
         interrupt,
     ]
@@ -151,20 +153,27 @@ def test_a_storage_host_that_is_lost_costs_a_trial_and_for_good_the_campaign_unt
     if shutil.which("mfschunkserver") is None:
         pytest.skip("mfschunkserver is missing: apt install moosefs-chunkserver moosefs-master moosefs-client")
     named = f"{SERVER} ({site.hosts[SERVER].address})"
-    running = site.campaign(trials=3, filesystem='kind = "moosefs"', patience="1 s")
-    in_load(site, running, 0)
-    site.end(SERVER, "perjoule-keeper")
-    until(lambda: len(site.records()) > 0, NOTICED_S)
-    in_load(site, running, 1)
+    strikes: list[Callable[[], None]] = [
+        lambda: site.end(SERVER, "perjoule-keeper"),
+        lambda: restart(site, SERVER),
+        lambda: site.reboot(SERVER),
+    ]
+    running = site.campaign(trials=len(strikes) + 2, filesystem='kind = "moosefs"', patience="10 s")
+    for number, strike in enumerate(strikes):
+        in_load(site, running, number)
+        strike()
+        until(lambda number=number: len(site.records()) > number, NOTICED_S)
+    in_load(site, running, len(strikes))
     site.link(SERVER, "down")
     try:
         shown = said(running, 3, NOTICED_S + 60)
     finally:
         site.link(SERVER, "up")
+    lost = [("failed", f"{named}: {LOST}")] * (len(strikes) + 1)
     assert unreachable(named, shown), shown
-    assert site.records() == [("failed", f"{named}: {LOST}")] * 2
+    assert site.records() == lost
     said(site.perjoule("resume", site.folder / "lab"), 1, 90)
-    assert site.records() == [("failed", f"{named}: {LOST}")] * 2 + [("valid", "")]
+    assert site.records() == [*lost, ("valid", "")]
 
 
 @contextlib.contextmanager
