@@ -59,7 +59,7 @@ SHORT = {
         FIO, 1, {"beneath": {"kind": "xfs", "size": "320 MiB"}, "aged": {"full": ["0 %", "80 %"], "overwrites": 0, "seed": 7}}
     ),
     "degraded-reads": Short(({"full": "4 MiB/s", "duration": "4 s"},), 2, events_s=(2,), happened=("kill storage-2",)),
-    "demo": Short(FIO, None, top={"until": None}),
+    "demo": Short(FIO, None),
     "duty": Short(({"load": ["0 %", "50 %"], "size": "8 MiB", "duration": "2 s"}, {"hour": "100 ms", "size": "8 MiB"})),
     "events": Short(({"full": "4 MiB/s", "duration": "6 s"},), events_s=(2, 4), happened=("kill storage-2", "back storage-2")),
     "green-storage": Short(({"size": "8 MiB"},), 1),
@@ -111,10 +111,8 @@ def measured(folder: Results, *meters: str) -> Trials:
 def shortened(name: str) -> TOMLDocument:
     """The example, in seconds; or a skip that says what it needs."""
     short, document = SHORT[name], example(name)
-    for key, value in (SMALL | short.top).items():
-        document[key] = value
-        if value is None:
-            del document[key]
+    document.pop("until", None)
+    document.update(SMALL | short.top)
     if short.filesystem is not None:
         del document["filesystem"][short.filesystem + 1 :], document["filesystem"][: short.filesystem]
         document["filesystem"][0].update(short.options)
