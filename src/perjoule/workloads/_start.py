@@ -85,9 +85,17 @@ class Gates:
 
     def _wait(self, name: str, running: Mapping[str, Process], until_s: float) -> None:
         words = [*_BASH, _LOOK, "perjoule-look", self.path(name)]
-        while time.monotonic() < until_s and all(process.returncode is None for process in running.values()):
+        while time.monotonic() < until_s and not any(map(_ended, running.values())):
             if self._hosts[name].run(words, timeout_s=SHORT_S, check=False).returncode == 0:
                 return
+
+
+def _ended(process: Process) -> bool:
+    try:
+        process.wait(timeout_s=0)
+    except TimeoutError:
+        return False
+    return True
 
 
 def clock_offsets_s(hosts: Sequence[Host]) -> dict[str, float]:

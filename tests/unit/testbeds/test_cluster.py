@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import tomlkit
@@ -21,7 +23,7 @@ from perjoule.model.errors import CampaignError, MachineError, TransientError, W
 from perjoule.testbeds import cluster
 from perjoule.testbeds._kernel import cpu_ticks
 from perjoule.testbeds._process import children
-from perjoule.testbeds.cluster import hearing, keeper, notes, pool
+from perjoule.testbeds.cluster import hearing, keeper, notes, pool, program
 from perjoule.testbeds.cluster.connection import Line
 from perjoule.testbeds.cluster.facts import clock_doubt, clock_s, counters, probe
 from perjoule.testbeds.cluster.host import SshHost
@@ -264,6 +266,22 @@ def test_a_killed_program_ends_on_its_host_with_all_that_it_started_or_that_is_n
     kept._child.kill()
     with pytest.raises(TransientError, match="h1: it is not known whether a program has ended"):
         program.kill()
+
+
+def test_who_waits_for_a_program_learns_that_another_host_of_the_run_was_lost(
+    kept: Keeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "LOOK_S", 0.01)
+    other: Any = SimpleNamespace(alive=True, lost=lambda: TransientError("the connection was lost", where="h2"))
+    folder = tmp_path / "work/cluster/00000001-h1"
+    host = SshHost("h1", "client", "here", None, folder, kept, None, (kept, other))
+    hanging = host.spawn(["sleep", "1000"], log=tmp_path / "log")
+    with pytest.raises(TimeoutError):
+        hanging.wait(timeout_s=0.05)
+    other.alive = False
+    with pytest.raises(TransientError, match="h2: the connection was lost"):
+        hanging.wait(timeout_s=1000)
+    hanging.stop()
 
 
 def test_who_asks_after_the_end_is_answered_at_once_even_if_the_words_could_still_be_sent(

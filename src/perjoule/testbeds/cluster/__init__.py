@@ -185,7 +185,7 @@ class Cluster(Testbed):
                 if not one.login:
                     return MeteredHost(*what)
                 folder, keeper, clock = next(ours)
-                return SshHost(*what, folder, keeper, clock_doubt(one.name, clock))
+                return SshHost(*what, folder, keeper, clock_doubt(one.name, clock), keepers)
 
             hosts = tuple(map(host, everybody))
             if self.power:

@@ -18,11 +18,17 @@ _PIECE = 'tail -c "+$3" -- "$1.tar" | head -c "$2"'
 
 
 class Line:
-    """The connection of a keeper, for one run's folder on the host."""
+    """The connection of a keeper, for one run's folder on the host; `together` are the keepers of all hosts of the run."""
 
-    def __init__(self, keeper: Keeper, folder: Path) -> None:
-        self.keeper, self.folder = keeper, folder
+    def __init__(self, keeper: Keeper, folder: Path, together: Sequence[Keeper] = ()) -> None:
+        self.keeper, self.folder, self._together = keeper, folder, together
         self._mark = folder.name
+
+    def require_all(self) -> None:
+        """Require the connections to all hosts of the run. Raises TransientError: one was lost."""
+        for keeper in self._together:
+            if not keeper.alive:
+                raise keeper.lost()
 
     def lead(self, number: int, env: Mapping[str, str] | None) -> _process.Lead:
         """Return the prefix with which the host starts a long-running program under our mark."""

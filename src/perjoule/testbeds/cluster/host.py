@@ -37,11 +37,19 @@ class SshHost(Host):
     """A real host, over SSH."""
 
     def __init__(
-        self, name: str, role: str, address: str, node: Node | None, directory: Path, keeper: Keeper, doubt: Doubt | None
+        self,
+        name: str,
+        role: str,
+        address: str,
+        node: Node | None,
+        directory: Path,
+        keeper: Keeper,
+        doubt: Doubt | None,
+        together: Sequence[Keeper] = (),
     ) -> None:
         self.name, self.role, self.address, self.node, self.directory = name, role, address, node, directory
         self.cpu_capacity_cores = float(keeper.probe.cores_count)
-        self._line, self._probe = Line(keeper, directory), keeper.probe
+        self._line, self._probe = Line(keeper, directory, together), keeper.probe
         self._disks: dict[str, Callable[[], object]] = {}  # what removes each
         self._copies: dict[str, int] = {}
         self._doubts = {"clock": doubt}

@@ -169,7 +169,7 @@ class Keeper:
         Without this check ssh would make a new connection, to a host that no longer has our run.
         """
         if not self.alive:
-            raise self._lost()
+            raise self.lost()
         return self.login.command(argv, socket=self._socket)
 
     def number(self) -> int:
@@ -229,7 +229,7 @@ class Keeper:
             try:
                 answer = asked.result(max(0.0, began_s + ANSWER_S - time.monotonic()))
             except TimeoutError:
-                raise self._lost() from None
+                raise self.lost() from None
             return (began_s + answer.at_s) / 2, (answer.at_s - began_s) / 2, answer.out.decode(errors="replace")
 
         return answered
@@ -255,13 +255,13 @@ class Keeper:
     def _say(self, line: str, content: bytes = b"") -> None:
         with self._lock:
             if self._ended or self._why is not None:  # its pipe may be open a moment longer
-                raise self._lost()
+                raise self.lost()
             try:
                 left = memoryview(os.fsencode(f"{line}\n") + content)
                 while left:
                     left = left[os.write(self._lifeline, left) :]
             except OSError:
-                raise self._lost() from None
+                raise self.lost() from None
             except BaseException:  # half of a word is out: nothing can follow it
                 self._child.kill()
                 raise
@@ -306,9 +306,10 @@ class Keeper:
         finally:
             for number in tuple(self._asked):
                 if future := self._asked.pop(number, None):  # else who asked has taken it back meanwhile
-                    future.set_exception(self._lost())
+                    future.set_exception(self.lost())
 
-    def _lost(self) -> TransientError:
+    def lost(self) -> TransientError:
+        """Return the error for a connection that has ended."""
         return self.login.lost(self._why or "")
 
     def hang_up(self) -> None:

@@ -4,6 +4,7 @@ import contextlib
 import io
 import signal
 import tarfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.testbeds import _process
 from perjoule.testbeds.cluster.connection import Line
 from perjoule.testbeds.cluster.openssh import SSH_FAILED
+
+LOOK_S = 1.0  # between looks for hosts that were lost, while a program is awaited
 
 
 def signalled(code: int) -> int:
@@ -64,8 +67,19 @@ class SshProgram(_process.Program):
         return None if code is None else signalled(code)
 
     def wait(self, *, timeout_s: float) -> int:
-        """Wait for its end and return the exit code. Raises TimeoutError."""
-        super().wait(timeout_s=timeout_s)
+        """Wait for its end and return the exit code.
+
+        Without one of the run's hosts it may hang for ever: it loads them, or they serve its files.
+
+        Raises:
+            TimeoutError: it has not ended by then.
+            TransientError: a host of the run was lost.
+        """
+        until_s = time.monotonic() + timeout_s
+        while not self._child.ended(min(LOOK_S, until_s - time.monotonic())):
+            self._line.require_all()
+            if time.monotonic() >= until_s:
+                raise TimeoutError
         return self.returncode or 0
 
     def stop(self, *, timeout_s: float = 2.0) -> None:
