@@ -71,6 +71,11 @@ class Deployed(FileSystem):
         """Derive from the redundancy which bytes move."""
         return explained(self.redundancy(hosts), by_client=self.copied_by_client)
 
+    def data_hosts(self, hosts: Hosts) -> tuple[Host, ...]:
+        """Return the hosts that its deployment declares."""
+        names = set(self.deployment(hosts).data_hosts)
+        return tuple(host for host in hosts.all if host.name in names)
+
     def checks(self) -> tuple[Check, ...]:
         """Check for its programs, FUSE, and the file system beneath."""
         own = (check for place, packages in self.runs.items() for check in programs(packages, place))

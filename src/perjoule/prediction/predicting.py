@@ -65,18 +65,22 @@ def predictions(target: Target, clients_counts: Sequence[int], client_bytes: int
     Raises:
         CampaignError: the options are wrong, or the layout is impossible on the cluster, or it has no client.
     """
-    redundancy, amplification = _layout(target)
+    redundancy, amplification, held = _layout(target)
     for direction, known in target.profile.known.items():
         unidentified = ends(target.profile, direction)
         flow = amplification.write if direction == "write" else amplification.read
         for count in clients_counts:
-            case = Case(direction, redundancy, flow, fleet_of(target, count), float(client_bytes))
-            yield _predicted(target, known, case, unidentified)
+            case = Case(direction, redundancy, flow, _fleet(target, held, count), float(client_bytes))
+            yield _predicted(target, known, case, held, unidentified)
 
 
 def fleet_of(target: Target, clients_count: int) -> Fleet:
-    """Return what the hosts of a target can do. Raises CampaignError: it has no client, or no host for data."""
-    found = fleet(target.cluster, _held(target), clients_count=clients_count, memory=target.memory)
+    """Return what the hosts of a target can do. Raises CampaignError as `predictions` does."""
+    return _fleet(target, _layout(target)[2], clients_count)
+
+
+def _fleet(target: Target, held: Mapping[str, int], clients_count: int) -> Fleet:
+    found = fleet(target.cluster, held, clients_count=clients_count, memory=target.memory)
     if found is None:
         raise CampaignError(f'cluster "{target.cluster.name}" lacks a client or a host for data', next="add the node to its file")
     return found
@@ -100,13 +104,8 @@ def _counts(target: Target) -> Mapping[str, int]:
     return found
 
 
-def _held(target: Target) -> Mapping[str, int]:
-    roles = target.profile.data_roles
-    return {node.name: node.count for node in _nodes(target) if node.role in roles and node.disks}
-
-
-def _layout(target: Target) -> tuple[Redundancy, Amplification]:
-    """Ask the driver, which knows what its options mean."""
+def _layout(target: Target) -> tuple[Redundancy, Amplification, Mapping[str, int]]:
+    """Ask the driver, which knows what its options mean; last, how many hosts of each node hold data."""
     spec = Spec(target.profile.kind, {**target.profile.options, **target.options}, target.profile.kind)
     if spec.kind not in (kinds := drivers.kinds("filesystems")):
         raise CampaignError(f'the profile is of an unknown file system "{spec.kind}"', next=f"known: {', '.join(kinds)}")
@@ -114,12 +113,16 @@ def _layout(target: Target) -> tuple[Redundancy, Amplification]:
         driver = drivers.filesystem(spec)
     except ValidationError as error:
         raise _wrong(spec.kind, error) from None
-    hosts = planned(node.role for node in _nodes(target) for _ in range(max(1, node.count)))
+    nodes = [node for node in _nodes(target) for _ in range(max(1, node.count))]
+    hosts = planned((node.role for node in nodes), (f"{node.name}-{number}" for number, node in enumerate(nodes)))
     driver.require_fit(hosts)
     redundancy, amplification = driver.redundancy(hosts), driver.amplification(hosts)
     if redundancy is None or amplification is None:
         raise CampaignError(f"{target.profile.kind} does not say which bytes move per user byte", next="choose another layout")
-    return redundancy, amplification
+    holders = driver.data_hosts(hosts)
+    names = {host.name for host in (hosts.by_role(*target.profile.data_roles) if holders is None else holders)}
+    held = Counter(node.name for node, host in zip(nodes, hosts.all, strict=True) if host.name in names and node.disks)
+    return redundancy, amplification, held
 
 
 def _wrong(kind: str, error: ValidationError) -> CampaignError:
@@ -131,12 +134,14 @@ def _wrong(kind: str, error: ValidationError) -> CampaignError:
     return CampaignError(f"{option}: {first['msg']}", where=kind, next=f"see perjoule drivers {kind}")
 
 
-def _predicted(target: Target, known: Known, case: Case, unidentified: Mapping[str, tuple[Fit, Fit]]) -> Prediction:
+def _predicted(
+    target: Target, known: Known, case: Case, held: Mapping[str, int], unidentified: Mapping[str, tuple[Fit, Fit]]
+) -> Prediction:
     unit_bytes = target.profile.unit_bytes
 
     def both(found: Fit, cluster: Cluster) -> tuple[float, float]:
         """Return throughput and watts."""
-        there = fleet_of(replace(target, cluster=cluster), int(case.fleet.clients_count))
+        there = _fleet(replace(target, cluster=cluster), held, int(case.fleet.clients_count))
         rate = throughput_bytes_per_s(found, replace(case, fleet=there), unit_bytes)
         return rate, float(mean_w(plant(cluster, _counts(target)), demand(found.works, case.flow), rate))
 

@@ -9,11 +9,13 @@ from math import inf, log
 import pytest
 
 from perjoule import catalogue
+from perjoule.model import Json
 from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Cluster, Value
-from perjoule.prediction import Profile, Target, parameters, predictions, profile, read, uncertain
+from perjoule.prediction import Profile, Target, parameters, predictions, profile, read, shipped, uncertain
 from perjoule.prediction.fitting import uneven_ratio
 from perjoule.prediction.identification import ends
+from perjoule.prediction.predicting import fleet_of
 from perjoule.prediction.profile import band_ratio
 from perjoule.results.prediction import remarks, table
 from perjoule.store.records import to_json
@@ -48,6 +50,25 @@ def test_a_profile_of_a_file_system_that_is_not_there_predicts_nothing() -> None
     strange = replace(_target(), profile=replace(_profile(), kind="usterfs"))
     with pytest.raises(CampaignError, match='an unknown file system "usterfs"'):
         tuple(predictions(strange, [1], 2**30))
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "servers_count"),
+    [
+        ("glusterfs", {}, 5),  # a brick on the metadata host
+        ("glusterfs", {"layout": "replicated", "hosts": 4}, 4),
+        ("cephfs", {}, 4),
+        ("cephfs", {"classes": "together"}, 5),
+    ],
+)
+def test_data_are_on_the_hosts_that_the_options_choose(kind: str, options: dict[str, Json], servers_count: int) -> None:
+    there = Target(shipped(kind), catalogue.cluster("odroid-hc4"), options)
+    assert fleet_of(there, 1).servers_count == servers_count
+
+
+def test_replicas_are_predicted_on_as_many_hosts_as_they_were_measured_on() -> None:
+    there = Target(shipped("glusterfs"), catalogue.cluster("odroid-hc4"), {"layout": "replicated", "hosts": 4})
+    assert {one.beyond for one in predictions(there, [4], 128 * MIB)} == {()}
 
 
 def test_points_that_were_changed_are_refused() -> None:

@@ -177,3 +177,7 @@ class FileSystem(ABC):
     def amplification(self, hosts: Hosts) -> Amplification | None:
         """Return which bytes move per user byte, from the layout alone; None if the layout is unknown."""
         return None
+
+    def data_hosts(self, hosts: Hosts) -> tuple[Host, ...] | None:
+        """Return the hosts that would hold users' data; None if that is not known before it is mounted."""
+        return None
