@@ -175,17 +175,18 @@ def _predicted(
     highest = max(
         float(bound_bytes_per_s(pressing(one, case.flow), case.fleet)[0]) for one in (known.fit, *chain(*unidentified.values()))
     )
+    most, least_w = min(rate * exp(high[0]), max(rate, highest)), watts * exp(-low[1])
     return Prediction(
         direction=case.direction,
         clients_count=int(case.fleet.clients_count),
         client_bytes=int(case.client_bytes),
         redundancy=case.redundancy,
-        throughput_bytes_per_s=(rate, rate * exp(-low[0]), min(rate * exp(high[0]), max(rate, highest))),
+        throughput_bytes_per_s=(rate, rate * exp(-low[0]), most),
         bound_bytes_per_s=float(bound),
         bottleneck=RESOURCES[int(worst)],
-        mean_w=(watts, watts * exp(-low[1]), watts * exp(high[1])),
+        mean_w=(watts, least_w, watts * exp(high[1])),
         idle_w=plant(target.cluster, _counts(target)).idle_w,
-        efficiency_bytes_per_j=(rate / watts, rate / watts * exp(-low[2]), rate / watts * exp(high[2])),
+        efficiency_bytes_per_j=(rate / watts, rate / watts * exp(-low[2]), min(rate / watts * exp(high[2]), most / least_w)),
         beyond=beyond,
         worth=dict(sorted(((name, share / whole) for name, share in shares.items()), key=lambda item: -item[1])),
         rests_on=tuple(rests_on),

@@ -71,6 +71,13 @@ def test_replicas_are_predicted_on_as_many_hosts_as_they_were_measured_on() -> N
     assert {one.beyond for one in predictions(there, [4], 128 * MIB)} == {()}
 
 
+def test_no_band_of_work_per_joule_goes_beyond_the_most_throughput_over_the_least_watts() -> None:
+    """The network of one client is its bound, at which the band of throughput ends."""
+    for one in predictions(Target(shipped("cephfs"), catalogue.cluster("odroid-hc4"), {}), [1], 2**30):
+        assert one.throughput_bytes_per_s[2] == one.bound_bytes_per_s
+        assert one.efficiency_bytes_per_j[2] <= one.throughput_bytes_per_s[2] / one.mean_w[1]
+
+
 def test_points_that_were_changed_are_refused() -> None:
     data = json.loads(_text(_profile()))
     data["points"][0]["throughput_bytes_per_s"] *= 2
