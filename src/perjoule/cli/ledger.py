@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +11,9 @@ from perjoule.cli.display import out, show, show_line
 from perjoule.cli.inputs import json_text
 from perjoule.cli.parameters import examples
 from perjoule.model.errors import CampaignError
+
+if TYPE_CHECKING:
+    from perjoule.results.ledger import Joined
 
 
 @click.command(
@@ -28,8 +32,8 @@ def ledger(pledges: tuple[Path, ...], folders: tuple[Path, ...], as_json: bool) 
     """Show how wrong predictions have been.
 
     Without PLEDGES: errors of the profiles that come with perjoule, about points that were left out, next to simpler models, and
-    about clusters of papers. With
-    pledges written by `perjoule predict --pledge`: each prediction next to the trials that began after it.
+    about clusters of papers. With pledges written by `perjoule predict --pledge`: each prediction of MiB/s, W and MiB/J next to
+    the trials that began after it.
     """
     if pledges and not folders:
         raise CampaignError(
@@ -52,13 +56,19 @@ def _joined(pledges: tuple[Path, ...], folders: tuple[Path, ...], *, as_json: bo
     read = [book.read(json_text(path), str(path)) for path in pledges]
     found = book.joined(read, [store.open_results(folder) for folder in folders])
     if as_json:
-        json_output.print_json("ledger", {"joined": [{**vars(one), "error": one.error, "held": one.held} for one in found]})
+        json_output.print_json("ledger", {"joined": [_content(one) for one in found]})
     else:
         show(book.joined_table(found), (), ())
         for line in book.joined_remarks(found):
             show_line(line)
     if any(one.held is False for one in found):
         sys.exit(1)
+
+
+def _content(one: "Joined") -> dict[str, object]:
+    """Return a joined prediction as JSON: error and held of throughput, then of each metric."""
+    by_metric = {side.metric.key: {"error": side.error, "held": side.held} for side in one.sides}
+    return {**vars(one), **next(iter(by_metric.values())), "by_metric": by_metric}
 
 
 def _shipped(*, as_json: bool) -> None:

@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import expm1, log
+from math import expm1, isclose, log
 from statistics import median
 
 from perjoule import __version__
@@ -17,7 +17,7 @@ from perjoule.machine.untrusted import from_json, json_from
 from perjoule.model import Json, Record, Redundancy
 from perjoule.model.errors import CampaignError
 from perjoule.model.format import number, percent, uncertainty_text
-from perjoule.model.metrics import metric_of
+from perjoule.model.metrics import METRICS, RANKED, Metric
 from perjoule.prediction import Observation, Prediction, Target
 from perjoule.prediction.predicting import fleet_of
 from perjoule.results.calibration import observed
@@ -26,7 +26,8 @@ from perjoule.store import Results
 from perjoule.store.records import to_json
 
 FORMAT = "perjoule pledge"
-_RATE = metric_of("throughput_bytes_per_s")
+_RATE, _WORK = (METRICS[key] for key in RANKED)
+_WATTS = METRICS["mean_w"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Pledged:
     server_mips: float
     disk_read_bytes_per_s: float
     disk_write_bytes_per_s: float
+    server_memory_bytes: float | None = None  # a pledge of an earlier version does not say it
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,8 @@ class Pledge:
 def pledged(target: Target, found: Sequence[Prediction]) -> str:
     """Return the text of a pledge's file."""
     rows: list[Pledged] = []
+    there = fleet_of(target, 1)
     for one in found:
-        there = fleet_of(target, one.clients_count)
         rows.append(
             Pledged(
                 one,
@@ -68,6 +70,7 @@ def pledged(target: Target, found: Sequence[Prediction]) -> str:
                 float(there.server_mips),
                 float(there.disk_read_bytes_per_s),
                 float(there.disk_write_bytes_per_s),
+                float(there.server_memory_bytes),
             )
         )
     pledge = Pledge(
@@ -98,6 +101,26 @@ def read(text: str, name: str) -> Pledge:
 
 
 @dataclass(frozen=True)
+class Side:
+    """One metric of a pledged prediction beside what was measured since."""
+
+    metric: Metric
+    predicted: tuple[float, float, float]  # the value and the ends of its 90 % band
+    measured: tuple[float, ...]
+    ranged: bool  # the prediction is a range, without a value
+
+    @property
+    def error(self) -> float | None:
+        """ln(predicted / median measured); None: nothing was measured, or the prediction has no value."""
+        return None if self.ranged or not self.measured else log(self.predicted[0] / median(self.measured))
+
+    @property
+    def held(self) -> bool | None:
+        """Whether the band holds the median; None: nothing was measured."""
+        return self.predicted[1] <= median(self.measured) <= self.predicted[2] if self.measured else None
+
+
+@dataclass(frozen=True)
 class Joined:
     """A pledged prediction and the trials that were measured after it."""
 
@@ -105,22 +128,25 @@ class Joined:
     prediction: Prediction
     measured_bytes_per_s: tuple[float, ...]
     measured_w: tuple[float, ...]
+    measured_bytes_per_j: tuple[float, ...]
     earlier_count: int  # trials like it that had begun before the pledge: they prove nothing
+    memory_count: int  # later ones like it, but for the memory of the servers
 
     @property
-    def error(self) -> float | None:
-        """ln(predicted / median measured); None: nothing was measured."""
-        if not self.measured_bytes_per_s:
-            return None
-        return log(self.prediction.throughput_bytes_per_s[0] / median(self.measured_bytes_per_s))
+    def sides(self) -> tuple[Side, ...]:
+        """Throughput, watts and work per joule."""
+        asked, ranged = self.prediction, bool(self.prediction.rests_on)
+        return (
+            Side(_RATE, asked.throughput_bytes_per_s, self.measured_bytes_per_s, ranged),
+            Side(_WATTS, asked.mean_w, self.measured_w, ranged),
+            Side(_WORK, asked.efficiency_bytes_per_j, self.measured_bytes_per_j, ranged),
+        )
 
     @property
     def held(self) -> bool | None:
-        """Whether the band holds the median; None: nothing was measured."""
-        if not self.measured_bytes_per_s:
-            return None
-        _, low, high = self.prediction.throughput_bytes_per_s
-        return low <= median(self.measured_bytes_per_s) <= high
+        """Whether all bands hold what was measured; None: nothing was."""
+        known = [side.held for side in self.sides if side.held is not None]
+        return all(known) if known else None
 
 
 def joined(pledges: Iterable[Pledge], results: Iterable[Results]) -> tuple[Joined, ...]:
@@ -141,14 +167,21 @@ def began_s(record: Record) -> float:
 def join(pledge: Pledge, row: Pledged, trials: Sequence[tuple[str, float, Observation]]) -> Joined:
     """Join one pledged prediction to trials: kind of file system, begin (UTC), and point of each."""
     alike = [(began, one) for kind, began, one in trials if kind == pledge.kind and _same(row, one)]
-    later = [one for began, one in alike if began > pledge.made_s]
+    own = [(began, one) for began, one in alike if _same_memory(row, one)]
+    later = [one for began, one in own if began > pledge.made_s]
     return Joined(
         kind=pledge.kind,
         prediction=row.prediction,
         measured_bytes_per_s=tuple(one.throughput_bytes_per_s for one in later),
         measured_w=tuple(one.mean_w for one in later if one.mean_w is not None),
-        earlier_count=len(alike) - len(later),
+        measured_bytes_per_j=tuple(one.throughput_bytes_per_s / one.mean_w for one in later if one.mean_w is not None),
+        earlier_count=len(own) - len(later),
+        memory_count=sum(began > pledge.made_s for began, _ in alike) - len(later),
     )
+
+
+def _same_memory(row: Pledged, one: Observation) -> bool:
+    return row.server_memory_bytes is None or isclose(row.server_memory_bytes, float(one.case.fleet.server_memory_bytes))
 
 
 def _same(row: Pledged, one: Observation) -> bool:
@@ -171,40 +204,40 @@ def _same(row: Pledged, one: Observation) -> bool:
 
 
 def joined_table(found: Sequence[Joined]) -> Table:
-    """Lay out pledged predictions beside what was measured."""
+    """Lay out pledged predictions beside what was measured: a row for each metric that was, and at least one."""
     headers = (
-        "file system",
-        "redundancy",
-        "direction",
-        "clients",
-        f"predicted {_RATE.label}",
-        "90 %",
-        "measured",
-        "n",
-        "error",
-        "held",
+        *("file system", "redundancy", "direction", "clients", "never measured before", "metric"),
+        *("predicted", "90 %", "measured", "n", "error", "held"),
     )
     rows: list[tuple[str, ...]] = []
     for one in found:
-        asked, error = one.prediction, one.error
-        value, low, high = (number(rate / _RATE.unit.per) for rate in asked.throughput_bytes_per_s)
-        told = number(median(one.measured_bytes_per_s) / _RATE.unit.per) if one.measured_bytes_per_s else "–"
-        said = "–" if error is None else f"{percent(error, 1, sign=True)} %"
-        held = {None: "–", True: "yes", False: "no"}[one.held]
-        count = str(len(one.measured_bytes_per_s))
-        where = (one.kind, asked.redundancy.text, asked.direction, str(asked.clients_count))
-        rows.append((*where, value, f"{low} to {high}", told, count, said, held))
+        asked = one.prediction
+        where = (one.kind, asked.redundancy.text, asked.direction, str(asked.clients_count), ", ".join(asked.beyond) or "–")
+        for side in [one.sides[0], *(side for side in one.sides[1:] if side.measured)]:
+            value, low, high = (number(end / side.metric.unit.per) for end in side.predicted)
+            told = number(median(side.measured) / side.metric.unit.per) if side.measured else "–"
+            said = "–" if side.error is None else f"{percent(expm1(side.error), 1, sign=True)} %"
+            held = {None: "–", True: "yes", False: "no"}[side.held]
+            shown = ("–" if side.ranged else value, f"{low} to {high}", told, str(len(side.measured)), said, held)
+            rows.append((*where, side.metric.label, *shown))
     return Table(headers, tuple(rows))
 
 
 def joined_remarks(found: Sequence[Joined]) -> Iterator[str]:
     """Say how many bands held, and what proves nothing."""
-    measured = [one for one in found if one.held is not None]
-    if measured:
-        held_count = sum(one.held is True for one in measured)
-        off = median(abs(expm1(one.error)) for one in measured if one.error is not None)
-        yield f"{held_count} of {len(measured)} bands hold what was measured; median error {uncertainty_text(off)} %"
-    elif not any(one.earlier_count for one in found):
+    for sides in zip(*(one.sides for one in found), strict=True):
+        measured = [side for side in sides if side.held is not None]
+        off = [abs(expm1(side.error)) for side in measured if side.error is not None]
+        if measured:
+            held = f"{sum(side.held is True for side in measured)} of {len(measured)} bands hold what was measured"
+            yield f"{sides[0].metric.label}: {held}" + (f"; median error {uncertainty_text(median(off))} %" if off else "")
+    early, other = (sum(getattr(one, name) for one in found) for name in ("earlier_count", "memory_count"))
+    if not early and not other and all(one.held is None for one in found):
         yield "nothing was measured that is like a pledged prediction: hardware, redundancy, clients and bytes must be the same"
-    if early := sum(one.earlier_count for one in found):
+    if early:
         yield f"{early} trials had begun before the pledge and are left out: they prove nothing"
+    if other:
+        yield (
+            f"{other} trials are left out because their servers have other memory than was pledged: predict with --virtual for "
+            "virtual hosts without memory_cap, and without it for others"
+        )
