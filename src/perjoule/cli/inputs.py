@@ -1,8 +1,12 @@
-"""Files that a command line names and that hold JSON: read within limits, and refused in a sentence."""
+"""Files that a command line names, JSON and clusters: read within limits, and refused in a sentence."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from perjoule.cli import exits
+
+if TYPE_CHECKING:
+    from perjoule.model.hardware import Cluster
 
 
 def json_text(path: Path) -> str:
@@ -15,3 +19,13 @@ def json_text(path: Path) -> str:
             return text_of(path, MOST_NAMED_BYTES)
     except ValueError as error:
         raise CampaignError(str(error), where=str(path), next="check the path") from None
+
+
+def hardware(name: str) -> "Cluster":
+    """Read a cluster of the catalogue, or one's own from a TOML file. Raises CampaignError."""
+    from perjoule import catalogue
+    from perjoule.campaign.source import text_of
+
+    if not name.endswith(".toml"):
+        return catalogue.cluster(name)
+    return catalogue.read(text_of(Path(name), "cluster", "see src/perjoule/catalogue for clusters"), Path(name).stem)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perjoule.cli import json_output
+from perjoule.cli import json_output, parameters
 from perjoule.cli.display import out, show, show_line
-from perjoule.cli.inputs import json_text
+from perjoule.cli.inputs import hardware, json_text
 from perjoule.cli.parameters import examples
 from perjoule.model.errors import CampaignError
 
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
         "perjoule ledger",
         "perjoule ledger moosefs.pledge.json --with results/moosefs-16",
         "perjoule ledger pledges/*.json --with results/a --with results/b --json",
+        "perjoule ledger p.json --with results/real --on my-boards.toml",
     ),
 )
 @click.argument("pledges", nargs=-1, type=click.Path(path_type=Path), metavar="[PLEDGES]")
 @click.option("--with", "folders", multiple=True, type=click.Path(path_type=Path), metavar="DIR", help="Results measured since.")
+@parameters.stands_for
 @json_output.option
-def ledger(pledges: tuple[Path, ...], folders: tuple[Path, ...], as_json: bool) -> None:
+def ledger(pledges: tuple[Path, ...], folders: tuple[Path, ...], cluster: str | None, as_json: bool) -> None:
     """Show how wrong predictions have been.
 
     Without PLEDGES: errors of the profiles that come with perjoule, about points that were left out, next to simpler models, and
@@ -39,22 +41,23 @@ def ledger(pledges: tuple[Path, ...], folders: tuple[Path, ...], as_json: bool) 
         raise CampaignError(
             "results to compare the pledges with are missing", next="add --with DIR, a folder that `perjoule run` wrote"
         )
-    if folders and not pledges:
+    if (folders or cluster) and not pledges:
         raise CampaignError(
             "pledges to compare the results with are missing", next="name files that `perjoule predict --pledge` wrote"
         )
     if pledges:
-        _joined(pledges, folders, as_json=as_json)
+        _joined(pledges, folders, cluster, as_json=as_json)
     else:
         _shipped(as_json=as_json)
 
 
-def _joined(pledges: tuple[Path, ...], folders: tuple[Path, ...], *, as_json: bool) -> None:
+def _joined(pledges: tuple[Path, ...], folders: tuple[Path, ...], cluster: str | None, *, as_json: bool) -> None:
     from perjoule import store
     from perjoule.results import ledger as book
 
     read = [book.read(json_text(path), str(path)) for path in pledges]
-    found = book.joined(read, [store.open_results(folder) for folder in folders])
+    there = hardware(cluster) if cluster else None
+    found = book.joined(read, [store.open_results(folder) for folder in folders], there)
     if as_json:
         json_output.print_json("ledger", {"joined": [_content(one) for one in found]})
     else:

@@ -80,5 +80,11 @@ def scale(help: str) -> Callable[[_Command], _Command]:
     return click.option("--scale", metavar="RATIO", type=click.FloatRange(min=0, max=1, min_open=True), help=help)
 
 
+stands_for = click.option(
+    "--on",
+    "cluster",
+    metavar="CLUSTER|FILE.toml",
+    help="Hardware of hosts for which the campaign names none, as for `predict --on`.",
+)
 folder = click.argument("folder", type=_path, metavar="DIR", shell_complete=_folders)
 file = click.argument("file", type=_path, metavar="CAMPAIGN.toml")

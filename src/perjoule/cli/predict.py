@@ -10,7 +10,7 @@ import click
 
 from perjoule.cli import exits, json_output, parameters
 from perjoule.cli.display import out, show, show_line
-from perjoule.cli.inputs import json_text
+from perjoule.cli.inputs import hardware, json_text
 from perjoule.cli.outputs import OutputFile, OutputFolder, write
 from perjoule.cli.parameters import examples
 from perjoule.model.errors import CampaignError
@@ -50,6 +50,7 @@ WORTH_COUNT = 4  # assumptions that are printed
     metavar="DIR|PROFILE",
     help="Fit to results, and to a profile's points; measure nothing. Repeat it to join them.",
 )
+@parameters.stands_for
 @click.option(
     "--profiles", "place", type=OutputFolder(), metavar="DIR", help="Folder for FILESYSTEM.json; with --from, the current one."
 )
@@ -60,6 +61,7 @@ def calibrate(
     target: Path | None,
     into: Path | None,
     sources: tuple[Path, ...],
+    cluster: str | None,
     place: Path | None,
 ) -> None:
     """Measure file systems on a virtual cluster whose resources are slowed in turn, and write a profile of each.
@@ -73,8 +75,10 @@ def calibrate(
     if bool(kinds) == bool(sources):
         raise CampaignError("name file systems to measure, or results with --from", next="see perjoule calibrate --help")
     if sources:
-        _fit(sources, place or Path())
+        _fit(sources, place or Path(), hardware(cluster) if cluster else None)
         return
+    if cluster:
+        raise CampaignError("--on is for results, and this measures on virtual hosts", next="add it to --from, or remove it")
     text = calibration.written(kinds, repetitions=repetitions or calibration.REPETITIONS_COUNT, scale=scale or calibration.SCALE)
     asked = campaign.parse(text, source=target.name if target else "calibration.toml")
     if target is not None:
@@ -88,13 +92,13 @@ def calibrate(
     click.get_current_context().exit(code)
 
 
-def _fit(sources: tuple[Path, ...], place: Path) -> None:
+def _fit(sources: tuple[Path, ...], place: Path, cluster: "Cluster | None" = None) -> None:
     from perjoule.prediction import parameters as numbers
     from perjoule.results.calibration import profiles
     from perjoule.results.prediction import parameters_table
     from perjoule.store.records import to_json
 
-    for kind, fitted in profiles(sources).items():
+    for kind, fitted in profiles(sources, cluster).items():
         found = fitted.profile
         path = place / f"{kind}.json"
         with exits.place(place):
@@ -163,7 +167,7 @@ def predict(
         client_bytes = round(quantity(size, BYTES))
     except ValueError as error:
         raise CampaignError(f"--size {size}: {error}", next='write "1 GiB"') from None
-    target = Target(_profile(name), _cluster(cluster), _settings(settings), memory=not virtual, servers_count=servers)
+    target = Target(_profile(name), hardware(cluster), _settings(settings), memory=not virtual, servers_count=servers)
     found = tuple(predictions(target, counts, client_bytes))
     if pledge is not None:
         from perjoule.results import ledger
@@ -210,15 +214,6 @@ def _profile(name: str) -> "Profile":
     if not name.endswith(".json"):
         return prediction.shipped(name)
     return prediction.read(json_text(Path(name)), name)
-
-
-def _cluster(name: str) -> "Cluster":
-    from perjoule import catalogue
-    from perjoule.campaign.source import text_of
-
-    if not name.endswith(".toml"):
-        return catalogue.cluster(name)
-    return catalogue.read(text_of(Path(name), "cluster", "see src/perjoule/catalogue for clusters"), Path(name).stem)
 
 
 def _settings(written: tuple[str, ...]) -> "Mapping[str, Json]":

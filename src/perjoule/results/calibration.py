@@ -3,17 +3,18 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perjoule import drivers, prediction, store
 from perjoule.analysis import amplification
-from perjoule.analysis.hosts import data_hosts
+from perjoule.analysis.hosts import data_hosts, hardware
 from perjoule.analysis.overlap import served_bytes
 from perjoule.machine.untrusted import MOST_NAMED_BYTES, text_of
 from perjoule.model import Direction, Flow, Json, Point, Record
 from perjoule.model.errors import CampaignError
 from perjoule.model.format import number
+from perjoule.model.hardware import Cluster
 from perjoule.model.units import counted
 from perjoule.prediction import Observation, Profile, observations, profile
 from perjoule.store import Results
@@ -21,12 +22,25 @@ from perjoule.store.disk import spoken
 from perjoule.summary.computing import points_of
 
 
-def observed(results: Results) -> tuple[tuple[Record, tuple[Observation, ...]], ...]:
-    """Return the valid trials of a results folder with what each says of its file system. Raises MachineError."""
+def observed(results: Results, cluster: Cluster | None = None) -> tuple[tuple[Record, tuple[Observation, ...]], ...]:
+    """Return the valid trials of a results folder with what each says of its file system, on a cluster as of `on`.
+
+    Raises MachineError: it can't be read.
+    """
     valid = [record for record in results.latest() if record.status == "valid"]
     return tuple(
-        (record, tuple(observations(record, points_of(results, [record]), _busiest(results, record)))) for record in valid
+        (record, tuple(observations(on(record, cluster), points_of(results, [record]), _busiest(results, record))))
+        for record in valid
     )
+
+
+def on(record: Record, cluster: Cluster | None) -> Record:
+    """Return a record of hosts whose hardware it does not know as one of a cluster, by their roles; any other as it is."""
+    if cluster is None or hardware(record) is not None:
+        return record
+    nodes = {node.role: node.name for node in reversed(cluster.nodes)}
+    hosts = tuple(replace(host, node=nodes.get(host.role, "")) for host in record.hosts)
+    return replace(record, hosts=hosts, hardware=cluster)
 
 
 def _busiest(results: Results, record: Record) -> Mapping[Direction, float]:
@@ -70,9 +84,9 @@ class Fitted:
     moved: tuple[str, ...]
 
 
-def profiles(sources: Iterable[Path]) -> Mapping[str, Fitted]:
+def profiles(sources: Iterable[Path], cluster: Cluster | None = None) -> Mapping[str, Fitted]:
     """Fit a profile for each kind of file system in results folders, and in profiles (files, or names of those that
-    come with perjoule), whose points count as well.
+    come with perjoule), whose points count as well; on a cluster as of `on`.
 
     Raises:
         CampaignError: they hold no trial from which a prediction can learn, the same trial twice, or releases or testbeds that
@@ -82,27 +96,27 @@ def profiles(sources: Iterable[Path]) -> Mapping[str, Fitted]:
     found: dict[str, list[_Taught]] = {}
     read = tuple(sources)
     for source in read:
-        for kind, taught in _taught(source):
+        for kind, taught in _taught(source, cluster):
             found.setdefault(kind, []).append(taught)
     if not found:
         raise CampaignError(
             "no trial has what a prediction needs: hardware of the catalogue, CPU counters, data on servers",
             where=", ".join(map(str, read)),
-            next="run `perjoule calibrate`, which writes such a campaign",
+            next="run `perjoule calibrate`, which writes such a campaign, or name your hardware with --on",
         )
     return {
         kind: Fitted(_joined(kind, taught), _moved([odd for one in taught for odd in one.odds])) for kind, taught in found.items()
     }
 
 
-def _taught(source: Path) -> Iterator[tuple[str, _Taught]]:
+def _taught(source: Path, cluster: Cluster | None) -> Iterator[tuple[str, _Taught]]:
     shipped = not source.exists() and str(source) in prediction.names()
     if shipped or source.is_file():
         kept = prediction.shipped(str(source)) if shipped else prediction.read(_text(source), str(source))
         yield kept.kind, _Taught(kept.points, kept.options, kept.release, kept.emulated, kept.data_roles, kept.unit_bytes)
         return
     results = store.open_results(source)
-    for record, points in observed(results):
+    for record, points in observed(results, cluster):
         if points:
             used = record.trial.filesystem
             roles = {host.role for host in record.hosts if host.name in data_hosts(record)}

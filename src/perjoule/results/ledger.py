@@ -17,6 +17,7 @@ from perjoule.machine.untrusted import from_json, json_from
 from perjoule.model import Json, Record, Redundancy
 from perjoule.model.errors import CampaignError
 from perjoule.model.format import number, percent, uncertainty_text
+from perjoule.model.hardware import Cluster
 from perjoule.model.metrics import METRICS, RANKED, Metric
 from perjoule.prediction import Observation, Prediction, Target
 from perjoule.prediction.predicting import fleet_of
@@ -149,11 +150,14 @@ class Joined:
         return all(known) if known else None
 
 
-def joined(pledges: Iterable[Pledge], results: Iterable[Results]) -> tuple[Joined, ...]:
-    """Join pledges to measured trials. Raises MachineError: a folder can't be read."""
+def joined(pledges: Iterable[Pledge], results: Iterable[Results], cluster: Cluster | None = None) -> tuple[Joined, ...]:
+    """Join pledges to measured trials, hosts without known hardware as those of a cluster.
+
+    Raises MachineError: a folder can't be read.
+    """
     trials: list[tuple[str, float, Observation]] = []
     for one in results:
-        for record, points in observed(one):
+        for record, points in observed(one, cluster):
             trials += [(record.trial.filesystem.kind, began_s(record), point) for point in points]
     return tuple(join(pledge, row, trials) for pledge in pledges for row in pledge.predictions)
 

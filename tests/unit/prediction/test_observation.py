@@ -107,6 +107,15 @@ def test_a_trial_that_lacks_something_teaches_nothing(record, missing):
     assert list(observations(replace(record, **missing), (_point(record),), EVEN)) == []
 
 
+def test_hosts_without_known_hardware_have_that_of_their_role_in_a_named_cluster(record):
+    bare = replace(record, hardware=None, cluster="", hosts=tuple(replace(host, node="") for host in record.hosts))
+    assert list(observations(bare, (_point(bare),), EVEN)) == []
+    boards = catalogue.cluster("odroid-hc4")
+    (found,) = observations(calibration.on(bare, boards), (_point(bare),), EVEN)
+    assert [found] == list(observations(replace(record, hardware=boards), (_point(record),), EVEN))
+    assert calibration.on(record, catalogue.cluster("reference-1")) is record
+
+
 def test_a_trial_without_cpu_counters_or_with_unequal_clients_teaches_nothing(record, made):
     point = _point(record)
     bare = replace(point, metrics={key: value for key, value in point.metrics.items() if key != "cpu_servers_s_per_byte"})
