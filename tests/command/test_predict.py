@@ -1,6 +1,7 @@
 """The commands about what was not measured, as users type them."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -116,7 +117,8 @@ def test_a_calibration_is_written_and_can_be_checked(tmp_path: Path) -> None:
 
 
 def test_a_profiles_points_are_fitted_again_and_no_trial_counts_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said("calibrate", "--from", "glusterfs", "--profiles", tmp_path)
+    told = said("calibrate", "--from", "glusterfs", "--profiles", tmp_path)
+    assert all(re.search(rf"^glusterfs +{level} ", told, re.MULTILINE) for level in ("clients", "redundancy", "hardware"))
     shipped, again = prediction.shipped("glusterfs"), prediction.read((tmp_path / "glusterfs.json").read_text(), "again")
     assert again.digest == shipped.digest
     for way, known in shipped.known.items():  # the shipped one was fitted by this law
@@ -145,6 +147,7 @@ def test_a_profiles_points_are_fitted_again_and_no_trial_counts_twice(tmp_path: 
         (["predict", "moosefs", "--on", "pc-ssd1"], "the testbed has 0 storage hosts"),
         (["predict", "moosefs", "--on", "odroid-hc4", "--figure", "f.png"], "a figure is an SVG or a PDF"),
         (["calibrate"], "name file systems to measure, or results with --from"),
+        (["calibrate", "--from", "glusterfs", "--into", "d"], "--into is for measuring, but --from measures nothing"),
         (["calibrate", "nosuch"], "can't be calibrated"),
         (["calibrate", "device"], "can't be calibrated"),
         (["ledger", "--with", "."], "pledges to compare the results with are missing; name files that"),

@@ -73,8 +73,14 @@ def calibrate(
     from perjoule.campaign import calibration
 
     if bool(kinds) == bool(sources):
-        raise CampaignError("name file systems to measure, or results with --from", next="see perjoule calibrate --help")
+        raise CampaignError(
+            "name file systems to measure, or results with --from; not both", next="see perjoule calibrate --help"
+        )
     if sources:
+        measuring = {"--repetitions": repetitions, "--scale": scale, "--write": target, "--into": into}
+        if given := [name for name, value in measuring.items() if value]:
+            what = f"{given[0]} is for measuring, but --from measures nothing"
+            raise CampaignError(what, next="remove it; --profiles says where the profile is written")
         _fit(sources, place or Path(), hardware(cluster) if cluster else None)
         return
     if cluster:
@@ -94,8 +100,10 @@ def calibrate(
 
 def _fit(sources: tuple[Path, ...], place: Path, cluster: "Cluster | None" = None) -> None:
     from perjoule.prediction import parameters as numbers
+    from perjoule.prediction.scores import scores
     from perjoule.results.calibration import profiles
     from perjoule.results.prediction import parameters_table
+    from perjoule.results.scores import scores_table
     from perjoule.store.records import to_json
 
     for kind, fitted in profiles(sources, cluster).items():
@@ -108,6 +116,8 @@ def _fit(sources: tuple[Path, ...], place: Path, cluster: "Cluster | None" = Non
         write(path, json.dumps({**data, "digest": found.digest}) + "\n")
         out.print(f"{kind} {found.release}: {counted(len(found.points), 'point')}, {found.digest}", style="bold")
         show(parameters_table(found), (), ())
+        if tested := scores([known.tests for known in found.known.values()]):
+            show(scores_table({kind: tested}), (), ())
         unknown = [f"{way} {one.name}" for way in found.known for one in numbers(found, way) if not one.identified]
         if unknown:
             show_line(f"not identified: {', '.join(unknown)}: predictions that rest on them have wide bands, or are ranges")
