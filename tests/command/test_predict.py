@@ -31,6 +31,12 @@ def test_a_prediction_names_its_bottleneck_and_what_it_extrapolates() -> None:
     assert "of the variance of MiB/J: " in told
 
 
+def test_another_size_than_measured_is_extrapolated() -> None:
+    words = ("predict", "moosefs", "--on", "odroid-hc4", "--clients", "4", "--size")
+    assert "another size than measured (128 MiB), which the bands leave out" in said(*words, "1 GiB")
+    assert "extrapolated" not in said(*words, "128 MiB")
+
+
 def test_bands_of_emulated_hosts_are_said_to_be_too_narrow_for_real_ones() -> None:
     words = ("predict", "moosefs", "--on", "odroid-hc4", "--clients", "4")
     warning = "of published clusters they have been too narrow"

@@ -89,8 +89,13 @@ def remarks(target: Target, found: Sequence[Prediction], worth_count: int) -> It
     )
     if target.profile.emulated and target.memory:
         yield "the bands are those of emulated hosts; of published clusters they have been too narrow (perjoule ledger)"
-    if beyond := [level for level in LEVELS if any(level in one.beyond for one in found)]:
-        yield f"extrapolated: {', '.join(_WORDS[level] for level in beyond)}"
+    beyond = [_WORDS[level] for level in LEVELS if any(level in one.beyond for one in found)]
+    sizes = {one.case.client_bytes for one in target.profile.points}
+    if not min(sizes) <= found[0].client_bytes <= max(sizes):
+        measured = " to ".join(dict.fromkeys((bytes_text(min(sizes)), bytes_text(max(sizes)))))
+        beyond.append(f"another size than measured ({measured}), which the bands leave out")
+    if beyond:
+        yield f"extrapolated: {', '.join(beyond)}"
     yield from _ranges(target, found)
     total: Counter[str] = Counter()
     for one in found:
