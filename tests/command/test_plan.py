@@ -67,7 +67,10 @@ def test_an_impossible_need_says_which_limit_to_move_and_exits_with_one(tmp_path
     found = json.loads(said(need, "--json", code=1))
     assert found["rows"] == [] and found["nearest"]["server"]
     assert said(need, "--page", tmp_path / "plan.html", code=1)
-    assert "None of" in (tmp_path / "plan.html").read_text()
+    written = (tmp_path / "plan.html").read_text()
+    assert "None of" in written and "No single limit to move; any of these together:" in written
+    assert said(need, "--candidate", 1, "--write", tmp_path / "c.toml", code=1) == text
+    assert not (tmp_path / "c.toml").exists()
 
 
 def test_a_candidate_becomes_a_campaign_for_real_hosts(tmp_path: Path) -> None:

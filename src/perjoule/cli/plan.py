@@ -71,7 +71,7 @@ def plan_command(
     from perjoule.planning.texts import as_data
 
     found = planning.answer(planning.read(file))
-    if number is not None and number > len(found.rows):
+    if number is not None and found.rows and number > len(found.rows):
         what = f"the front has {len(found.rows)} candidates, and no number {number}"
         raise CampaignError(what, where="--candidate", next=f"perjoule plan {file} --all lists them")
     if (campaign or scale) and not (number and campaign):
@@ -84,7 +84,7 @@ def plan_command(
         _show(found, everything, number)
     else:
         _show_impossible(found)
-    if campaign is not None and number is not None:
+    if campaign is not None and number is not None and found.rows:
         from perjoule.planning.measuring import written
 
         text = written(found, found.rows[number - 1], scale)
@@ -133,9 +133,10 @@ def _show_impossible(found: "Answer") -> None:
     need = found.question.need
     assert found.nearest is not None
     out.print(f"{need.name}: none of {found.candidates_count} candidates meets the need", style="bold red")
-    one = all(len(move.constraints) == 1 for move in found.moves)
-    out.print("what to move, any of these:" if one else "no single limit to move; any of these together:", style="bold")
+    out.print(texts.heading(found), style="bold")
     for move in found.moves:
         show_line(f"  {texts.move_text(move)}")
     missed = "; ".join(texts.misses(found.nearest, constraints(need)))
     show_line(f"nearest: {found.nearest.text}: {missed}")
+    if more := texts.most_tried(found):
+        show_line(more)

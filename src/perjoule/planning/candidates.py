@@ -128,11 +128,16 @@ def space(question: Question) -> Space:
     need, found = question.need, question.parts
     book = Book()
     one = book.add(exact(1.0, "one"), "one")
-    choices = tuple(_choices(question, book))
+    choices = tuple(_choices(question, book, need.failures_count))
     machines = tuple(_machines(question, book, one))
     if not choices:
+        most_count = max((choice.redundancy.tolerated_count for choice in _choices(question, book, 0)), default=0)
         what = f"no file system to choose from survives the failure of {need.failures_count} storage hosts"
-        raise CampaignError(what, where=need.name, next="lower failures, or choose other filesystems")
+        raise CampaignError(what, where=need.name, next=f"lower failures to {most_count}, or choose other filesystems")
+    least_count = min(choice.least_servers_count for choice in choices)
+    if least_count > need.limits.servers_count:
+        what = f"data that survive {need.failures_count} failed storage hosts need {least_count} servers or more"
+        raise CampaignError(what, where="limits.servers", next=f"raise limits.servers to {least_count}, or lower failures")
     if not machines:
         what = "no server to choose from has a slot that a drive fits, with a network to choose from"
         raise CampaignError(what, where=need.name, next="remove a list from [choose]")
@@ -158,14 +163,14 @@ def _counts(most_count: int) -> Ints:
     return np.array(found)
 
 
-def _choices(question: Question, book: Book) -> Iterator[Choice]:
+def _choices(question: Question, book: Book, failures_count: int) -> Iterator[Choice]:
     need = question.need
     for name, one in question.parts.filesystem.items():
         if need.choose.filesystems is not None and name not in need.choose.filesystems:
             continue
         for options in one.options:
             least_count, redundancy, amplification = _layout(name, options, one.further_hosts)
-            if redundancy.tolerated_count >= need.failures_count:
+            if redundancy.tolerated_count >= failures_count:
                 counts = least_count, one.further_hosts, one.whole_groups
                 writing = _pace(book, name, "write", redundancy, one.write_cpu, one.write_reached)
                 reading = _pace(book, name, "read", redundancy, one.read_cpu, one.read_reached)

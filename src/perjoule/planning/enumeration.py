@@ -1,8 +1,9 @@
 """All candidates of a space, computed at the values of all quantities and compared with the need."""
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from math import ceil
+from typing import Literal
 
 import numpy as np
 
@@ -28,6 +29,11 @@ class Constraint:
         """Whether it is needed as a minimum, else as a maximum."""
         return self.what.better == "higher"
 
+    @property
+    def eased(self) -> Literal["lower", "raise"]:
+        """How a need asks for less. Durability is computed as losses, and written as the chance of none."""
+        return "lower" if self.least or self.what is measures.LOSSES else "raise"
+
     def strain(self, found: Outcome) -> Floats:
         """Return by what factor candidates miss it (above 1), or have to spare."""
         reached = found[self.what]
@@ -37,12 +43,20 @@ class Constraint:
         """Return the value of the need with which a candidate that reaches this just meets it."""
         return ceil(reached) if self.what.whole else reached
 
+    def own(self, value: float) -> float:
+        """Return a value of its measure as the need has it, in SI units."""
+        return 1 - value if self.what is measures.LOSSES else value
+
     def text(self, value: float) -> str:
         """Print a value of it as a need may hold it: four digits, rounded to the side on which what reaches it still meets it."""
         four = Context(prec=4, rounding=ROUND_FLOOR if self.least else ROUND_CEILING)
         shown = value / self.what.unit.per * (1 + EXACT if self.least else 1 - EXACT)
-        rounded = ceil(shown) if self.what.whole else float(four.create_decimal_from_float(shown))
-        return f"{rounded:.10g} {self.what.unit.symbol}".rstrip()
+        rounded = four.create_decimal_from_float(shown)
+        if self.what is measures.LOSSES:
+            if value == self.needed:  # as it was written
+                return f"{100 * self.own(value):.15g} %"
+            return f"{(100 * max(Decimal(), 1 - rounded)).normalize():f} %"
+        return f"{ceil(shown) if self.what.whole else float(rounded):.10g} {self.what.unit.symbol}".rstrip()
 
 
 @dataclass(frozen=True)

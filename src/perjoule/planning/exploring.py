@@ -12,7 +12,18 @@ from perjoule.planning import measures
 from perjoule.planning.answer import LEAST_REGRET, Answer, Row
 from perjoule.planning.enumeration import constraints
 from perjoule.planning.measures import AIMS, AXES, GRID, OBJECTIVES, PRICE
-from perjoule.planning.texts import HEADERS, TOTALS, about, cells, change_text, main_changes, misses, move_text
+from perjoule.planning.texts import (
+    HEADERS,
+    TOTALS,
+    about,
+    cells,
+    change_text,
+    heading,
+    main_changes,
+    misses,
+    most_tried,
+    move_text,
+)
 
 _PICKS = {LEAST_REGRET: LEAST_REGRET} | {
     one.name: f"{'most' if one.better == 'higher' else 'least'} {one.name}" for one in OBJECTIVES
@@ -45,6 +56,8 @@ def page(found: Answer) -> str:
         headers=HEADERS,
         rows=[(row, cells(row)) for row in found.rows],
         changes=[change_text(one) for one in main_changes(found)],
+        heading=heading(found).capitalize(),
+        more=most_tried(found).capitalize(),
         moves=[move_text(one) for one in found.moves],
         misses=misses(found.nearest, constraints(need)) if found.nearest else [],
         quantities=[one for one in found.space.book.quantities if one.status != "stated" or one.source.startswith("stated")],

@@ -58,7 +58,7 @@ SERVERS_WRITE = Measure("servers_write_bytes_per_s", SPEED, better="higher")
 CLIENTS = Measure("needed_clients_count", Unit("", "1"), whole=True)  # whose network lets the rates of the need through
 PEAK = Measure("peak_w", WATT)  # at the rates of the need
 IDLE_ENERGY = Measure("idle_j", KWH)
-RACK_UNITS = Measure("rack_units", Unit("rack units", "1"))
+RACK_UNITS = Measure("rack_units", Unit("", "1"))
 LOSSES = Measure("losses_per_year", Unit("losses a year", "1/year"))  # of data, at most
 STORED = Measure("stored_j_per_tb_year", _PER_TB_YEAR)
 STORED_WHOLE = Measure("energy_j_per_tb_year", _PER_TB_YEAR)

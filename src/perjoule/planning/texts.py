@@ -5,6 +5,7 @@ from functools import partial
 from math import ceil
 
 from perjoule.model.format import percent
+from perjoule.model.units import counted
 from perjoule.planning import measures
 from perjoule.planning.answer import Answer, Move, Row
 from perjoule.planning.enumeration import Constraint
@@ -87,10 +88,27 @@ def main_changes(answer: Answer) -> list[Change]:
 def move_text(move: Move) -> str:
     """Say which constraints to move, and to what."""
     steps = (
-        f"{'lower' if one.least else 'raise'} {one.key} from {one.text(one.needed)} to {one.text(possible)}"
+        f"remove {one.key}"
+        if one.own(possible) <= 0  # data are lost more than once a year
+        else f"{one.eased} {one.key} from {one.text(one.needed)} to {one.text(possible)}"
         for one, possible in move.constraints
     )
     return f"{' and '.join(steps)}: {move.row.text}"
+
+
+def heading(answer: Answer) -> str:
+    """Head the moves of a need that is impossible."""
+    alone = all(len(move.constraints) == 1 for move in answer.moves)
+    return "what to move, any of these:" if alone else "no single limit to move; any of these together:"
+
+
+def most_tried(answer: Answer) -> str:
+    """Say that more servers may do where candidates have as many as were tried; "" where none has."""
+    most_count = answer.question.need.limits.servers_count
+    rows = [row for row in (answer.nearest, *(move.row for move in answer.moves)) if row]
+    if all(row.servers_count < most_count for row in rows):
+        return ""
+    return f"at most {counted(most_count, 'server')} with data were tried: more may meet the need, if you raise limits.servers"
 
 
 def misses(row: Row, wanted: Sequence[Constraint]) -> list[str]:
@@ -142,7 +160,10 @@ def as_data(answer: Answer) -> dict[str, object]:
         ],
         "moves": [
             {
-                "constraints": [{"key": key.key, "asked": key.needed, "possible": possible} for key, possible in one.constraints],
+                "constraints": [
+                    {"key": key.key, "asked": key.own(key.needed), "possible": key.own(possible)}
+                    for key, possible in one.constraints
+                ],
                 "row": row_data(one.row),
             }
             for one in answer.moves

@@ -4,9 +4,22 @@ import numpy as np
 import pytest
 
 from perjoule import planning
+from perjoule.cli.json_output import plain
+from perjoule.model.errors import CampaignError
+from perjoule.planning.answer import Move
 from perjoule.planning.enumeration import Constraint, constraints
-from perjoule.planning.measures import AIMS, CAPACITY, CLIENTS, EMBODIED, MONEY, THROUGHPUT, Measure
-from perjoule.planning.texts import misses, move_text
+from perjoule.planning.measures import (
+    AIMS,
+    CAPACITY,
+    CLIENTS,
+    EMBODIED,
+    LOSSES,
+    MONEY,
+    RACK_UNITS,
+    THROUGHPUT,
+    Measure,
+)
+from perjoule.planning.texts import as_data, misses, most_tried, move_text
 from places import EXAMPLES
 
 
@@ -63,7 +76,6 @@ def need_of(read: str, power: str, clients_count: int) -> str:
 
 
 def set_to(text: str, key: str, value: str) -> str:
-    value = value.removesuffix(" rack units")
     quoted = value if key in ("limits.rack_units", "clients") else f'"{value}"'
     new, count = re.subn(ASKED[key], f"{key.rpartition('.')[2]} = {quoted}", text, count=1)
     assert count == 1
@@ -113,6 +125,50 @@ def test_only_the_clients_are_to_move_where_only_they_are_too_few() -> None:
     assert [move_text(move).partition(":")[0] for move in found.moves] == ["raise clients from 1 to 2"]
 
 
+def test_a_durability_that_is_out_of_reach_is_lowered_to_what_a_need_may_hold(small) -> None:
+    text = small.replace("failures = 1", 'failures = 1\ndurability = "99.99999999 %"')
+    found = planning.answer(planning.parse(text), draws_count=5)
+    place = [move_text(move).split()[1] for move in found.moves].index("durability")
+    step = re.match(r"lower durability from 99\.99999999 % to (\d+\.\d+ %): ", move_text(found.moves[place]))
+    assert step, move_text(found.moves[place])
+    assert planning.answer(planning.parse(text.replace("99.99999999 %", step[1])), draws_count=5).rows, (
+        "what is printed is enough"
+    )
+    missed = misses(found.moves[place].row, constraints(found.question.need))
+    assert len(missed) == 1 and missed[0].startswith("durability 99.") and missed[0].endswith(" % instead of 99.99999999 %")
+    data = plain(as_data(found))["moves"][place]
+    (asked,) = data["constraints"]
+    assert asked["key"] == "durability" and asked["asked"] == pytest.approx(0.9999999999, abs=1e-14)
+    assert asked["possible"] == pytest.approx(float(step[1][:-2]) / 100, abs=1e-12)
+
+
+def test_a_durability_is_removed_where_data_are_lost_more_than_once_a_year(found) -> None:
+    lost = Constraint("durability", LOSSES, 0.1)
+    assert lost.text(3.0) == "0 %"
+    assert move_text(Move(((lost, 3.0),), found.rows[0])).startswith("remove durability: ")
+
+
+def test_a_need_that_more_servers_might_meet_says_how_many_were_tried() -> None:
+    large = ARCHIVE.replace("100 TB", "100 PB").replace("[limits]", "[limits]\nservers = 40")
+    found = planning.answer(planning.parse(large), draws_count=5)
+    assert most_tried(found) == "at most 40 servers with data were tried: more may meet the need, if you raise limits.servers"
+    assert most_tried(planning.answer(planning.parse(need_of("10 GiB/s", "20 W", 8)), draws_count=5)) == ""
+
+
+@pytest.mark.parametrize(
+    ("failures_count", "servers_count", "text"),
+    [
+        (1, 1, "limits.servers: data that survive 1 failed storage hosts need 2 servers or more; raise limits.servers to 2"),
+        (5, 9, "small: no file system to choose from survives the failure of 5 storage hosts; lower failures to 2"),
+    ],
+)
+def test_a_need_without_any_candidate_says_what_to_change(small, failures_count: int, servers_count: int, text: str) -> None:
+    need = small.replace("failures = 1", f"failures = {failures_count}") + f"\n[limits]\nservers = {servers_count}\n"
+    with pytest.raises(CampaignError) as found:
+        planning.answer(planning.parse(need), draws_count=5)
+    assert str(found.value).startswith(text)
+
+
 def test_beyond_a_threshold_another_design_is_best_and_before_it_the_same(small) -> None:
     """Two disks alike but for carbon: one has 5 kg, the other 4 to 8 kg, at 6 kg now: below 5 kg it is best."""
     other = small[small.index("[drive.disk]") : small.index("[failure]")].replace("[drive.disk]", "[drive.other]")
@@ -138,6 +194,7 @@ def test_beyond_a_threshold_another_design_is_best_and_before_it_the_same(small)
         (CAPACITY, 6.8e12, "6.8 TB"),
         (THROUGHPUT, 10 * 2**30, "10240 MiB/s"),
         (CLIENTS, 9.135, "10"),
+        (RACK_UNITS, 24.25, "24.25"),
         (CLIENTS, 12345, "12345"),
     ],
 )
