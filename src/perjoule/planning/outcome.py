@@ -85,14 +85,17 @@ def pressing(pace: Pace, demand: Demand) -> Demand:
 
 
 def served_s_per_byte(pace: Pace, demand: Demand, hardware: Fleet, clients_count: float, world: Floats) -> Floats:
-    """Return the seconds that the servers need for a user byte: by the law of the file system's profile, or by its bound."""
-    if pace.law:
-        there = replace(hardware, clients_count=clients_count)
-        found = pace.law.served_s_per_byte(demand, there, FILE_BYTES, world[..., pace.at_once])
-    else:
-        times = times_s_per_byte(demand, hardware)
-        found = np.maximum.reduce(np.broadcast_arrays(times["server network"], times["server CPU"], times["disks"]))
-    return found / world[..., pace.reached]
+    """Return the seconds that the servers need for a user byte: by the law of the file system's profile, or by its bound.
+
+    However wrong the law may be, no resource does more than it can.
+    """
+    times = times_s_per_byte(pressing(pace, demand), hardware)
+    least_s = np.maximum(np.maximum(times["server network"], times["server CPU"]), times["disks"])
+    if pace.law is None:
+        return least_s / world[..., pace.reached]
+    there = replace(hardware, clients_count=clients_count)
+    found = pace.law.served_s_per_byte(demand, there, FILE_BYTES, world[..., pace.at_once])
+    return np.maximum(least_s, found / world[..., pace.reached])
 
 
 def fleet(need: Need, drives_count: Ints, own: Of[Floats], servers_count: Ints) -> Fleet:

@@ -74,3 +74,13 @@ def test_a_file_system_without_a_profile_reaches_what_points_of_the_profiles_rea
     what = SERVERS_READ if direction == "read" else SERVERS_WRITE
     for row, bound in zip(planning.answer(asked, 5).rows[:1], planning.answer(stated, 5).rows[:1], strict=True):
         assert (row.text, row.values[what].value) == (bound.text, pytest.approx(found.value * bound.values[what].value))
+
+
+def test_no_band_goes_beyond_what_the_networks_of_the_servers_let_through() -> None:
+    text = (EXAMPLES / "needs" / "archive.toml").read_text()
+    found = planning.answer(planning.parse(text + '\n[choose]\nfilesystems = ["moosefs"]\nservers = ["odroid-hc4"]\n'))
+    goodput = next(one for one in found.space.book.quantities if one.name == "network 1g: goodput")
+    assert found.rows
+    for row in found.rows:
+        assert row.values[SERVERS_READ].high <= row.servers_count * goodput.high
+        assert row.values[SERVERS_WRITE].high <= row.servers_count * goodput.high / row.choice.redundancy.copies_count
