@@ -65,6 +65,9 @@ def test_the_picture_and_the_best_follow_axes_filters_and_sliders(browser: webdr
     browser.execute_script("const one = document.getElementById('grid'); one.value = 0; one.dispatchEvent(new Event('input'))")
     assert browser.find_element(By.ID, "grid-now").text == "0 g/kWh"
     assert browser.find_element(By.ID, "best").text != before
+    browser.execute_script("document.querySelector('#scatter .point').dispatchEvent(new Event('click'))")
+    assert "at 0.30 USD/kWh and 0 g/kWh, as the sliders are: " in browser.find_element(By.ID, "chosen").text
+    assert len(browser.find_elements(By.CSS_SELECTOR, "#scatter .band")) == 1, "of throughput: that of carbon is for another grid"
     Select(browser.find_element(By.ID, "filesystem")).select_by_index(1)
     assert 0 < len(browser.find_elements(By.CSS_SELECTOR, "#scatter .point")) <= points
     browser.refresh()

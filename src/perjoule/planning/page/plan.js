@@ -40,6 +40,9 @@
   const { electricity, grid } = data.sliders, moved = { electricity: false, grid: false };
   const price = () => (moved.electricity ? at("electricity").value * electricity.per : electricity.value);
   const carbon = () => (moved.grid ? at("grid").value * grid.per : grid.value);
+  // What a slider has changed since the bands and the picks were computed.
+  const stale = (name) => (name === "money" && moved.electricity) || (name === "carbon" && moved.grid) || (name === "least regret" && (moved.electricity || moved.grid));
+  const picks = (row) => row.picks.filter((name) => !stale(name));
   const AIMS = data.aims;
   const onFront = (rows) => {
     const points = rows.map((row) => [...AIMS.map((name) => value(row, name)), -value(row, "throughput")]);
@@ -88,17 +91,17 @@
     element(svg, "text", { x: 0, y: 0, transform: `translate(13 ${(HEIGHT - BOTTOM + TOP) / 2}) rotate(-90)`, "text-anchor": "middle" }, data.axes[y].label);
     const kept = onFront(shown);
     shown.forEach((row, n) => {
-      const point = element(svg, "circle", { class: `point${kept[n] ? "" : " off"}${row.id === chosen ? " chosen" : ""}`, cx: across.map(value(row, x)), cy: up.map(value(row, y)), r: row.picks.length ? 7 : 4.5, fill: colours[data.filesystems.indexOf(row.filesystem) % colours.length], "data-id": row.id });
+      const point = element(svg, "circle", { class: `point${kept[n] ? "" : " off"}${row.id === chosen ? " chosen" : ""}`, cx: across.map(value(row, x)), cy: up.map(value(row, y)), r: picks(row).length ? 7 : 4.5, fill: colours[data.filesystems.indexOf(row.filesystem) % colours.length], "data-id": row.id });
       element(point, "title", {}, `candidate ${row.id}: ${row.text}`);
       point.addEventListener("click", () => choose(row.id));
     });
     const picked = shown.find((row) => row.id === chosen);
     if (picked) {
       const cx = across.map(value(picked, x)), cy = up.map(value(picked, y));
-      element(svg, "line", { class: "band", x1: across.map(value(picked, x, 1)), x2: across.map(value(picked, x, 2)), y1: cy, y2: cy });
-      element(svg, "line", { class: "band", x1: cx, x2: cx, y1: up.map(value(picked, y, 1)), y2: up.map(value(picked, y, 2)) });
+      if (!stale(x)) element(svg, "line", { class: "band", x1: across.map(value(picked, x, 1)), x2: across.map(value(picked, x, 2)), y1: cy, y2: cy });
+      if (!stale(y)) element(svg, "line", { class: "band", x1: cx, x2: cx, y1: up.map(value(picked, y, 1)), y2: up.map(value(picked, y, 2)) });
     }
-    label(svg, shown.filter((row) => row.picks.length), (row) => [across.map(value(row, x)), up.map(value(row, y))], width);
+    label(svg, shown.filter((row) => picks(row).length), (row) => [across.map(value(row, x)), up.map(value(row, y))], width);
     const legend = document.createElement("div");
     legend.className = "legend";
     for (const [n, name] of data.filesystems.entries()) {
@@ -113,6 +116,7 @@
     at("best").textContent = shown.length
       ? AIMS.map((name) => { const best = shown.reduce((a, b) => (value(b, name) < value(a, name) ? b : a)); return `Least ${name}: candidate ${best.id} (${text(value(best, name))} ${data.axes[name].label.split(" ")[0]}), ${best.text}.`; }).join(" ")
       : "No candidate of the front has these.";
+    describe();
     root.dataset.drawn = root.dataset.theme;
   };
   // Names of the picks beside, above or below their points, where they lie over nothing; others stay in the points' titles.
@@ -121,7 +125,7 @@
     const over = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
     for (const row of rows) {
       const [cx, cy] = where(row);
-      const one = element(svg, "text", { class: "name" }, `${row.id}: ${row.picks.join(", ")}`);
+      const one = element(svg, "text", { class: "name" }, `${row.id}: ${picks(row).join(", ")}`);
       const free = [[11, 4, "start"], [-11, 4, "end"], [0, -12, "middle"], [0, 21, "middle"], [8, -10, "start"], [8, 19, "start"]].find(([dx, dy, anchor]) => {
         for (const [key, v] of Object.entries({ x: cx + dx, y: cy + dy, "text-anchor": anchor })) one.setAttribute(key, v);
         const box = one.getBBox();
@@ -130,14 +134,21 @@
       if (free) taken.push(one.getBBox()); else one.remove();
     }
   };
-  const choose = (id) => {
-    chosen = chosen === id ? null : id;
-    const row = data.rows.find((one) => one.id === chosen);
-    at("chosen").replaceChildren(...(row ? [`Candidate ${row.id}`, ...row.about] : []).map((line, n) => {
+  // The candidate that was clicked; its lines have the prices of the need, so those of the sliders follow.
+  const describe = () => {
+    const row = data.rows.find((one) => one.id === chosen), lines = row ? [`Candidate ${row.id}`, ...row.about] : [];
+    if (row && (moved.electricity || moved.grid)) {
+      const now = ["money", "carbon"].map((name) => `${text(value(row, name))} ${data.axes[name].label}`).join(", ");
+      lines.push(`at ${at("electricity-now").textContent} and ${at("grid-now").textContent}, as the sliders are: ${now}`);
+    }
+    at("chosen").replaceChildren(...lines.map((line, n) => {
       const one = document.createElement(n ? "p" : "b");
       one.textContent = line;
       return one;
     }));
+  };
+  const choose = (id) => {
+    chosen = chosen === id ? null : id;
     draw();
   };
   if (data.rows.length) {
