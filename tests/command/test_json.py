@@ -137,4 +137,4 @@ def test_a_tuning_says_what_it_found_and_what_it_would_try(said: Said, tmp_path:
     assert [(one["option"], one["values"], one["default"]) for one in listed["options"]] == [("threads", [1, 2, 4, 8, 16], 4)]
     found = said(*tuning, "--trials", 10, "--into", tmp_path / "tuned")
     assert {*found} - {"format", "version"} == documented("tune")
-    assert {"option", "best", "worst", "ratio", "matters"} == {*found["importance"][0]}
+    assert {"option", "best", "worst", "ratio", "matters", "may_lose"} == {*found["importance"][0]}

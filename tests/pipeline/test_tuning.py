@@ -147,6 +147,8 @@ def test_durability_is_given_up_only_if_allowed_and_then_named_in_the_same_line(
     assert done_too.exit_code == 0, done_too.output
     line = next(line for line in done_too.stdout.splitlines() if "times the default's" in line)
     assert 'journal = "fast" (may lose: the last writes)' in line
+    row = next(line for line in done_too.stdout.splitlines() if line.startswith("journal "))
+    assert '"fast" (may lose: the last writes)' in row, "nor as the best value of an option"
     head = (allowed / "tuned.toml").read_text().partition("\n\n")[0]
     assert 'journal = "fast" (may lose: the last writes)' in " ".join(head.replace("#", "").split())
 

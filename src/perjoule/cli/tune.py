@@ -185,6 +185,10 @@ def _said(value: "Json") -> str:
     return "as it is" if value is None else written(value)
 
 
+def _lost(what: str) -> str:
+    return f" (may lose: {what})" if what else ""
+
+
 def _list(planned: "Study", *, as_json: bool) -> None:
     from perjoule.results.table import Table
 
@@ -200,10 +204,7 @@ def _list(planned: "Study", *, as_json: bool) -> None:
         (
             one.name,
             _said(one.values[one.default]),
-            ", ".join(
-                _said(v) + (f" (may lose: {one.less_durable[n]})" if n in one.less_durable else "")
-                for n, v in enumerate(one.values)
-            ),
+            ", ".join(_said(v) + _lost(one.less_durable.get(n, "")) for n, v in enumerate(one.values)),
         )
         for one in options
     ]
@@ -218,7 +219,9 @@ def _list(planned: "Study", *, as_json: bool) -> None:
 def _show(found: "Outcome", folder: Path) -> None:
     from perjoule.results.table import Table, ratio_text
 
-    rows = [(i.option, _said(i.best), _said(i.worst), ratio_text(i.ratio), i.matters) for i in found.importance]
+    rows = [
+        (i.option, _said(i.best) + _lost(i.may_lose), _said(i.worst), ratio_text(i.ratio), i.matters) for i in found.importance
+    ]
     show(Table(("option", "best", "worst", f"{found.objective.metric.label}, best / worst", "importance"), tuple(rows)), (), ())
     show_line("Each option by itself, as the race's model estimates it (95 % intervals).")
     for line in (*(f"failed: {setting}: {why}" for setting, why in found.failed.items()), *(f"doubt: {d}" for d in found.doubts)):

@@ -26,6 +26,7 @@ class Importance:
     worst: Json
     ratio: Interval  # of the metric with the best value to that with the worst, the other options being the same
     matters: Matters
+    may_lose: str = ""  # with its best value
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,8 @@ def importance(space: Space, surface: Surface, *, less_is_better: bool) -> tuple
         sign = -1 if less_is_better else 1
         low, high = sorted(exp(sign * (size + by * _NORMAL * error)) for by in (-1, 1))
         ratio = Interval(exp(sign * size), low, high, (exp(sign * size),))
-        found.append(Importance(option.name, option.values[best], option.values[worst], ratio, matters))
+        lost = option.less_durable.get(best, "")
+        found.append(Importance(option.name, option.values[best], option.values[worst], ratio, matters, lost))
         sizes[option.name] = size
     return tuple(sorted(found, key=lambda one: -sizes[one.option]))
 
