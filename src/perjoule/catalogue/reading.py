@@ -5,7 +5,7 @@ A file is one cluster with its nodes, or several: `[[variant.NAME]]` are the nod
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache, partial
@@ -18,6 +18,7 @@ from perjoule.model import units
 from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Board, Cluster, Disk, Node, Role, Value
 
+MOST_HOSTS_COUNT = 100_000  # of a node
 _VARIANT = re.compile(r"^\[\[variant\.([\w-]+)\]\]", re.MULTILINE)
 
 
@@ -63,7 +64,7 @@ class _Disk(_Strict):
 class _Node(_Strict):
     name: str
     role: Role
-    count: int = Field(gt=0)
+    count: int = Field(gt=0, le=MOST_HOSTS_COUNT)
     board: str
     disks: list[str] = []
 
@@ -78,6 +79,14 @@ class _File(_Strict):
     disk: dict[str, _Disk]
     node: list[_Node] = []
     variant: dict[str, list[_Node]] = {}
+
+
+def _rates(file: _File) -> Iterator[tuple[str, Value]]:
+    """List what work is divided by, by its place in the file."""
+    for key, board in file.board.items():
+        yield from ((f"board.{key}.mips", board.mips), (f"board.{key}.nic", board.nic))
+    for key, disk in file.disk.items():
+        yield from ((f"disk.{key}.read", disk.read), (f"disk.{key}.write", disk.write))
 
 
 def _complaint(error: ValidationError) -> str:
@@ -109,6 +118,9 @@ def read_all(text: str, name: str) -> Mapping[str, Cluster]:
         raise CampaignError(_complaint(error), where=where, next="see the clusters that come with perjoule") from error
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, or a number of thousands of digits
         raise CampaignError(f"not TOML: {error}", where=where) from error
+    for place, value in _rates(file):
+        if not value.value > 0:
+            raise CampaignError(f"{place} is 0", where=where, next="write what it reaches")
     if not 0 < file.supply_efficiency.value <= 1:
         raise CampaignError("supply_efficiency is not between 0 and 1", where=where)
     if bool(file.node) == bool(file.variant):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # `--help` and completion need none of it
     from perjoule.model.hardware import Cluster
     from perjoule.prediction import Profile
 
-MOST_CLIENTS_COUNT = 100_000
+MOST_HOSTS_COUNT = 100_000  # of a role
 MOST_ROWS_COUNT = 200
 WORTH_COUNT = 4  # assumptions that are printed
 
@@ -141,7 +141,12 @@ def _fit(sources: tuple[Path, ...], place: Path, cluster: "Cluster | None" = Non
 @click.argument("name", metavar="PROFILE|FILE.json")
 @click.option("--on", "cluster", required=True, metavar="CLUSTER|FILE.toml", help="Hardware: of the catalogue, or your own.")
 @click.option("--clients", default="1..4", show_default=True, metavar="COUNTS", help="4, 1,2,8 or 1..64.")
-@click.option("--servers", metavar="N", type=click.IntRange(min=1), help="Storage hosts; as many as the cluster has by default.")
+@click.option(
+    "--servers",
+    metavar="N",
+    type=click.IntRange(min=1, max=MOST_HOSTS_COUNT),
+    help="Storage hosts; as many as the cluster has by default.",
+)
 @click.option("--size", default="1 GiB", show_default=True, metavar="SIZE", help="What each client moves.")
 @click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="An option of the file system: goal=2.")
 @click.option("--virtual", is_flag=True, help="As virtual hosts: page caches as large as this machine's memory.")
@@ -213,7 +218,7 @@ def _counts(text: str) -> list[int]:
         found = re.fullmatch(r"(\d{1,6})(?:\.\.(\d{1,6}))?", part)
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
         counts += range(first, min(last, first + MOST_ROWS_COUNT) + 1)
-    if not 0 < min(counts, default=0) <= max(counts) <= MOST_CLIENTS_COUNT or len(counts) > MOST_ROWS_COUNT:
+    if not 0 < min(counts, default=0) <= max(counts) <= MOST_HOSTS_COUNT or len(counts) > MOST_ROWS_COUNT:
         raise CampaignError(f"not numbers of clients, {MOST_ROWS_COUNT} of them at most", where=where, next=advice)
     return list(dict.fromkeys(counts))
 

@@ -228,8 +228,17 @@ _KINDS: Mapping[str, Any] = {
 }
 
 
+# What work is divided by
+_RATES = {"server": ("mips", "port"), "drive": ("read", "write"), "network": ("goodput",)}
+
+
 def _unfitting(found: Parts) -> Iterator[tuple[tuple[str, ...], str, str]]:
     """Name what one part says of another that isn't there."""
+    for table, keys in _RATES.items():
+        for name, part in getattr(found, table).items():
+            for key in keys:
+                if not getattr(part, key).value > 0:
+                    yield (table, name, key), f"{table}.{name}.{key} is 0", "write what it reaches"
     for name, drive in found.drive.items():
         path = ("drive", name)
         if drive.technology not in found.technology:

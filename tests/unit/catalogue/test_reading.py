@@ -161,6 +161,7 @@ def _text() -> str:
         ('status = "measured", source = "Table I, network"', 'status = "guessed", source = "x"', "board.odroid-hc4.nic.status"),
         ('board = "odroid-hc4"', 'board = "odroid-hc5"', "no board or disk is called 'odroid-hc5'"),
         ("value = 0.80", "value = 1.2", "supply_efficiency is not between 0 and 1"),
+        ('value = "111.34 MiB/s"', 'value = "0 MiB/s"', "board.odroid-hc4.nic is 0; write what it reaches"),
         ("[switch]", "[switch", "not TOML"),
     ],
 )

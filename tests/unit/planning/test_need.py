@@ -27,6 +27,8 @@ def refused(text: str) -> str:
         ('servers = ["box"]', 'servers = ["bix"]', 'there is no server "bix"; did you mean "box"?'),
         ('grid = "360 g/kWh"', 'grid = "DEE"', 'no carbon intensity of "DEE" is known; did you mean "DE"'),
         ('idle = "10 W"', 'idle = "10 kg"', 'server.box.idle: unknown unit "kg"; known: mW, W, kW, MW'),
+        ("mips = 1000", "mips = 0", "server.box.mips is 0; write what it reaches"),
+        ('goodput = "100 MB/s"', 'goodput = "0 MB/s"', "network.wire.goodput is 0; write what it reaches"),
         ('idle = "10 W"\n', "", r"\[server.box\] needs idle"),
         ('idle = "2 W"\nactive = "4 W"\n', "", r"\[drive.disk\] needs idle and active, or mean"),
         ('technology = "hdd"', 'technology = "tape"', 'no technology "tape"; known: hdd, ssd'),
