@@ -57,3 +57,8 @@ def test_a_country_has_the_interval_of_years_to_come(small) -> None:
     question = planning.parse(small.replace('"360 g/kWh"', '"DE"'))
     assert question.grid.value == pytest.approx(0.342 / 3.6e6)
     assert (question.grid.low, question.grid.high) == pytest.approx((0.8 * question.grid.value, 1.2 * question.grid.value))
+
+
+@pytest.mark.parametrize("written", ["300 g/kWh", "300 gCO2/kWh", "300 gCO2e/kWh", "0.3 kg/kWh"])
+def test_carbon_of_electricity_is_read_however_its_unit_is_written(small, written: str) -> None:
+    assert planning.parse(small.replace("360 g/kWh", written)).grid.value == pytest.approx(0.3 / 3.6e6)
