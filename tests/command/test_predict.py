@@ -150,6 +150,7 @@ def test_a_profiles_points_are_fitted_again_and_no_trial_counts_twice(tmp_path: 
         (["predict", "moosefs", "--on", "odroid-hc4", "--clients", "4..1"], "not numbers of clients"),
         (["predict", "moosefs", "--on", "odroid-hc4", "--clients", "1..100000"], "not numbers of clients"),
         (["predict", "moosefs", "--on", "odroid-hc4", "--size", "3"], "has no unit"),
+        (["predict", "moosefs", "--on", "odroid-hc4", "--size", "0 B"], "--size 0 B is not between 1 B and 1 EiB"),
         (["predict", "moosefs", "--on", "pc-ssd1"], "the testbed has 0 storage hosts"),
         (["predict", "moosefs", "--on", "odroid-hc4", "--figure", "f.png"], "a figure is an SVG or a PDF"),
         (["calibrate"], "name file systems to measure, or results with --from"),

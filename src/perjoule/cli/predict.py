@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # `--help` and completion need none of it
 
 MOST_HOSTS_COUNT = 100_000  # of a role
 MOST_ROWS_COUNT = 200
+MOST_BYTES = 2**60  # of a client
 WORTH_COUNT = 4  # assumptions that are printed
 
 
@@ -182,6 +183,8 @@ def predict(
         client_bytes = round(quantity(size, BYTES))
     except ValueError as error:
         raise CampaignError(f"--size {size}: {error}", next='write "1 GiB"') from None
+    if not 0 < client_bytes <= MOST_BYTES:
+        raise CampaignError(f"--size {size} is not between 1 B and 1 EiB", next='write "1 GiB"')
     target = Target(_profile(name), hardware(cluster), _settings(settings), memory=not virtual, servers_count=servers)
     found = tuple(predictions(target, counts, client_bytes))
     if pledge is not None:
