@@ -15,6 +15,7 @@ from perjoule.monitoring.watching import Watch, plain
 from perjoule.planning import texts
 from perjoule.results import ledger
 from perjoule.results import prediction as tables
+from perjoule.results.joined import joined_remarks, joined_table
 from perjoule.store import progress
 from perjoule.testbeds.cluster.inventory import inventory
 from perjoule.tuning import folder as tunings
@@ -121,8 +122,8 @@ class Texts:
             text = json.dumps({**data, "digest": ledger._digest(data)}).encode()
         pledge = ledger.read(text.decode("utf-8", "replace"), "x.json")
         found = ledger.joined([pledge], [])
-        ledger.joined_table(found)
-        list(ledger.joined_remarks(found))
+        joined_table(found)
+        list(joined_remarks(found))
 
     def fuzz_tuning(self, dice: Random) -> None:
         head = {

@@ -54,6 +54,7 @@ def ledger(pledges: tuple[Path, ...], folders: tuple[Path, ...], cluster: str | 
 def _joined(pledges: tuple[Path, ...], folders: tuple[Path, ...], cluster: str | None, *, as_json: bool) -> None:
     from perjoule import store
     from perjoule.results import ledger as book
+    from perjoule.results.joined import joined_remarks, joined_table
 
     read = [book.read(json_text(path), str(path)) for path in pledges]
     there = hardware(cluster) if cluster else None
@@ -61,8 +62,8 @@ def _joined(pledges: tuple[Path, ...], folders: tuple[Path, ...], cluster: str |
     if as_json:
         json_output.print_json("ledger", {"joined": [_content(one) for one in found]})
     else:
-        show(book.joined_table(found), (), ())
-        for line in book.joined_remarks(found):
+        show(joined_table(found), (), ())
+        for line in joined_remarks(found):
             show_line(line)
     if any(one.held is False for one in found):
         sys.exit(1)

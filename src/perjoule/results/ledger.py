@@ -7,24 +7,24 @@ began later, on the same hardware, with the same redundancy, direction, clients 
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import expm1, isclose, log
+from math import isclose, log
 from statistics import median
+from types import MappingProxyType
 
 from perjoule import __version__
 from perjoule.machine.untrusted import from_json, json_from
-from perjoule.model import Json, Record, Redundancy
+from perjoule.model import Direction, Json, Record, Redundancy
 from perjoule.model.errors import CampaignError
-from perjoule.model.format import number, percent, uncertainty_text
 from perjoule.model.hardware import Cluster
 from perjoule.model.metrics import METRICS, RANKED, Metric
 from perjoule.prediction import Observation, Prediction, Target
 from perjoule.prediction.predicting import fleet_of
 from perjoule.results.calibration import observed
-from perjoule.results.table import Table
 from perjoule.store import Results
 from perjoule.store.records import to_json
+from perjoule.summary.computing import points_of
 
 FORMAT = "perjoule pledge"
 _RATE, _WORK = (METRICS[key] for key in RANKED)
@@ -132,6 +132,7 @@ class Joined:
     measured_bytes_per_j: tuple[float, ...]
     earlier_count: int  # trials like it that had begun before the pledge: they prove nothing
     memory_count: int  # later ones like it, but for the memory of the servers
+    grades: tuple[str, ...] = ()  # of the watts
 
     @property
     def sides(self) -> tuple[Side, ...]:
@@ -156,10 +157,13 @@ def joined(pledges: Iterable[Pledge], results: Iterable[Results], cluster: Clust
     Raises MachineError: a folder can't be read.
     """
     trials: list[tuple[str, float, Observation]] = []
+    grades: dict[tuple[str, Direction], str] = {}
     for one in results:
         for record, points in observed(one, cluster):
             trials += [(record.trial.filesystem.kind, began_s(record), point) for point in points]
-    return tuple(join(pledge, row, trials) for pledge in pledges for row in pledge.predictions)
+            if points:
+                grades |= {(record.trial.id, point.direction): point.grade for point in points_of(one, [record])}
+    return tuple(join(pledge, row, trials, grades) for pledge in pledges for row in pledge.predictions)
 
 
 def began_s(record: Record) -> float:
@@ -168,8 +172,13 @@ def began_s(record: Record) -> float:
     return record.clock.utc_s + record.outcome.began_s - record.clock.monotonic_s
 
 
-def join(pledge: Pledge, row: Pledged, trials: Sequence[tuple[str, float, Observation]]) -> Joined:
-    """Join one pledged prediction to trials: kind of file system, begin (UTC), and point of each."""
+def join(
+    pledge: Pledge,
+    row: Pledged,
+    trials: Sequence[tuple[str, float, Observation]],
+    grades: Mapping[tuple[str, Direction], str] = MappingProxyType({}),
+) -> Joined:
+    """Join one pledged prediction to trials: kind of file system, begin (UTC), and point of each; grades of watts by trial."""
     alike = [(began, one) for kind, began, one in trials if kind == pledge.kind and _same(row, one)]
     own = [(began, one) for began, one in alike if _same_memory(row, one)]
     later = [one for began, one in own if began > pledge.made_s]
@@ -181,6 +190,7 @@ def join(pledge: Pledge, row: Pledged, trials: Sequence[tuple[str, float, Observ
         measured_bytes_per_j=tuple(one.throughput_bytes_per_s / one.mean_w for one in later if one.mean_w is not None),
         earlier_count=len(own) - len(later),
         memory_count=sum(began > pledge.made_s for began, _ in alike) - len(later),
+        grades=tuple(sorted({grades.get((one.source, one.case.direction), "") for one in later if one.mean_w} - {""})),
     )
 
 
@@ -205,43 +215,3 @@ def _same(row: Pledged, one: Observation) -> bool:
         (row.disk_write_bytes_per_s, there.disk_write_bytes_per_s),
     )
     return exact and all(abs(a / float(b) - 1) < 1e-6 for a, b in pairs)
-
-
-def joined_table(found: Sequence[Joined]) -> Table:
-    """Lay out pledged predictions beside what was measured: a row for each metric that was, and at least one."""
-    headers = (
-        *("file system", "redundancy", "direction", "clients", "never measured before", "metric"),
-        *("predicted", "90 %", "measured", "n", "error", "held"),
-    )
-    rows: list[tuple[str, ...]] = []
-    for one in found:
-        asked = one.prediction
-        where = (one.kind, asked.redundancy.text, asked.direction, str(asked.clients_count), ", ".join(asked.beyond) or "–")
-        for side in [one.sides[0], *(side for side in one.sides[1:] if side.measured)]:
-            value, low, high = (number(end / side.metric.unit.per) for end in side.predicted)
-            told = number(median(side.measured) / side.metric.unit.per) if side.measured else "–"
-            said = "–" if side.error is None else f"{percent(expm1(side.error), 1, sign=True)} %"
-            held = {None: "–", True: "yes", False: "no"}[side.held]
-            shown = ("–" if side.ranged else value, f"{low} to {high}", told, str(len(side.measured)), said, held)
-            rows.append((*where, side.metric.label, *shown))
-    return Table(headers, tuple(rows))
-
-
-def joined_remarks(found: Sequence[Joined]) -> Iterator[str]:
-    """Say how many bands held, and what proves nothing."""
-    for sides in zip(*(one.sides for one in found), strict=True):
-        measured = [side for side in sides if side.held is not None]
-        off = [abs(expm1(side.error)) for side in measured if side.error is not None]
-        if measured:
-            held = f"{sum(side.held is True for side in measured)} of {len(measured)} bands hold what was measured"
-            yield f"{sides[0].metric.label}: {held}" + (f"; median error {uncertainty_text(median(off))} %" if off else "")
-    early, other = (sum(getattr(one, name) for one in found) for name in ("earlier_count", "memory_count"))
-    if not early and not other and all(one.held is None for one in found):
-        yield "nothing was measured that is like a pledged prediction: hardware, redundancy, clients and bytes must be the same"
-    if early:
-        yield f"{early} trials had begun before the pledge and are left out: they prove nothing"
-    if other:
-        yield (
-            f"{other} trials are left out because their servers have other memory than was pledged: predict with --virtual for "
-            "virtual hosts without memory_cap, and without it for others"
-        )

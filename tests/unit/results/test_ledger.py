@@ -13,6 +13,7 @@ from perjoule import catalogue
 from perjoule.model.errors import CampaignError
 from perjoule.prediction import Observation, Target, predictions, profile
 from perjoule.results import ledger
+from perjoule.results.joined import joined_remarks, joined_table
 from tests import made
 
 pytestmark = pytest.mark.heavy  # each process fits a profile
@@ -102,7 +103,7 @@ def test_servers_with_other_memory_than_pledged_are_left_out_with_the_reason() -
     found = _joined([("moosefs", 1001.0, _with_memory(_measured(4), 4.0 * 2**30)), ("moosefs", 1001.0, _measured(4))])[4]
     assert len(found.measured_bytes_per_s) == 1
     assert found.memory_count == 1
-    assert "1 trials are left out because their servers have other memory" in " ".join(ledger.joined_remarks([found]))
+    assert "1 trials are left out because their servers have other memory" in " ".join(joined_remarks([found]))
 
 
 def test_watts_and_work_per_joule_are_compared_as_well() -> None:
@@ -112,7 +113,7 @@ def test_watts_and_work_per_joule_are_compared_as_well() -> None:
     assert [(side.metric.label, side.held) for side in found.sides] == [("MiB/s", True), ("W", False), ("MiB/J", False)]
     assert found.held is False
     assert found.sides[2].measured == (four.throughput_bytes_per_s / (2 * four.mean_w),)
-    remarks = list(ledger.joined_remarks([found]))
+    remarks = list(joined_remarks([found]))
     assert remarks[0].startswith("MiB/s: 1 of 1 bands hold what was measured; median error ")
     assert remarks[1].startswith("W: 0 of 1 bands hold")
 
@@ -124,7 +125,7 @@ def test_a_trial_begins_when_its_clients_begin(made) -> None:
 
 def _rows(found: ledger.Joined) -> dict[str, dict[str, str]]:
     """Return the rows of a table by metric, each by its headers."""
-    table = ledger.joined_table([found])
+    table = joined_table([found])
     rows = [dict(zip(table.headers, row, strict=True)) for row in table.rows]
     return {row["metric"]: row for row in rows}
 
@@ -148,3 +149,13 @@ def test_a_range_has_no_value_and_no_error() -> None:
     ranged = replace(four, prediction=replace(four.prediction, rests_on=("at_once",)))
     row = _rows(ranged)["MiB/s"]
     assert (row["predicted"], row["error"], row["held"]) == ("–", "–", "yes")
+
+
+def test_watts_that_no_meter_measured_are_named() -> None:
+    pledge, four = ledger.read(_pledge(), "p.json"), _measured(4)
+    row = next(row for row in pledge.predictions if row.prediction.clients_count == 4)
+    for grade, words in (("modelled", "W and MiB/J of the trials are modelled: "), ("wall", "")):
+        found = ledger.join(pledge, row, [("moosefs", 1001.0, four)], {(four.source, "write"): grade})
+        assert found.grades == (grade,)
+        remarks = " ".join(joined_remarks([found]))
+        assert words in remarks and ("modelled" in remarks) == bool(words)
