@@ -33,7 +33,8 @@ def claims_table(found: Sequence[Judged], came: str = "") -> Table:
         )
         for one in found
     )
-    return Table(("verdict", "claim", "place", "ratio", "p", "cases", "grade", "why"), rows)
+    headers = ("verdict", "claim", "place", "ratio", "p", "cases", "grade", "why")
+    return Table(headers, rows, {*headers} - {"p", "cases"})
 
 
 def lines(found: Sequence[Judged], came: str = "") -> Iterator[str]:

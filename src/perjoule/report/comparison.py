@@ -10,9 +10,8 @@ from perjoule.model.format import percent, with_interval
 from perjoule.model.metrics import BY_LABEL
 from perjoule.report.document import document, headline
 from perjoule.results.comparison import Comparison, Row
-from perjoule.results.table import Table, pair_texts
+from perjoule.results.table import NAMES, PLACE, Table, pair_texts
 
-WORDS = ("file system", "workload", "direction", "metric", "verdict")
 _SAID = {
     "better": "significantly better",
     "worse": "significantly worse",
@@ -20,7 +19,7 @@ _SAID = {
     "can't tell": "not significantly different",
     "": "not compared",
 }
-HEADERS = (*WORDS[:3], "clients", "metric", "before", "after", "ratio (95 %)", "p", "g", "verdict", "n more")
+HEADERS = (*PLACE, "metric", "before", "after", "ratio (95 %)", "p", "g", "verdict", "n more")
 
 
 def change_lines(changes: Sequence[Change], declared: Sequence[str] = ()) -> Iterator[str]:
@@ -37,7 +36,7 @@ def change_lines(changes: Sequence[Change], declared: Sequence[str] = ()) -> Ite
 
 def comparison_table(found: Comparison) -> Table:
     """Lay out a comparison, a row for each metric of each combination."""
-    return Table(HEADERS, tuple(_cells(row) for row in found.rows))
+    return Table(HEADERS, tuple(_cells(row) for row in found.rows), (*NAMES, "metric", "verdict"))
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -118,6 +117,5 @@ def page(found: Comparison) -> str:
         headline=headline(("" if row.judged.refused else row.judged.word for row in found.rows), _SAID),
         changes=list(change_lines(found.changes)),
         laid=comparison_table(found),
-        words=WORDS,
         relevant_ratio=RELEVANT_RATIO,
     )

@@ -9,7 +9,7 @@ from perjoule.figures.vega import Spec
 from perjoule.model.metrics import metric_of
 from perjoule.model.units import clients_text
 from perjoule.report.document import document, headline
-from perjoule.results.history import VERDICTS, WORDS, History, Row, Verdict, history_table
+from perjoule.results.history import VERDICTS, History, Row, Verdict, history_table
 from perjoule.results.table import load_text
 
 NOTES = (
@@ -34,7 +34,6 @@ def page(found: History) -> str:
         figures,
         headline=headline((row.verdict for row in found.rows), _SAID),
         laid=history_table(found),
-        words=WORDS,
         campaigns=[(f"{one.day} UTC: {one.name}", found.changes.get(at, ())) for at, one in enumerate(found.moments)],
         false_alarm_ratio=FALSE_ALARM_RATIO,
         relevant_ratio=RELEVANT_RATIO,

@@ -64,8 +64,7 @@ def index(title: str, entries: Sequence[Entry]) -> str:
         "index.html",
         title,
         figures,
-        laid=Table(HEADERS, tuple(map(_row, ordered))),
-        words=WORDS,
+        laid=Table(HEADERS, tuple(map(_row, ordered)), WORDS),
         links=[one.href for one in ordered],
         valid_count=sum(r.status == "valid" for one in entries for r in one.found.records),
     )

@@ -11,7 +11,7 @@ from perjoule.analysis.power import Unexplained
 from perjoule.figures.alignment import Found
 from perjoule.model import DRIVE, PartEnergy, Series
 from perjoule.model.format import number, percent, uncertainty_text
-from perjoule.results.table import Table
+from perjoule.results.table import NAMES, PLACE, Table
 from perjoule.store.patterns import LoadPattern
 from perjoule.summary.metered import Metered
 
@@ -45,9 +45,9 @@ def budget_table(found: Sequence[Metered]) -> Table:
                 if kind in energy.budgets and energy.grades.get(kind, energy.grade) not in UNBUDGETED:
                     rows.setdefault(((*one.key[:2], direction, one.key[2]), kind), []).append(energy.budgets[kind])
     names = [name for name in SHRINK if any(t.name == name for budgets in rows.values() for b in budgets for t in b.terms)]
-    headers = ("file system", "workload", "direction", "clients", "energy", "J", "± %", "k", *names, "largest term", "unknown")
+    headers = (*PLACE, "energy", "J", "± %", "k", *names, "largest term", "unknown")
     laid = [_row(key, kind, budgets, names) for (key, kind), budgets in rows.items()]
-    return Table(headers, tuple(laid))
+    return Table(headers, tuple(laid), (*NAMES, "energy", "largest term", "unknown"))
 
 
 def _row(key: Key, kind: str, budgets: Sequence[Budget], names: Sequence[str]) -> tuple[str, ...]:
@@ -86,7 +86,8 @@ def parts_table(found: Sequence[Metered]) -> Table:
             place = (*map(str, one.key), part.host, part.part.removeprefix(DRIVE), part.meter, part.grade)
             rows.setdefault(place, []).append(part)
     headers = ("file system", "workload", "clients", "host", "part", "meter", "power", "J", "W")
-    return Table(headers, tuple((*place, *_joules(several)) for place, several in rows.items()))
+    laid = tuple((*place, *_joules(several)) for place, several in rows.items())
+    return Table(headers, laid, {*headers} - {"clients", "J", "W"})
 
 
 def _joules(several: Sequence[PartEnergy]) -> tuple[str, str]:
@@ -111,4 +112,5 @@ def unexplained_table(found: Sequence[Metered]) -> Table:
         whole_w, parts_w = sum(p.whole_w for p in pairs) / count, sum(p.parts_w for p in pairs) / count
         share = percent((whole_w - parts_w) / whole_w, 1) if whole_w else "–"
         rows.append((whole, ", ".join(parts), number(whole_w), number(parts_w), number(whole_w - parts_w), share, str(count)))
-    return Table(("meter", "others of the same devices", "W", "sum in W", "unexplained W", "%", "trials"), tuple(rows))
+    words = ("meter", "others of the same devices")
+    return Table((*words, "W", "sum in W", "unexplained W", "%", "trials"), tuple(rows), words)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from perjoule.analysis.fairness import Mix, User
 from perjoule.figures.users import Users
 from perjoule.model import Interval
-from perjoule.model.format import number, with_interval
+from perjoule.model.format import number
 from perjoule.model.metrics import PER_JOULE, RATES, metric_of
 from perjoule.model.units import clients_text, seconds_text
-from perjoule.results.table import Table
+from perjoule.results.table import NAMES, Table, value_text
 
 SHARE = "share_ratio"
 LATENCY = "latency_p99_s"
@@ -27,24 +27,21 @@ def users_table(mixes: Sequence[Mix]) -> Table:
         key = (mix.filesystem, mix.workload, str(mix.clients_count))
         rows.append((*key, "all", *_all(mix, operations)))
         rows += [(*key, user.name, *_one(user, operations)) for user in mix.users]
-    return Table(headers, tuple(rows))
+    return Table(headers, tuple(rows), (*NAMES, "user"))
 
 
 def _all(mix: Mix, operations: bool) -> tuple[str, ...]:
     of = mix.total.get
-    rates = [_text(of(key), metric_of(key).unit.per) for key in RATES[: 2 if operations else 1]]
-    fair = (_text(mix.fairness, 1), _text(mix.progress_fairness, 1))
+    rates = [value_text(of(key), key) for key in RATES[: 2 if operations else 1]]
+    fair = (value_text(found, FAIRNESS) for found in (mix.fairness, mix.progress_fairness))
     count = max(len(found.values) for found in mix.total.values())
-    per_j = _text(of(PER_JOULE[0]), metric_of(PER_JOULE[0]).unit.per)
-    return (*rates, "100", "–", "–", _latency(of(LATENCY)), per_j, *fair, str(count))
+    return (*rates, "100", "–", "–", _latency(of(LATENCY)), value_text(of(PER_JOULE[0]), PER_JOULE[0]), *fair, str(count))
 
 
 def _one(user: User, operations: bool) -> tuple[str, ...]:
-    per = metric_of(user.rate_name).unit.per
-    rate = with_interval(user.rate, per)
-    rates = [rate if key == user.rate_name else "–" for key in RATES[: 2 if operations else 1]]
+    rates = [value_text(user.rate, key) if key == user.rate_name else "–" for key in RATES[: 2 if operations else 1]]
     share = number(user.share.mean / metric_of(SHARE).unit.per) if user.share else "–"
-    compared = (_text(user.alone, per), _ratio(user.slowdown))
+    compared = (value_text(user.alone, user.rate_name), _ratio(user.slowdown))
     return (*rates, share, *compared, _latency(user.latency), "–", "–", "–", str(len(user.rate.values)))
 
 
@@ -58,10 +55,6 @@ def _ratio(found: Interval | None) -> str:
 
 def _latency(found: Interval | None) -> str:
     return seconds_text(found.mean) if found else "–"
-
-
-def _text(found: Interval | None, per: float) -> str:
-    return with_interval(found, per) if found else "–"
 
 
 def bars(mixes: Sequence[Mix]) -> list[Users]:

@@ -19,15 +19,11 @@ from perjoule.report.drawings import drawings
 from perjoule.report.metered import budget_table, parts_table, unexplained_table
 from perjoule.report.methods import methods
 from perjoule.report.proportionality import loads_table, proportionality_table
-from perjoule.results.ageing import WORDS as WEAR_WORDS
 from perjoule.results.ageing import ageing_table, wear_table
-from perjoule.results.events import WORDS as EVENT_WORDS
 from perjoule.results.events import events_table
-from perjoule.results.idle import WORDS as IDLE_WORDS
 from perjoule.results.idle import idle_table
-from perjoule.results.joules import WORDS, sides_table, split_table
+from perjoule.results.joules import sides_table, split_table
 from perjoule.results.limitations import Group, limitations
-from perjoule.results.rebuild import WORDS as REBUILD_WORDS
 from perjoule.results.rebuild import rebuild_table, rebuilt_bytes_table
 from perjoule.results.table import Table, amplification_table, table, winners_table
 
@@ -63,27 +59,21 @@ def page(found: Content, root: str) -> str:
         paper=published.paper(found.reproduces) if found.reproduces else None,
         paper_figures=there,
         paper_tables=tables,
-        paper_numbers=paper_figures.numbers(tables),
         paper_has=paper_figures.summed_up(there, list(tables)),
         apart=[lead, *(one.name for one in there)],
         claims=claims.claims_table(found.claims, claims.graded(found.records)) if found.claims else None,
         claims_counts=claims.counts(found.claims),
         beside=paper_comparison.alongside_table(found.held) if found.held else None,
-        beside_words=paper_comparison.WORDS,
         beside_lines=list(paper_comparison.lines(found.held)),
         winners=winners_table(found.winners),
         duty=loads_table(loaded),
         proportionality=proportionality_table(loaded),
         wear=wear_table(found.records, found.cells) if (went := ageing_table(found.records)).rows else went,
-        wear_words=list(WEAR_WORDS),
         aged=went,
         events=events_table(found.cells),
-        event_words=list(EVENT_WORDS),
         rebuild=rebuild_table(found.cells),
         rebuilt_bytes=rebuilt_bytes_table(found.cells),
-        rebuild_words=list(REBUILD_WORDS),
         idle=idle_table(found.cells),
-        idle_words=list(IDLE_WORDS),
         users=mixed_users.users_table(mixes(found.points, widening_of(found.cells))),
         scaling=scalability.scaling_table(grown),
         laws=scalability.laws_table(grown),
@@ -92,7 +82,6 @@ def page(found: Content, root: str) -> str:
         budgets=budget_table(found.metered),
         unexplained=unexplained_table(found.metered),
         parts=parts_table(found.metered),
-        sides_words=list(WORDS),
         sides=sides_table(found.cells),
         split=split_table(found.cells),
         amplification=amplification_table(found.cells),

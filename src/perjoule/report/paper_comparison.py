@@ -12,12 +12,11 @@ from perjoule.model.format import number, p_text, ratio_text
 from perjoule.model.metrics import Unit, metric_of
 from perjoule.published import Paper
 from perjoule.report.document import document
-from perjoule.results.table import Table
+from perjoule.results.table import NAMES, PLACE, Table, place
 from perjoule.store import Results
 from perjoule.summary import summary
 
-WORDS = ("file system", "workload", "direction", "number", "compared")
-HEADERS = (*WORDS[:3], "clients", "here", "published", "compared", "here / published", "number")
+HEADERS = (*PLACE, "here", "published", "compared", "here / published", "number")
 
 
 def alongside(results: Results, paper: Paper, metrics: Sequence[str] = ()) -> tuple[Held, ...]:
@@ -36,15 +35,14 @@ def alongside(results: Results, paper: Paper, metrics: Sequence[str] = ()) -> tu
 
 def alongside_table(found: Sequence[Held]) -> Table:
     """Lay out measured and published values, a row for each printed number."""
-    return Table(HEADERS, tuple(_cells(one) for one in found))
+    return Table(HEADERS, tuple(_cells(one) for one in found), (*NAMES, "number", "compared"))
 
 
 def _cells(one: Held) -> tuple[str, ...]:
-    cell, printed = one.pair.measured.cell, one.pair.number
+    printed = one.pair.number
     ratio = one.ratio if one.kind.startswith("mean") else replace(one.ratio, high=inf)
-    place = (cell.filesystem, cell.workload, cell.direction, str(cell.clients_count))
     values = f"{number(one.pair.value / _unit(one).per)} {_unit(one).symbol}", printed.printed
-    return (*place, *values, one.kind, ratio_text(ratio), f"{printed.place}: {printed.name}")
+    return (*place(one.pair.measured.cell), *values, one.kind, ratio_text(ratio), f"{printed.place}: {printed.name}")
 
 
 def _unit(one: Held) -> Unit:
@@ -102,7 +100,7 @@ def page(name: str, paper: Paper, found: Sequence[Held]) -> str:
     title = f"{name} compared with {paper.name}"
     figures = {"beside": drawing(paper, found, title)}
     laid, said = alongside_table(found), list(lines(found))
-    return document("paper_comparison.html", title, figures, paper=paper, laid=laid, words=WORDS, lines=said)
+    return document("paper_comparison.html", title, figures, paper=paper, laid=laid, lines=said)
 
 
 def drawing(paper: Paper, found: Sequence[Held], title: str) -> vega.Spec:

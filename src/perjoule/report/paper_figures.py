@@ -104,11 +104,6 @@ def tables(found: Content) -> dict[str, Table]:
     return {place: _table(numbers, own) for place, numbers in places.items() if any(one.id in own for one in numbers)}
 
 
-def numbers(some: Mapping[str, Table]) -> list[str]:
-    """Return the headers of columns with numbers."""
-    return [header for laid in some.values() for header in laid.headers if header.endswith(NUMBERS)]
-
-
 def _table(printed: Sequence[Number], own: Mapping[str, Pair]) -> Table:
     columns = list(dict.fromkeys(map(_column, printed)))
     facts = list(dict.fromkeys(fact for one in printed for fact in _row(one)))
@@ -120,10 +115,9 @@ def _table(printed: Sequence[Number], own: Mapping[str, Pair]) -> Table:
             rows.append((names, row := {}))
         row[_column(one)] = one
     headers = [f"{column}{end}" for column in columns for end in NUMBERS]
-    return Table(
-        (*("file system" if fact == "filesystem" else fact for fact in facts), *headers),
-        tuple((*names, *(text for column in columns for text in _texts(of.get(column), own))) for names, of in rows),
-    )
+    words = tuple("file system" if fact == "filesystem" else fact for fact in facts)
+    laid = tuple((*names, *(text for column in columns for text in _texts(of.get(column), own))) for names, of in rows)
+    return Table((*words, *headers), laid, words)
 
 
 def _column(one: Number) -> str:

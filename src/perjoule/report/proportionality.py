@@ -4,12 +4,11 @@ from collections.abc import Sequence
 
 from perjoule.analysis.proportionality import Proportionality
 from perjoule.figures.scaling import Growth
-from perjoule.model import Interval
-from perjoule.model.format import number, with_interval
+from perjoule.model.format import number
 from perjoule.model.metrics import RATES, metric_of
 from perjoule.model.units import clients_text
 from perjoule.report.mixed_users import in_units
-from perjoule.results.table import Table
+from perjoule.results.table import NAMES, Table, value_text
 
 _WHERE = ("file system", "workload", "clients")
 _RATE, _POWER = RATES[0], "mean_w"
@@ -23,11 +22,11 @@ def loads_table(found: Sequence[Proportionality]) -> Table:
         (
             *_place(one),
             number(level.asked_ratio / metric_of("asked_load_ratio").unit.per),
-            _text(level.load, "load_ratio"),
-            _text(level.cell.metrics.get(_RATE), _RATE),
-            _text(level.cell.metrics[_POWER], _POWER),
-            _text(level.gap, _GAP),
-            _text(level.energy_per_byte, _PER_BYTE),
+            value_text(level.load, "load_ratio"),
+            value_text(level.cell.metrics.get(_RATE), _RATE),
+            value_text(level.cell.metrics[_POWER], _POWER),
+            value_text(level.gap, _GAP),
+            value_text(level.energy_per_byte, _PER_BYTE),
             str(len(level.cell.metrics[_POWER].values)),
         )
         for one in found
@@ -39,8 +38,9 @@ def loads_table(found: Sequence[Proportionality]) -> Table:
 def proportionality_table(found: Sequence[Proportionality]) -> Table:
     """Lay out how proportional each file system's power is, or why that is not known."""
     keys = list(dict.fromkeys(key for one in found for key in one.numbers))
-    rows = [(*_place(one), *(_text(one.numbers.get(key), key) for key in keys), one.grade, one.refused) for one in found]
-    return Table((*_WHERE, *(metric_of(key).label for key in keys), "power", "omitted"), tuple(rows))
+    rows = [(*_place(one), *(value_text(one.numbers.get(key), key) for key in keys), one.grade, one.refused) for one in found]
+    headers = (*_WHERE, *(metric_of(key).label for key in keys), "power", "omitted")
+    return Table(headers, tuple(rows), (*NAMES, "power", "omitted"))
 
 
 def curves(found: Sequence[Proportionality]) -> list[Growth]:
@@ -67,7 +67,3 @@ def curves(found: Sequence[Proportionality]) -> list[Growth]:
 
 def _place(one: Proportionality) -> tuple[str, str, str]:
     return one.filesystem, one.workload, str(one.clients_count)
-
-
-def _text(found: Interval | None, key: str) -> str:
-    return with_interval(found, metric_of(key).unit.per) if found else "–"

@@ -12,7 +12,7 @@ from perjoule.model.format import estimate, percent, with_interval
 from perjoule.model.metrics import metric_of
 from perjoule.model.units import clients_text
 from perjoule.report.mixed_users import in_units
-from perjoule.results.table import Table
+from perjoule.results.table import NAMES, PLACE, Table
 
 STEPS_COUNT = 40  # of a law's line
 
@@ -26,7 +26,7 @@ def scaling_table(found: Sequence[Scaling]) -> Table:
             ideal = one.of_ideal.get(n)
             key = (one.filesystem, one.workload, one.direction, str(one.clients_count), str(n))
             rows.append((*key, with_interval(value, unit.per), unit.symbol, _percent(ideal), str(len(value.values))))
-    return Table(("file system", "workload", "direction", "clients", "servers", "value", "of", "% of ideal", "n"), tuple(rows))
+    return Table((*PLACE, "servers", "value", "of", "% of ideal", "n"), tuple(rows), (*NAMES, "of"))
 
 
 def laws_table(found: Sequence[Scaling]) -> Table:
@@ -36,7 +36,7 @@ def laws_table(found: Sequence[Scaling]) -> Table:
         key = (one.filesystem, one.workload, one.direction, str(one.clients_count), metric_of(one.metric).unit.symbol)
         rows += [(*key, law_text(law), "; ".join(one.doubts) if law.kind == "power law" else "") for law in one.laws]
         rows += [(*key, reason, "") for reason in one.refused]
-    return Table(("file system", "workload", "direction", "clients", "of", "law", "doubt"), tuple(rows))
+    return Table((*PLACE, "of", "law", "doubt"), tuple(rows), (*NAMES, "of", "law", "doubt"))
 
 
 def law_text(law: Law) -> str:

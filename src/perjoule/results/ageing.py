@@ -5,12 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from perjoule.analysis.ageing import Ageing, ageing
 from perjoule.analysis.better import Judge, Verdict
 from perjoule.model import Cell, Json, Record, Spec, Worn
-from perjoule.model.format import number, percent, with_interval
+from perjoule.model.format import number, percent
 from perjoule.model.metrics import COMPARED, metric_of
 from perjoule.model.units import BYTES
-from perjoule.results.table import Table, pair_texts
+from perjoule.results.table import NAMES, PLACE, Table, pair_texts, place, value_text
 
-WORDS = ("file system", "workload", "direction", "metric", "verdict")  # columns without numbers
 _WENT_THROUGH = ("file system", "full before", "full", "GiB usable", "files", "GiB written", "GiB deleted", "GiB overwritten")
 _GIB = BYTES["GiB"]
 
@@ -34,13 +33,11 @@ def wear_table(records: Sequence[Record], cells: Sequence[Cell]) -> Table:
     """Lay out aged file systems over the same one that is new, or least full; empty if no two differ in their age alone."""
     rows: list[tuple[str, ...]] = []
     for before, after, metric, found in _compared(records, cells):
-        per = metric_of(metric).unit.per
-        values = with_interval(before.metrics[metric], per), with_interval(after.metrics[metric], per)
+        values = (value_text(cell.metrics[metric], metric) for cell in (before, after))
         ratio = ("–", "–") if found.refused else pair_texts(found)
-        place = (after.filesystem, after.workload, after.direction, str(after.clients_count), metric_of(metric).label)
-        rows.append((*place, *values, *ratio, found.sentence(before.filesystem)))
-    headers = (*WORDS[:3], "clients", "metric", "new", "aged", "aged / new (95 %)", "p", "verdict")
-    return Table(headers, tuple(rows))
+        rows.append((*place(after), metric_of(metric).label, *values, *ratio, found.sentence(before.filesystem)))
+    headers = (*PLACE, "metric", "new", "aged", "aged / new (95 %)", "p", "verdict")
+    return Table(headers, tuple(rows), (*NAMES, "metric", "verdict"))
 
 
 def worn(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Worn, ...]:

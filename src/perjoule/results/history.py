@@ -14,18 +14,14 @@ from perjoule.model.format import number, p_text, ratio_text, with_interval
 from perjoule.model.metrics import metric_of
 from perjoule.results import sides
 from perjoule.results.comparison import few
-from perjoule.results.table import Table
+from perjoule.results.table import NAMES, PLACE, Table
 from perjoule.store import Results
 from perjoule.summary import summary
 from perjoule.summary.campaign import name_of
 
 Verdict = Literal["worse", "changed", "better", "no relevant step", "no step", "too few campaigns"]
 VERDICTS: Sequence[Verdict] = get_args(Verdict)  # what asks for attention first
-HEADERS = (
-    *("file system", "workload", "direction", "clients", "metric", "verdict"),
-    *("campaigns", "latest", "level", "last step", "ratio", "p"),
-)
-WORDS = (*HEADERS[:3], "metric", "last step", "verdict")
+HEADERS = (*PLACE, "metric", "verdict", "campaigns", "latest", "level", "last step", "ratio", "p")
 
 
 @dataclass(frozen=True)
@@ -147,7 +143,7 @@ def _changes(before: Moment, after: Moment) -> tuple[str, ...]:
 def history_table(found: History) -> Table:
     """Lay out a history, a row for each metric of each combination: what became worse first."""
     rows = sorted(found.rows, key=lambda row: VERDICTS.index(row.verdict))
-    return Table(HEADERS, tuple(_cells(found, row) for row in rows))
+    return Table(HEADERS, tuple(_cells(found, row) for row in rows), (*NAMES, "metric", "last step", "verdict"))
 
 
 def _cells(found: History, row: Row) -> tuple[str, ...]:

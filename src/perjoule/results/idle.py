@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from perjoule.model import Cell
 from perjoule.model.format import with_interval
-from perjoule.model.metrics import ROLES, metric_of
-from perjoule.results.table import Table, mean
+from perjoule.model.metrics import ROLES
+from perjoule.results.table import NAMES, Table, heading, mean, value_text
 
-WORDS = ("file system", "workload", "role")  # columns without numbers
 _WITH_INTERVAL = "idle_{}_w"
 _COLUMNS = (
     _WITH_INTERVAL,
@@ -27,18 +26,12 @@ def idle_table(cells: Sequence[Cell]) -> Table:
     rows: list[tuple[str, ...]] = []
     for cell in (cell for cell in cells if cell.direction == "idle"):
         for role in ROLES:
-            keys = [column.format(role) for column in _COLUMNS]
-            if any(key in cell.metrics for key in keys):
-                texts = (_text(cell, column, key) for column, key in zip(_COLUMNS, keys, strict=True))
+            found = {column: cell.metrics.get(column.format(role)) for column in _COLUMNS}
+            if any(found.values()):
+                texts = (
+                    value_text(one, column.format(role), with_interval if column == _WITH_INTERVAL else mean)
+                    for column, one in found.items()
+                )
                 rows.append((cell.filesystem, cell.workload, role, str(cell.clients_count), *texts))
-    labels = (metric_of(column.format("servers")).label.removeprefix("servers ") for column in _COLUMNS)
-    units = (metric_of(column.format("servers")).unit.symbol for column in _COLUMNS)
-    headers = (label if unit in label or not unit else f"{label}, {unit}" for label, unit in zip(labels, units, strict=True))
-    return Table(("file system", "workload", "role", "clients", *headers), tuple(rows))
-
-
-def _text(cell: Cell, column: str, key: str) -> str:
-    if key not in cell.metrics:
-        return "–"
-    text = with_interval if column == _WITH_INTERVAL else mean
-    return text(cell.metrics[key], metric_of(key).unit.per)
+    headers = (heading(column.format("servers"), "servers ") for column in _COLUMNS)
+    return Table(("file system", "workload", "role", "clients", *headers), tuple(rows), (*NAMES, "role"))

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 
 from perjoule.model import Cell
-from perjoule.model.format import number, percent
+from perjoule.model.format import number, percent, with_interval
 from perjoule.model.metrics import BOUNDARIES, IDLE, PER_JOULE, PIECES, metric_of
-from perjoule.results.table import Table, mean, with_meter
+from perjoule.results.table import NAMES, PLACE, Table, cell_text, mean, place
 
 SIDES = {one.name: one.prefix for one in BOUNDARIES if one.name in ("net", "clients", "all")}
-WORDS = ("file system", "workload", "direction", "of", "power")  # columns without numbers
-_PLACE = ("file system", "workload", "direction", "clients")
 _PLAIN = ("{}energy_j", "{}mean_w")
 _COLUMNS = (*_PLAIN, *(f"{{}}{key}" for key in (*PER_JOULE, IDLE[0])), *(f"burst_{{}}{key}" for key in PER_JOULE))
 
@@ -18,22 +16,18 @@ def sides_table(cells: Sequence[Cell]) -> Table:
     """Lay out grade, energy, power and work per joule of servers, clients and all; a row for each that a cell has."""
     found = [(cell, name, prefix) for cell in cells for name, prefix in SIDES.items() if f"{prefix}energy_j" in cell.metrics]
     columns = [one for one in _COLUMNS if any(one.format(prefix) in cell.metrics for cell, _, prefix in found)]
-
-    def text(cell: Cell, column: str, key: str) -> str:
-        if key not in cell.metrics:
-            return "–"
-        return mean(cell.metrics[key], metric_of(key).unit.per) if column in _PLAIN else with_meter(cell, key)
-
+    texts = {column: mean if column in _PLAIN else with_interval for column in columns}
     rows = (
         (
-            *_place(cell),
+            *place(cell),
             "servers" if name == "net" else name,
             cell.grade_of(name),
-            *(text(cell, column, column.format(prefix)) for column in columns),
+            *(cell_text(cell, column.format(prefix), text) for column, text in texts.items()),
         )
         for cell, name, prefix in found
     )
-    return Table((*_PLACE, "of", "power", *(metric_of(column.format("")).label for column in columns)), tuple(rows))
+    headers = (*PLACE, "of", "power", *(metric_of(column.format("")).label for column in columns))
+    return Table(headers, tuple(rows), (*NAMES, "of", "power"))
 
 
 def split_table(cells: Sequence[Cell]) -> Table:
@@ -45,9 +39,5 @@ def split_table(cells: Sequence[Cell]) -> Table:
         parts_j = {name: cell.metrics[keys[name]].mean for name in there if keys[name] in cell.metrics}
         if whole_j := sum(parts_j.values()):
             shares = (percent(parts_j[name] / whole_j, 1) if name in parts_j else "–" for name in there)
-            rows.append((*_place(cell), number(whole_j), *shares))
-    return Table((*_PLACE, metric_of("energy_j").label, *(f"% {name}" for name in there)), tuple(rows))
-
-
-def _place(cell: Cell) -> tuple[str, ...]:
-    return cell.filesystem, cell.workload, cell.direction, str(cell.clients_count)
+            rows.append((*place(cell), number(whole_j), *shares))
+    return Table((*PLACE, metric_of("energy_j").label, *(f"% {name}" for name in there)), tuple(rows))

@@ -12,6 +12,10 @@ if TYPE_CHECKING:  # the plain table is shown by commands that compute nothing
     from perjoule.analysis.better import Verdict
     from perjoule.analysis.winners import Finding
 
+Text = Callable[[Interval, float], str]  # prints an interval in a unit, by what one of it is in SI units
+NAMES = ("file system", "redundancy", "workload", "direction")  # of columns that hold words, in every table
+PLACE = ("file system", "workload", "direction", "clients")  # the headers above `place`
+
 
 @dataclass(frozen=True)
 class Table:
@@ -19,6 +23,23 @@ class Table:
 
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    words: Container[str] = NAMES  # headers of columns that hold words: a page aligns them on the left
+
+
+def place(cell: Cell) -> tuple[str, str, str, str]:
+    """Return the words that begin a row: which cell it is of."""
+    return cell.filesystem, cell.workload, cell.direction, str(cell.clients_count)
+
+
+def heading(key: str, less: str = "") -> str:
+    """Head the column of a metric: its label without the words that begin it, and its unit if the label lacks it."""
+    label, symbol = metric_of(key).label.removeprefix(less), metric_of(key).unit.symbol
+    return f"{label}, {symbol}" if symbol and symbol not in label.split() else label
+
+
+def value_text(found: Interval | None, key: str, text: Text = with_interval) -> str:
+    """Print an interval in the unit of its metric; "–" if it is missing."""
+    return text(found, metric_of(key).unit.per) if found else "–"
 
 
 def with_meter(cell: Cell, key: str) -> str:
@@ -33,6 +54,13 @@ def with_meter(cell: Cell, key: str) -> str:
     if meter is None:
         return text
     return f"{text} ± {like(meter.mean / of.unit.per, text)}"
+
+
+def cell_text(cell: Cell, key: str, text: Text = with_interval) -> str:
+    """Print a metric of a cell, an interval with the meter's uncertainty; "–" if it is missing."""
+    if text is with_interval and key in cell.metrics:
+        return with_meter(cell, key)
+    return value_text(cell.metrics.get(key), key, text)
 
 
 def load_text(workload: str, direction: str) -> str:
@@ -57,7 +85,7 @@ def maximum(interval: Interval, per: float = 1.0) -> str:
     return number(interval.maximum / per)
 
 
-COLUMNS: tuple[tuple[str, Callable[[Interval, float], str]], ...] = (
+COLUMNS: tuple[tuple[str, Text], ...] = (
     ("throughput_bytes_per_s", with_interval),
     ("throughput_bytes_per_s", maximum),
     ("tpp_ratio", mean),
@@ -68,7 +96,7 @@ COLUMNS: tuple[tuple[str, Callable[[Interval, float], str]], ...] = (
 )
 # Of workloads that move no bytes; of idle file systems; of writes, until the clients' fsync has returned, and how much the disks
 # held by then.
-WHERE_MEASURED: tuple[tuple[str, Callable[[Interval, float], str]], ...] = (
+WHERE_MEASURED: tuple[tuple[str, Text], ...] = (
     ("operations_per_s", with_interval),
     ("operations_per_j", with_interval),
     ("idle_w", with_interval),
@@ -96,20 +124,16 @@ def table(cells: Sequence[Cell]) -> Table:
     for cell in cells:
         kept = ((cell.redundancy.text if cell.redundancy else "–"),) if stated else ()
         names = (cell.filesystem, *kept, *((cell.workload,) if several else ()), cell.direction, str(cell.clients_count))
-        values = (_value(cell, key, text) if key in cell.metrics else "–" for key, text in columns)
+        values = (cell_text(cell, key, text) for key, text in columns)
         n_count = max((len(interval.values) for interval in cell.metrics.values()), default=0)
         rows.append((*names, *values, str(n_count), str(cell.failed_count or "–"), str(len(cell.doubts) or "–")))
     return Table(headers, tuple(rows))
 
 
-def _usual(cells: Sequence[Cell], there: Container[str]) -> Iterator[tuple[str, Callable[[Interval, float], str]]]:
+def _usual(cells: Sequence[Cell], there: Container[str]) -> Iterator[tuple[str, Text]]:
     """Return the columns that every table has; where nothing was loaded, only those with a value."""
     still = bool(cells) and all(cell.direction == "idle" for cell in cells)
     return (column for column in COLUMNS if not still or column[0] in there)
-
-
-def _value(cell: Cell, key: str, text: Callable[[Interval, float], str]) -> str:
-    return with_meter(cell, key) if text is with_interval else text(cell.metrics[key], metric_of(key).unit.per)
 
 
 def amplification_table(cells: Sequence[Cell]) -> Table:
@@ -121,8 +145,8 @@ def amplification_table(cells: Sequence[Cell]) -> Table:
         pairs = [(cell.metrics.get(metric), cell.metrics.get(f"derived_{metric}")) for metric in METRICS.values()]
         if any(derived for _, derived in pairs):
             texts = (f"{m.mean:.2f} ({d.mean:.4g})" if m and d else "–" for m, d in pairs)
-            rows.append((cell.filesystem, cell.workload, cell.direction, str(cell.clients_count), *texts))
-    return Table(("file system", "workload", "direction", "clients", *SUBJECTS.values()), tuple(rows))
+            rows.append((*place(cell), *texts))
+    return Table((*PLACE, *SUBJECTS.values()), tuple(rows))
 
 
 def winners_table(findings: "Sequence[Finding]") -> Table:
@@ -146,7 +170,8 @@ def winners_table(findings: "Sequence[Finding]") -> Table:
         for finding in findings
     )
     which = (*(("among",) if classes else ()), "workload", *(("direction",) if directed else ()), "clients")
-    return Table((*which, "by", "best mean", "over average of others", "over the second", "p", "verdict"), rows)
+    headers = (*which, "by", "best mean", "over average of others", "over the second", "p", "verdict")
+    return Table(headers, rows, {*headers} - {"clients", "p"})
 
 
 def pair_texts(one: "Verdict") -> tuple[str, str]:

@@ -27,12 +27,20 @@ def test_no_label_takes_a_pages_data_away(label: str) -> None:
 @pytest.mark.parametrize("label", HOSTILE)
 def test_no_label_is_markup(label: str) -> None:
     plain, hostile = (
-        document("index.html", text, {}, laid=Table((text,), ((text,),)), words=(), links=[text], valid_count=1).partition(
-            "<script"
-        )[0]
+        document("index.html", text, {}, laid=Table((text,), ((text,),)), links=[text], valid_count=1).partition("<script")[0]
         for text in ("plain", label)
     )
     assert [hostile.count(sign) for sign in "<>\"'"] == [plain.count(sign) for sign in "<>\"'"]
+
+
+def test_a_page_aligns_on_the_left_what_a_table_calls_words() -> None:
+    laid = Table(("file system", "n", "verdict"), (("MooseFS", "3", "better"),), ("file system", "verdict"))
+    page = document("index.html", "title", {}, laid=laid, links=["a"], valid_count=1).partition("<script")[0]
+    assert [one.partition("</td>")[0] for one in page.split("<td")[1:]] == [
+        ' class="word"><a href="a">MooseFS</a>',
+        ">3",
+        ' class="word">better',
+    ]
 
 
 def test_a_headline_counts_the_verdicts_that_there_are_in_the_order_of_their_words() -> None:
