@@ -25,7 +25,6 @@ REASONS = {
     "planning/candidates.py": "one enumeration, a function for each dimension",
     "planning/parts.py": "a class for each kind of part, and how they are read",
     "publishing/entry.py": "all checks of a bundle from a stranger, to be read together",
-    "report/methods.py": "one text, a function for each paragraph",
     "report/templates/report.html": "one page, section after section",
     "testbeds/_device/view.py": "one set of questions about a block device, with the parser of each answer",
     "testbeds/_disk.py": "what makes a disk and what removes it, to be read together",

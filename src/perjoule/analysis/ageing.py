@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perjoule.analysis.power import boundaries
-from perjoule.model import Record, Series
+from perjoule.model import Record, Series, value_at
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,7 @@ def energy_j(record: Record, series: Sequence[Series]) -> float | None:
 
     None if no meter covers them all.
     """
-    facts = record.facts.get("aged")
-    assert isinstance(facts, Mapping)
-    began_s, ended_s = (facts.get(key) for key in ("began_s", "ended_s"))
+    began_s, ended_s = (value_at(record.facts, "aged", key) for key in ("began_s", "ended_s"))
     if not isinstance(began_s, int | float) or not isinstance(ended_s, int | float):
         return None
     found = boundaries(record, series, began_s, ended_s).net_j

@@ -8,7 +8,7 @@ random (bytes in use, ids, addresses) do not count, nor does the run's own id in
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from perjoule.model import Campaign, Json, Record, Spec
+from perjoule.model import Campaign, Json, Record, Spec, value_at
 
 ROOTS = ("filesystem", "workload", "testbed", "meter", "environment", "facts", "settle", "quiet", "align", "edp_weight", "until")
 _STATES = ("run", "job", "address", "fsid", "uuid", "pid", "port", "used_bytes", "available_bytes", "free_bytes", "total_bytes")
@@ -128,8 +128,7 @@ def _circumstances(record: Record) -> Iterator[tuple[str, str]]:
 
 def _run(record: Record) -> str:
     """Return the id that a testbed drew for its run: mount points and folders bear it."""
-    testbed = record.facts.get("testbed")
-    return str(testbed.get("run", "")) if isinstance(testbed, Mapping) else ""
+    return str(value_at(record.facts, "testbed", "run") or "")
 
 
 def _header(asked: Campaign) -> Iterator[tuple[str, str]]:

@@ -26,7 +26,7 @@ from perjoule.analysis.energy import amounts
 from perjoule.analysis.hosts import hardware
 from perjoule.analysis.once import once
 from perjoule.catalogue import Cluster, Node, Value
-from perjoule.model import Record, Series
+from perjoule.model import Record, Series, value_at
 
 Window = tuple[float, float, float]  # begin and end in seconds, and the weight with which its energy counts
 
@@ -137,5 +137,4 @@ def _slopes(component: str, node: Node, use: _Use, efficiency: float, *, rated: 
 
 def _rated(record: Record) -> bool:
     """Return whether the hosts' CPU capacity derives from their boards' rating; a real host's is its number of cores."""
-    testbed = record.facts.get("testbed")
-    return isinstance(testbed, Mapping) and "machine_mips_per_core" in testbed
+    return value_at(record.facts, "testbed", "machine_mips_per_core") is not None

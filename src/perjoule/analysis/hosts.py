@@ -20,6 +20,12 @@ def hardware(record: Record) -> Cluster | None:
         return None
 
 
+def cores_count(record: Record) -> int | None:
+    """Return the number of CPUs of the machine that ran perjoule; None if the record lacks it."""
+    count = record.environment.get("cores_count")
+    return count if isinstance(count, int) else None
+
+
 def loading(record: Record) -> frozenset[str]:
     """Name the hosts on which the load ran."""
     return frozenset(r.host for r in record.outcome.results) if record.outcome else frozenset()

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from perjoule.analysis.energy import amount
+from perjoule.analysis.hosts import cores_count
 from perjoule.analysis.overhead import total, window
 from perjoule.model import Record, Series
 from perjoule.model.doubts import MACHINE, Doubt
@@ -17,9 +18,9 @@ def cpu_ratio(record: Record, series: Sequence[Series]) -> float | None:
 
     All programs and kernel threads, less the hosts, perjoule itself, and kernel threads from the first to the last sample.
     """
-    cores_count = record.environment.get("cores_count")
+    count = cores_count(record)
     parts = {s.channel.component: s for s in series if s.channel.quantity == "cpu" and not s.channel.host}
-    if record.outcome is None or not isinstance(cores_count, int) or not {"machine", "perjoule", "kernel"} <= parts.keys():
+    if record.outcome is None or count is None or not {"machine", "perjoule", "kernel"} <= parts.keys():
         return None
     began_s, ended_s = record.outcome.began_s, record.outcome.ended_s
     whole = parts["machine"].channel.covers
@@ -32,7 +33,7 @@ def cpu_ratio(record: Record, series: Sequence[Series]) -> float | None:
     if machine_s is None or own_s is None or hosts_s is None or ended_s <= began_s:
         return None
     kernel_s = float(parts["kernel"].value[-1] - parts["kernel"].value[0])
-    return max(0.0, machine_s - own_s - hosts_s - kernel_s) / (cores_count * (ended_s - began_s))
+    return max(0.0, machine_s - own_s - hosts_s - kernel_s) / (count * (ended_s - began_s))
 
 
 def doubts(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:

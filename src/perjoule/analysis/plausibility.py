@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from perjoule.analysis import interference, overlap, stragglers
 from perjoule.analysis.efficiency import peak_bytes_per_s
-from perjoule.analysis.hosts import data_hosts, hardware, loaded_servers, roles
+from perjoule.analysis.hosts import cores_count, data_hosts, hardware, loaded_servers, roles
 from perjoule.analysis.overhead import total, window
 from perjoule.analysis.overlap import BOUND_RATIO
 from perjoule.analysis.windows import windows
@@ -108,12 +108,12 @@ def _cached(record: Record, series: Sequence[Series], reads: Sequence[ClientResu
 def _machine(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
     """Doubt a trial that used up the cores that all hosts share: it measured the machine."""
     assert record.outcome is not None
-    cores_count = record.environment.get("cores_count")
-    if not record.cluster or not isinstance(cores_count, int) or record.traits.reality == "real":
+    count = cores_count(record)
+    if not record.cluster or count is None or record.traits.reality == "real":
         return  # they have cores of their own
     began_s, ended_s = record.outcome.began_s, record.outcome.ended_s
     used_s = total(series, "cpu", frozenset(h.name for h in record.hosts), began_s, ended_s).value
-    available_s = cores_count * (ended_s - began_s)
+    available_s = count * (ended_s - began_s)
     if used_s is not None and used_s > BUSY_RATIO * available_s:
         busy = min(1.0, used_s / available_s)
         yield MACHINE.doubt(

@@ -18,6 +18,7 @@ from perjoule.model.options import (
     Permit,
     TextFile,
     option_name,
+    value_at,
 )
 from perjoule.model.records import (
     REBUILT,
@@ -96,4 +97,5 @@ __all__ = [
     "joining",
     "option_name",
     "trial_text",
+    "value_at",
 ]

@@ -22,6 +22,13 @@ def option_name(field_name: str) -> str:
     return next((field_name.removesuffix(s) for s in UNIT_SUFFIXES if field_name.endswith(s)), field_name)
 
 
+def value_at(data: Json, *path: str) -> Json:
+    """Return what tables hold at a path of keys; None where a key is missing, or no table has it."""
+    for key in path:
+        data = data.get(key) if isinstance(data, Mapping) else None
+    return data
+
+
 # How a driver's dataclass reads its options: @dataclass(frozen=True, kw_only=True, config=OPTIONS) of pydantic.dataclasses.
 OPTIONS = ConfigDict(extra="forbid", alias_generator=option_name)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from perjoule import __version__, published
 from perjoule.analysis.ageing import ageing
 from perjoule.campaign import own_options
-from perjoule.model import Campaign, Channel, Json, Record, Spec
+from perjoule.model import Campaign, Channel, Json, Record, Spec, value_at
 from perjoule.model.format import number, percent
 from perjoule.model.units import bytes_text, listed, seconds_text
 from perjoule.report.content import Content
@@ -65,10 +65,8 @@ def _what(valid: Sequence[Record]) -> Iterator[str]:
 
 
 def _system(record: Record) -> str:
-    facts = record.facts.get("filesystem")
-    version = facts.get("version") if isinstance(facts, Mapping) else None
     label, kind = record.trial.filesystem.label, record.trial.filesystem.kind
-    said = str(version).partition(" (")[0] if version else ""
+    said = str(value_at(record.facts, "filesystem", "version") or "").partition(" (")[0]
     named = said if said and said.split()[0].isalpha() else f"{kind} {said}".strip() if label.lower() != kind else said
     return f"{label}{_options('filesystem', record.trial.filesystem, named)}"
 
@@ -101,7 +99,7 @@ def _where(valid: Sequence[Record]) -> Iterator[str]:
         scales = {r.scale for r in valid}
         scale = f" times {scales.pop():g}, with time dilated accordingly" if scales != {1.0} and len(scales) == 1 else ""
         yield f"at its CPU, network and disk rates{scale}: the cluster is emulated."
-        yield _shared_or_own(last.facts.get("testbed"))
+        yield from _own(last)
     elif "simulated" in realities:
         yield f"The {hosts} were simulated: nothing real was measured."
     else:
@@ -109,25 +107,23 @@ def _where(valid: Sequence[Record]) -> Iterator[str]:
         yield f"The testbed ({kinds}) had {hosts}{f', {clusters}' if clusters else ''}."
     facts = last.environment
     memory = facts.get("memory_bytes")
-    machine = [str(facts[key]) for key in ("cpu_model",) if facts.get(key)]
+    machine = [str(facts["cpu_model"])] if facts.get("cpu_model") else []
     machine += [f"{facts['cores_count']} cores"] if facts.get("cores_count") else []
     machine += [bytes_text(memory)] if isinstance(memory, int) else []
-    machine += [f"{facts['distribution']}" for key in ("distribution",) if facts.get(key)]
+    machine += [str(facts["distribution"])] if facts.get("distribution") else []
     machine += [f"kernel {facts['kernel']}"] if facts.get("kernel") else []
     if machine:
         yield f"The machine: {', '.join(machine)}."
 
 
-def _shared_or_own(facts: Json) -> str:
-    """Say of emulated hosts what memory they had, and what latency and loss between them."""
-    found: Mapping[str, Json] = facts if isinstance(facts, Mapping) else {}
-    caps = found.get("memory_cap_bytes")
-    sizes = sorted({count for count in caps.values() if isinstance(count, int)}) if isinstance(caps, Mapping) else []
-    said = [f"Each had {' or '.join(map(bytes_text, sizes))} of memory, its page cache included." if sizes else ""]
-    delay_s, loss_ratio = found.get("network_delay_s"), found.get("network_loss_ratio")
+def _own(record: Record) -> Iterator[str]:
+    """Say of emulated hosts what memory each had, and what latency and loss were between them."""
+    caps = value_at(record.facts, "testbed", "memory_cap_bytes")
+    if isinstance(caps, Mapping) and (sizes := sorted({count for count in caps.values() if isinstance(count, int)})):
+        yield f"Each had {' or '.join(map(bytes_text, sizes))} of memory, its page cache included."
+    delay_s, loss_ratio = (value_at(record.facts, "testbed", key) for key in ("network_delay_s", "network_loss_ratio"))
     if isinstance(delay_s, float) and isinstance(loss_ratio, float):
-        said.append(f"The network added {delay_s * 1e3:g} ms in each direction and lost {loss_ratio:g} of all packets.")
-    return " ".join(filter(None, said))
+        yield f"The network added {delay_s * 1e3:g} ms in each direction and lost {loss_ratio:g} of all packets."
 
 
 def _order(found: Content, valid: Sequence[Record]) -> Iterator[str]:
@@ -243,8 +239,7 @@ def _counted(found: Sequence[Line], rows_count: int) -> str:
 
 
 def _cite(found: Content, valid: Sequence[Record]) -> Iterator[str]:
-    modules = valid[-1].environment.get("modules")
-    version = modules.get("perjoule") if isinstance(modules, Mapping) else None
+    version = value_at(valid[-1].environment, "modules", "perjoule")
     day = time.strftime("%Y-%m-%d", time.gmtime(max(r.clock.utc_s for r in valid)))
     seed = f", seed {found.seed}" if found.seed is not None else ""
     yield f'To cite: perjoule {version or __version__}, campaign "{found.name}"{seed}, results of {day}.'

@@ -1,10 +1,10 @@
 """Tables of aged file systems: what each went through, and what it does compared with a new one."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from perjoule.analysis.ageing import Ageing, ageing
 from perjoule.analysis.better import Judge, Verdict
-from perjoule.model import Cell, Json, Record, Spec, Worn
+from perjoule.model import Cell, Record, Spec, Worn, value_at
 from perjoule.model.format import number, percent
 from perjoule.model.metrics import COMPARED, metric_of
 from perjoule.model.units import BYTES
@@ -61,16 +61,15 @@ def _pairs(filesystems: Sequence[Spec]) -> Iterator[tuple[str, str]]:
     for spec in filesystems:
         options = {key: value for key, value in spec.options.items() if key not in ("aged", "seed")}
         where = spec.label.partition(" on ")[2]
-        families.setdefault(repr((spec.kind, sorted(options.items()), where)), {})[spec.label] = _full(spec.options.get("aged"))
+        families.setdefault(repr((spec.kind, sorted(options.items()), where)), {})[spec.label] = _full(spec)
     for family in families.values():
         first, *others = sorted(family, key=lambda label: (family[label], label))
         yield from ((first, other) for other in others)
 
 
-def _full(aged: Json) -> float:
-    said = aged.get("full") if isinstance(aged, Mapping) else 0
+def _full(spec: Spec) -> float:
     try:
-        return float(str(said).rstrip(" %"))
+        return float(str(value_at(spec.options, "aged", "full") or 0).rstrip(" %"))
     except ValueError:
         return 0.0
 

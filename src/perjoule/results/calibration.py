@@ -11,7 +11,7 @@ from perjoule.analysis import amplification
 from perjoule.analysis.hosts import data_hosts, hardware
 from perjoule.analysis.overlap import served_bytes
 from perjoule.machine.untrusted import MOST_NAMED_BYTES, text_of
-from perjoule.model import Direction, Flow, Json, Point, Record
+from perjoule.model import Direction, Flow, Json, Point, Record, value_at
 from perjoule.model.errors import CampaignError
 from perjoule.model.format import number
 from perjoule.model.hardware import Cluster
@@ -174,7 +174,6 @@ def _joined(kind: str, taught: Sequence[_Taught]) -> Profile:
 
 
 def _release(record: Record) -> str:
-    facts = record.facts.get("filesystem")
-    said = str(facts.get("version", "")) if isinstance(facts, Mapping) else ""
+    said = str(value_at(record.facts, "filesystem", "version") or "")
     found = re.search(r"\d+(\.\d+)+", said)
     return found[0] if found else said
