@@ -1,12 +1,14 @@
 """Aged and new file systems on simulated hosts: from the file to the difference, the report, and the check of joules."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from perjoule import campaign, report, store
 from perjoule.analysis.ageing import ageing
 from perjoule.execution import runner
+from perjoule.model.doubts import IN_FLIGHT
 from perjoule.results.ageing import ageing_table, wear_table
 from perjoule.results.verification import verify
 from perjoule.store import Results
@@ -121,3 +123,13 @@ def test_verify_recomputes_the_joules_and_misses_their_samples(results: Results)
         record.write_text(text)
     assert any("J and recomputed" in one for one in wrong)
     assert verify(results).differences == ()
+
+
+def test_a_trial_is_doubted_if_its_file_system_was_still_busy_after_ageing(tmp_path: Path) -> None:
+    text = CAMPAIGN.replace("quiet = 0", 'quiet = "50 ms"').replace("repetitions = 4", "repetitions = 1")
+    wanted = campaign.parse(text.replace('["0 %", "90 %"]', '"90 %"').replace("[[workload]]", 'scrub = "1 min"\n[[workload]]'))
+    made = store.create(tmp_path / "results", wanted.text, wanted.name, wanted.overrides)
+    runner.run(wanted, made, lambda event: None)
+    (record,) = store.open_results(made.folder).latest()
+    busy = "still busy 0.05 s after the load, gave up waiting: scrubbing, as configured"
+    assert [(one.kind, str(one)) for one in record.doubts if one.kind == IN_FLIGHT][-1] == (IN_FLIGHT, f"ageing: {busy}")

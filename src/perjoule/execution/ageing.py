@@ -9,21 +9,22 @@ from perjoule import drivers
 from perjoule.analysis.ageing import energy_j
 from perjoule.drivers.protocols import Hosts, Mounted
 from perjoule.execution import settling
-from perjoule.model import Campaign, Json, Record, Series, Trial
+from perjoule.model import Campaign, Doubt, Json, Record, Series, Trial
 from perjoule.store import Results
 from perjoule.store.ageing import ageing_series, new_ageing
 
 
 @dataclass(frozen=True)
 class Aged:
-    """What a deployment went through, and what meters saw meanwhile."""
+    """What a deployment went through, what meters saw meanwhile, and doubts about the trials that follow."""
 
     facts: Mapping[str, Json]
     series: tuple[Series, ...]
+    doubts: tuple[Doubt, ...]
 
     def of(self, record: Record) -> Record:
         """Return a record that has it, with the joules of the record's hosts."""
-        found = replace(record, facts={**record.facts, "aged": self.facts})
+        found = replace(record, facts={**record.facts, "aged": self.facts}, doubts=(*record.doubts, *self.doubts))
         return replace(found, facts={**record.facts, "aged": {**self.facts, "energy_j": energy_j(found, self.series)}})
 
 
@@ -46,6 +47,5 @@ def age(campaign: Campaign, trial: Trial, hosts: Hosts, mounted: Mounted, result
         tail = settling.tail(
             hosts, mounted, settle_s=campaign.settle_s, quiet_s=campaign.quiet_s, idle_bytes_per_s=idle_bytes_per_s
         )
-    doubts: list[Json] = [str(doubt) for doubt in tail.doubts]
-    facts = {**done, "began_s": began_s, "ended_s": ended_s, "quiet_s": tail.phase.ended_s, "folder": folder, "doubts": doubts}
-    return Aged(facts, ageing_series(results.folder, folder))
+    facts = {**done, "began_s": began_s, "ended_s": ended_s, "quiet_s": tail.phase.ended_s, "folder": folder}
+    return Aged(facts, ageing_series(results.folder, folder), tuple(doubt.of("ageing") for doubt in tail.doubts))
