@@ -13,6 +13,7 @@ from perjoule import campaign, report, store
 from perjoule.analysis.statistics import interval
 from perjoule.execution import runner
 from perjoule.results.idle import idle_table
+from perjoule.results.proportionality import duty_tables
 from perjoule.results.table import table
 from perjoule.store import Results
 from perjoule.summary import summary
@@ -180,7 +181,7 @@ def test_proportionality_follows_from_what_is_exported(duty: Results) -> None:
 
 
 def test_the_report_has_power_against_load(duty: Results, tmp_path: Path) -> None:
-    loads, whole = report.duty_tables(duty)
+    loads, whole = duty_tables(summary(duty).cells)
     assert [row[3] for row in loads.rows] == ["0", "25.00", "100.0"]
     assert len(whole.rows) == 1
     page = report.write(duty, tmp_path / "report.html").read_text()

@@ -11,6 +11,7 @@ from perjoule.execution import runner
 from perjoule.model import Doubt, Json, Spec
 from perjoule.report.content import content
 from perjoule.report.methods import methods
+from perjoule.results.claims import claims_lines
 from perjoule.summary import summary
 
 
@@ -107,7 +108,7 @@ def test_the_report_of_a_study_repeated_has_its_claims(results: store.Results) -
     page = report.write(results, results.folder / "report.html").read_text()
     assert "The paper's claims" in page
     assert "Methods" in page
-    assert report.claims_lines("green-storage", results, summary(results).cells)[0].startswith("Of 18 claims")
+    assert next(claims_lines("green-storage", results.latest(), summary(results).cells)).startswith("Of 18 claims")
 
 
 def test_an_index_leads_to_every_report(results: store.Results, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from perjoule.figures import rendering
 from perjoule.model import Cell, Interval
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import MIB
+from perjoule.results.scalability import scaling_tables
 from perjoule.results.verification import verify
 from perjoule.store import Results, create, open_results
 from perjoule.summary import summary
@@ -228,7 +229,7 @@ def test_the_report_has_tables_and_a_figure_of_growth_and_verifies(
     monkeypatch.setattr(rendering, "javascript", str)  # what draws in a browser takes seconds to gather
     page = report.write(measured, tmp_path / "report.html").read_text()
     assert "Scaling with storage hosts" in page
-    values, laws = report.scaling_tables(measured)
+    values, laws = scaling_tables(summary(measured).cells)
     assert [row[4] for row in values.rows if row[6] == "MiB/s"] == ["1", "2", "4", "8"]
     assert any(row[5].startswith("Amdahl: serial share") for row in laws.rows)
     assert verify(measured).differences == ()

@@ -16,6 +16,7 @@ from perjoule.figures import rendering
 from perjoule.model import Campaign, Outcome, Point
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import MIB
+from perjoule.results.mixed_users import mixes_of, users_table
 from perjoule.results.verification import verify
 from perjoule.store import Results, create, open_results
 from perjoule.summary import summary
@@ -266,7 +267,7 @@ def test_a_mix_is_joined_with_each_user_alone(mixed: Results) -> None:
         assert user.slowdown.values == pytest.approx([1, 1], rel=0.02)
     assert mix.progress_fairness is not None
     assert mix.progress_fairness.mean == pytest.approx(1, abs=1e-3)
-    (laid,) = report.users_tables(mixed)
+    laid = users_table(mixes_of(mixed))
     assert [row[3] for row in laid.rows] == ["all", "analysis", "backup"]
 
 

@@ -12,6 +12,7 @@ from perjoule.analysis.better import Judge, Verdict, differing, level, pairs_cou
 from perjoule.analysis.cells import filesystem_names
 from perjoule.analysis.contrast import Term, contrast
 from perjoule.model import Cell, Direction, Interval, Record
+from perjoule.model.metrics import DEFAULT, RANKED, RATES
 from perjoule.model.units import MIB
 
 LARGE_BYTES = MIB  # a transfer of this size or more is called large, as in "Benchmarking Storage Access Patterns"
@@ -60,6 +61,14 @@ class Finding:
         for name, one in self.verdicts.items():
             said.setdefault(words_of(one), []).append(name)
         return "; ".join(words.replace("{}", ", ".join(names)) for words, names in said.items())
+
+
+def best(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Finding, ...]:
+    """Find the best by each metric that ranks file systems: by operations for workloads that move no bytes."""
+    judge = Judge(cells)
+    still = [cell for cell in cells if RATES[0] not in cell.metrics]
+    chosen = [(metric, cells if metric in RANKED else still) for metric in DEFAULT]
+    return tuple(one for metric, own in chosen for one in winners(records, own, metric, judge=judge))
 
 
 def winners(

@@ -172,9 +172,9 @@ def _conclude(asked: Campaign, results: store.Results) -> int:
     cells = found.cells
     show(table(cells), cells, found.scales)
     if asked.reproduces in published.names():
-        from perjoule import report
+        from perjoule.results.claims import claims_lines
 
-        for line in report.claims_lines(asked.reproduces, results, cells):
+        for line in claims_lines(asked.reproduces, records, cells):
             show_line(line)
     if not report_is_current(results):
         from perjoule import report

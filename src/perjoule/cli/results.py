@@ -45,7 +45,7 @@ def show_command(folder: Path, others: tuple[Path, ...], as_json: bool, **wanted
         raise CampaignError("--json prints all views at once", next="leave out the other options")
     results, beside = measured(folder), tuple(map(measured, others))
     if as_json:
-        from perjoule.report.data import data
+        from perjoule.results.data import data
 
         json_output.print_json("show", data([results, *beside]))
         return

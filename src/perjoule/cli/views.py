@@ -9,15 +9,14 @@ import click
 from perjoule.cli.display import omissions, show, show_line
 from perjoule.model import Cell
 from perjoule.model.errors import MachineError
-from perjoule.results.ageing import ageing_table, wear_table
 from perjoule.results.events import events_table
 from perjoule.results.idle import idle_table
 from perjoule.results.joules import sides_table, split_table
 from perjoule.results.rebuild import rebuild_table, rebuilt_bytes_table
-from perjoule.results.table import Table, amplification_table, replacement_table, winners_table
+from perjoule.results.table import Table, amplification_table, winners_table
 from perjoule.store import Results
 
-# `report` is imported where it is used: that takes longer than `--help`, completion and an error should.
+# What computes is imported where it is used: that takes longer than `--help`, completion and an error should.
 
 
 @dataclass(frozen=True)
@@ -52,30 +51,32 @@ class View:
 
 
 def _users(source: Source) -> Sequence[Table]:
-    from perjoule import report
+    from perjoule.results.mixed_users import mixes_of, users_table
 
-    return report.users_tables(source.results)
+    return (users_table(mixes_of(source.results)),)
 
 
 def _scaling(source: Source) -> Sequence[Table]:
-    from perjoule import report
+    from perjoule.results.scalability import scaling_tables
 
-    return report.scaling_tables(source.results)
+    return scaling_tables(source.cells)
 
 
 def _winners(source: Source) -> Sequence[Table]:
-    from perjoule import report
+    from perjoule.analysis.winners import best
 
-    return (winners_table(report.winners(source.results, source.cells)),)
+    return (winners_table(best(source.results.latest(), source.cells)),)
 
 
 def _joules(source: Source) -> Sequence[Table]:
-    from perjoule import report
+    from perjoule.results.metered import every_metered, parts_table
 
-    return (sides_table(source.cells), split_table(source.cells), *report.parts_tables(source.results))
+    return (sides_table(source.cells), split_table(source.cells), parts_table(every_metered(source.results)))
 
 
 def _aged(source: Source) -> Sequence[Table]:
+    from perjoule.results.ageing import ageing_table, wear_table
+
     records = source.results.latest()
     return (wear_table(records, source.cells), ageing_table(records))
 
@@ -85,21 +86,22 @@ def _events(source: Source) -> Sequence[Table]:
 
 
 def _duty(source: Source) -> Sequence[Table]:
-    from perjoule import report
+    from perjoule.results.proportionality import duty_tables
 
-    return report.duty_tables(source.results)
+    return duty_tables(source.cells)
 
 
 def _budget(source: Source) -> Sequence[Table]:
-    from perjoule import report
+    from perjoule.results.metered import budget_table, every_metered, unexplained_table
 
-    return report.budget_tables(source.results)
+    found = every_metered(source.results)
+    return (budget_table(found), unexplained_table(found))
 
 
 def _replacement(source: Source) -> Sequence[Table]:
-    from perjoule import report
+    from perjoule.results.replacement import replacement_table, replacements
 
-    return (replacement_table(report.replacements([source.results, *source.beside])),)
+    return (replacement_table(replacements([source.results, *source.beside])),)
 
 
 VIEWS = (

@@ -9,9 +9,9 @@ from perjoule.model import Cell
 from perjoule.model.format import with_interval
 from perjoule.model.metrics import EVENT_COSTS, IDLE, PER_JOULE, RATES, metric_of
 from perjoule.model.units import clients_text, listed
-from perjoule.report.claims import graded
 from perjoule.report.content import Content
 from perjoule.report.methods import GRADES
+from perjoule.results.claims import graded
 from perjoule.results.table import load_text, pair_texts, with_meter
 
 NO_WINNER = "No clear winner"

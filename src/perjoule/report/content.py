@@ -4,23 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from perjoule import published
-from perjoule.analysis.better import Judge
 from perjoule.analysis.cells import as_read
 from perjoule.analysis.claims import Judged, judged
 from perjoule.analysis.paper_comparison import Held, held
 from perjoule.analysis.paper_facts import Pair, beside, measured
 from perjoule.analysis.replacement import machines, replacements
-from perjoule.analysis.winners import Finding, winners
+from perjoule.analysis.winners import Finding, best
 from perjoule.figures.alignment import Found
 from perjoule.figures.overhead import Overhead
 from perjoule.figures.power import Samples
 from perjoule.figures.timeline import Timeline
 from perjoule.model import Campaign, Cell, Channel, Point, Record, Replacement
 from perjoule.model.doubts import Doubt
-from perjoule.model.metrics import DEFAULT, RANKED, RATES
 from perjoule.model.spectrum import MassSpectrum
-from perjoule.report.metered import alignments
 from perjoule.report.muons import mass_spectrum
+from perjoule.results.metered import alignments
 from perjoule.store import Results
 from perjoule.store.patterns import read_patterns
 from perjoule.summary import summary
@@ -141,14 +139,6 @@ def content(results: Results) -> Content:
         mass_spectrum=mass_spectrum(results, records),
         doubts=whole.doubts,
     )
-
-
-def best(records: Sequence[Record], summary: Sequence[Cell]) -> tuple[Finding, ...]:
-    """Find the best by each metric that ranks file systems: by operations for workloads that move no bytes."""
-    judge = Judge(summary)
-    still = [cell for cell in summary if RATES[0] not in cell.metrics]
-    chosen = [(metric, summary if metric in RANKED else still) for metric in DEFAULT]
-    return tuple(one for metric, cells in chosen for one in winners(records, cells, metric, judge=judge))
 
 
 def _reproduced(

@@ -42,13 +42,13 @@ from perjoule.model.metrics import metric_of
 from perjoule.model.units import BYTES, clients_text
 from perjoule.report import paper_comparison
 from perjoule.report.content import Content
-from perjoule.report.metered import relative
-from perjoule.report.mixed_users import bars
 from perjoule.report.paper_figures import paper_drawings
-from perjoule.report.proportionality import curves
-from perjoule.report.scalability import growths
 from perjoule.results.ageing import worn
 from perjoule.results.joules import SIDES
+from perjoule.results.metered import relative
+from perjoule.results.mixed_users import bars
+from perjoule.results.proportionality import curves
+from perjoule.results.scalability import growths
 
 BUDGETS_COUNT = 40  # in one figure
 ALIGNMENTS_COUNT = 6

@@ -12,9 +12,9 @@ from perjoule.figures.overview import Best, overview
 from perjoule.model import Cell
 from perjoule.model.metrics import RANKED, metric_of
 from perjoule.model.units import clients_text
-from perjoule.report.claims import graded
 from perjoule.report.content import Content, content
 from perjoule.report.document import document
+from perjoule.results.claims import graded
 from perjoule.results.table import Table, with_meter
 from perjoule.store import Results
 

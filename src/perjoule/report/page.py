@@ -5,26 +5,27 @@ from collections.abc import Iterator, Sequence
 
 from perjoule import __version__, published
 from perjoule.analysis.fairness import mixes
-from perjoule.analysis.proportionality import proportionality
-from perjoule.analysis.scaling import scaling
 from perjoule.analysis.stopping import widening_of
 from perjoule.model import Cell, Interval, Record
 from perjoule.model.format import any_number
 from perjoule.model.units import counted
-from perjoule.report import claims, mixed_users, muons, paper_comparison, paper_figures, scalability
+from perjoule.report import muons, paper_comparison, paper_figures
 from perjoule.report.answers import ANSWERS_COUNT, answers, question, reality, redundancy, watts
 from perjoule.report.content import Content
 from perjoule.report.document import document
 from perjoule.report.drawings import drawings
-from perjoule.report.metered import budget_table, parts_table, unexplained_table
 from perjoule.report.methods import methods
-from perjoule.report.proportionality import loads_table, proportionality_table
+from perjoule.results import claims
 from perjoule.results.ageing import ageing_table, wear_table
 from perjoule.results.events import events_table
 from perjoule.results.idle import idle_table
 from perjoule.results.joules import sides_table, split_table
 from perjoule.results.limitations import Group, limitations
+from perjoule.results.metered import budget_table, parts_table, unexplained_table
+from perjoule.results.mixed_users import users_table
+from perjoule.results.proportionality import duty_tables
 from perjoule.results.rebuild import rebuild_table, rebuilt_bytes_table
+from perjoule.results.scalability import scaling_tables
 from perjoule.results.table import Table, amplification_table, table, winners_table
 
 DOUBTS_COUNT = 2  # kinds of doubt that the first screen names: more would push the answer off a phone's
@@ -38,9 +39,8 @@ def page(found: Content, root: str) -> str:
     lead = next((name for name in LEADING if name in figures), "")
     given = list(answers(found))
     doubts = limitations(found.cells, found.doubts)
-    grown = scaling(found.cells)
     there, tables = paper_figures.shown(found, figures), paper_figures.tables(found)
-    loaded = proportionality(found.cells)
+    (duty, proportionality), (growth, laws) = duty_tables(found.cells), scaling_tables(found.cells)
     return document(
         "report.html",
         found.name,
@@ -66,17 +66,17 @@ def page(found: Content, root: str) -> str:
         beside=paper_comparison.alongside_table(found.held) if found.held else None,
         beside_lines=list(paper_comparison.lines(found.held)),
         winners=winners_table(found.winners),
-        duty=loads_table(loaded),
-        proportionality=proportionality_table(loaded),
+        duty=duty,
+        proportionality=proportionality,
         wear=wear_table(found.records, found.cells) if (went := ageing_table(found.records)).rows else went,
         aged=went,
         events=events_table(found.cells),
         rebuild=rebuild_table(found.cells),
         rebuilt_bytes=rebuilt_bytes_table(found.cells),
         idle=idle_table(found.cells),
-        users=mixed_users.users_table(mixes(found.points, widening_of(found.cells))),
-        scaling=scalability.scaling_table(grown),
-        laws=scalability.laws_table(grown),
+        users=users_table(mixes(found.points, widening_of(found.cells))),
+        scaling=growth,
+        laws=laws,
         failed=[record for record in found.records if record.status == "failed"],
         muons=muons.muons_table(found.cells),
         budgets=budget_table(found.metered),

@@ -4,8 +4,8 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perjoule.model import Cell, Interval, Point, Replacement
-from perjoule.model.format import above_text, like, number, p_text, ratio_text, span_text, with_interval
+from perjoule.model import Cell, Interval, Point
+from perjoule.model.format import above_text, like, number, p_text, ratio_text, with_interval
 from perjoule.model.metrics import IDLE, PER_JOULE, RATES, metric_of
 
 if TYPE_CHECKING:  # the plain table is shown by commands that compute nothing
@@ -177,23 +177,3 @@ def winners_table(findings: "Sequence[Finding]") -> Table:
 def pair_texts(one: "Verdict") -> tuple[str, str]:
     """Print the ratio of a pair with its interval, and p: the same wherever the pair is shown."""
     return ratio_text(one.ratio), p_text(one.p)
-
-
-def replacement_table(found: Sequence[Replacement]) -> Table:
-    """Lay out how many low-power machines replace a server, in fractions and whole, and their relative power."""
-    rows = tuple(
-        (
-            one.server,
-            one.low_power,
-            one.workload,
-            one.direction,
-            span_text(one.machines_ratio),
-            span_text(one.power_ratio),
-            str(one.machines_count),
-            span_text(one.whole_power_ratio),
-            one.verdict,
-        )
-        for one in found
-    )
-    words = ("replaced server", "machine", "workload", "direction", "machines", "power / server's")
-    return Table((*words, "whole machines", "power / server's", "verdict"), rows)

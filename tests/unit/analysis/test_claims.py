@@ -8,7 +8,7 @@ from perjoule.analysis.claims import Case, judged
 from perjoule.analysis.paper_facts import beside, measured
 from perjoule.analysis.statistics import interval
 from perjoule.model import Cell, Spec, Trial
-from perjoule.report.claims import claims_table, counts, lines
+from perjoule.results.claims import claims_table, counts, lines
 from typed import present
 
 KINDS = {"CephFS": "cephfs", "MooseFS": "moosefs", "GlusterFS": "glusterfs"}

@@ -13,7 +13,7 @@ from perjoule.analysis.terms import budget
 from perjoule.drivers.protocols import Counters
 from perjoule.meters import modelled
 from perjoule.model import Channel, HostFact, Phase, Specification
-from perjoule.report.metered import budget_table
+from perjoule.results.metered import budget_table
 from perjoule.summary.metered import metered
 from typed import present
 

@@ -10,7 +10,7 @@ from perjoule.analysis.points import points
 from perjoule.figures import parts as figure
 from perjoule.figures import rendering
 from perjoule.model import PartEnergy
-from perjoule.report.metered import parts_table
+from perjoule.results.metered import parts_table
 from perjoule.summary.metered import metered
 from typed import present
 

@@ -13,7 +13,7 @@ from perjoule.analysis.statistics import interval
 from perjoule.figures import rendering
 from perjoule.figures.replacement import replacement
 from perjoule.model import Cell, Direction, HostFact, Interval, Replacement
-from perjoule.results.table import replacement_table
+from perjoule.results.replacement import replacement_table
 from typed import present
 
 MB = 1e6

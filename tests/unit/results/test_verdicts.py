@@ -15,15 +15,16 @@ from perjoule.analysis.claims import judged
 from perjoule.analysis.paper_comparison import held, rankings
 from perjoule.analysis.paper_facts import beside, measured
 from perjoule.analysis.replacement import machines, replacements
+from perjoule.analysis.winners import best
 from perjoule.figures import rendering
 from perjoule.model import Clock, Point, Spec
 from perjoule.model.metrics import BY_LABEL
 from perjoule.model.units import MIB
-from perjoule.report.claims import claims_table
 from perjoule.report.comparison import comparison_table
-from perjoule.report.content import Content, best
+from perjoule.report.content import Content
 from perjoule.report.page import page
 from perjoule.report.paper_comparison import ranking_line
+from perjoule.results.claims import claims_table
 from perjoule.results.comparison import compare
 from perjoule.results.sides import Side, between
 from perjoule.results.table import winners_table

@@ -5,16 +5,22 @@ from math import isfinite
 
 import numpy as np
 
-from perjoule.analysis.scaling import Law, Scaling
+from perjoule.analysis.scaling import Law, Scaling, scaling
 from perjoule.figures.scaling import Growth
-from perjoule.model import Interval
+from perjoule.model import Cell, Interval
 from perjoule.model.format import estimate, percent, with_interval
 from perjoule.model.metrics import metric_of
 from perjoule.model.units import clients_text
-from perjoule.report.mixed_users import in_units
+from perjoule.results.mixed_users import in_units
 from perjoule.results.table import NAMES, PLACE, Table
 
 STEPS_COUNT = 40  # of a law's line
+
+
+def scaling_tables(cells: Sequence[Cell]) -> tuple[Table, Table]:
+    """Lay out scaling with storage hosts, and the laws; both empty if the number of hosts was always the same."""
+    found = scaling(cells)
+    return scaling_table(found), laws_table(found)
 
 
 def scaling_table(found: Sequence[Scaling]) -> Table:

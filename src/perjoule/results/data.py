@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
-from perjoule import report
-from perjoule.analysis.fairness import mixes
 from perjoule.analysis.scaling import scaling
-from perjoule.analysis.stopping import widening_of
+from perjoule.analysis.winners import best
 from perjoule.model import Cell, Record
 from perjoule.model.metrics import metric_of
+from perjoule.results.mixed_users import mixes_of
+from perjoule.results.replacement import replacements
 from perjoule.store import Results
 from perjoule.summary import summary
-from perjoule.summary.computing import of_trial, points_of
+from perjoule.summary.computing import of_trial
 
 
 def data(several: Sequence[Results]) -> dict[str, object]:
@@ -28,12 +28,12 @@ def data(several: Sequence[Results]) -> dict[str, object]:
         "winners": [
             {"among": one.among, "workload": one.workload, "direction": one.direction, "clients_count": one.clients_count}
             | {"metric": one.metric, "best": one.best, "rivals": one.rivals, "verdict": one.verdict}
-            for one in report.winners(results, found.cells)
+            for one in best(records, found.cells)
         ],
-        "users": mixes(points_of(results, records), widening_of(found.cells)),
+        "users": mixes_of(results),
         "scaling": scaling(found.cells),
         "replacements": [
-            {**vars(one), "machines_count": one.machines_count, "verdict": one.verdict} for one in report.replacements(several)
+            {**vars(one), "machines_count": one.machines_count, "verdict": one.verdict} for one in replacements(several)
         ],
         "budgets": [budget for record in records for budget in _budgets(results, record)],
     }

@@ -2,17 +2,24 @@
 
 from collections.abc import Sequence
 
-from perjoule.analysis.proportionality import Proportionality
+from perjoule.analysis.proportionality import Proportionality, proportionality
 from perjoule.figures.scaling import Growth
+from perjoule.model import Cell
 from perjoule.model.format import number
 from perjoule.model.metrics import RATES, metric_of
 from perjoule.model.units import clients_text
-from perjoule.report.mixed_users import in_units
+from perjoule.results.mixed_users import in_units
 from perjoule.results.table import NAMES, Table, value_text
 
 _WHERE = ("file system", "workload", "clients")
 _RATE, _POWER = RATES[0], "mean_w"
 _PER_BYTE, _GAP = "energy_per_byte_j", "gap_ratio"
+
+
+def duty_tables(cells: Sequence[Cell]) -> tuple[Table, Table]:
+    """Lay out power against load, and how proportional it is; both empty if no load was paced at several shares."""
+    found = proportionality(cells)
+    return loads_table(found), proportionality_table(found)
 
 
 def loads_table(found: Sequence[Proportionality]) -> Table:

@@ -11,7 +11,7 @@ from perjoule.figures.alignment import alignment
 from perjoule.figures.boundaries import Bar, Device, boundaries
 from perjoule.figures.budget import budget
 from perjoule.model import Clock, Phase, Specification
-from perjoule.report.metered import alignments, budget_table, relative, unexplained_table
+from perjoule.results.metered import alignments, budget_table, relative, unexplained_table
 from perjoule.store.patterns import LoadPattern
 from perjoule.summary.metered import metered
 from typed import present

@@ -1,4 +1,4 @@
-"""Tables of energy and power, for the report and `perjoule show --budget`: budgets by cell, and where meters differ."""
+"""Tables of energy and power: budgets by cell, and where meters differ."""
 
 from collections.abc import Sequence
 from math import hypot
@@ -12,7 +12,9 @@ from perjoule.figures.alignment import Found
 from perjoule.model import DRIVE, PartEnergy, Series
 from perjoule.model.format import number, percent, uncertainty_text
 from perjoule.results.table import NAMES, PLACE, Table
+from perjoule.store import Results
 from perjoule.store.patterns import LoadPattern
+from perjoule.summary.computing import of_trial
 from perjoule.summary.metered import Metered
 
 KINDS = ("net", "gross", "clients", "all", "dynamic", "controller")
@@ -34,6 +36,11 @@ def alignments(patterns: Sequence[tuple[LoadPattern, Sequence[Series]]]) -> tupl
                 title = f"{channel}, pattern {index}"
                 found.append(Found(title, channel, told[0], told[1], told[2], at_s, seen.offset_s, seen.uncertainty_s))
     return tuple(found)
+
+
+def every_metered(results: Results) -> tuple[Metered, ...]:
+    """Return what meters said of each valid trial of a results folder."""
+    return tuple(one for record in results.latest() if (one := of_trial(results, record).metered))
 
 
 def budget_table(found: Sequence[Metered]) -> Table:

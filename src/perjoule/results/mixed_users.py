@@ -2,28 +2,37 @@
 
 from collections.abc import Sequence
 
-from perjoule.analysis.fairness import Mix, User
+from perjoule.analysis.fairness import Mix, User, mixes
+from perjoule.analysis.stopping import widening_of
 from perjoule.figures.users import Users
 from perjoule.model import Interval
 from perjoule.model.format import number
 from perjoule.model.metrics import PER_JOULE, RATES, metric_of
 from perjoule.model.units import clients_text, seconds_text
 from perjoule.results.table import NAMES, Table, value_text
+from perjoule.store import Results
+from perjoule.summary import summary
+from perjoule.summary.computing import points_of
 
 SHARE = "share_ratio"
 LATENCY = "latency_p99_s"
 FAIRNESS = "fairness_ratio"
 
 
-def users_table(mixes: Sequence[Mix]) -> Table:
+def mixes_of(results: Results) -> tuple[Mix, ...]:
+    """Return the mixes of users in a results folder."""
+    return mixes(points_of(results, results.latest()), widening_of(summary(results).cells))
+
+
+def users_table(found: Sequence[Mix]) -> Table:
     """Lay out mixes: a row for all users together, below it one for each, with its slow-down if it was measured alone."""
-    operations = any(user.rate_name == RATES[1] for mix in mixes for user in mix.users)
+    operations = any(user.rate_name == RATES[1] for mix in found for user in mix.users)
     rates = [metric_of(key).label for key in RATES[: 2 if operations else 1]]
     share, latency, per_j, fair = (metric_of(key).label for key in (SHARE, LATENCY, PER_JOULE[0], FAIRNESS))
     headers = ("file system", "workload", "clients", "user", *rates)
     headers += (share, "alone", "slow-down", latency, per_j, fair, f"{fair} to alone", "n")
     rows: list[tuple[str, ...]] = []
-    for mix in mixes:
+    for mix in found:
         key = (mix.filesystem, mix.workload, str(mix.clients_count))
         rows.append((*key, "all", *_all(mix, operations)))
         rows += [(*key, user.name, *_one(user, operations)) for user in mix.users]
@@ -57,11 +66,11 @@ def _latency(found: Interval | None) -> str:
     return seconds_text(found.mean) if found else "–"
 
 
-def bars(mixes: Sequence[Mix]) -> list[Users]:
+def bars(several: Sequence[Mix]) -> list[Users]:
     """Return the figure's data, in the unit of throughput; mixes of users who move no bytes appear only in the table."""
     found: list[Users] = []
     per = metric_of(RATES[0]).unit.per
-    for mix in mixes:
+    for mix in several:
         moving = [user for user in mix.users if user.rate_name == RATES[0]]
         pairs = [(user.name, user.alone and in_units(user.alone, per), in_units(user.rate, per)) for user in moving]
         fair = f": fair {number(mix.fairness.mean)}" if mix.fairness else ""

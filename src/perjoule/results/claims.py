@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from perjoule.analysis.claims import Judged
-from perjoule.model import Record
+from perjoule import published
+from perjoule.analysis.claims import Judged, judged
+from perjoule.analysis.paper_facts import measured
+from perjoule.model import Cell, Record
 from perjoule.model.format import p_text, ratio_text
 from perjoule.results.table import Table
 
@@ -16,6 +18,13 @@ def graded(records: Sequence[Record]) -> str:
         *(f"emulated at scale {scale:g}" for scale in scales),
     ]
     return ", ".join(words)
+
+
+def claims_lines(paper: str, records: Sequence[Record], cells: Sequence[Cell]) -> Iterator[str]:
+    """Say whether each claim of a paper holds in a campaign, whose cells these are. Raises CampaignError: no such paper."""
+    found = judged(published.paper(paper), measured(records, cells))
+    yield counts(found)
+    yield from lines(found, graded(records))
 
 
 def claims_table(found: Sequence[Judged], came: str = "") -> Table:
