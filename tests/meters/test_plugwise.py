@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.cli.meters._common import table_text
+from perjoule.cli.meters._printing import table_text
 from perjoule.meters.plugwise import Plugwise, stick
 from perjoule.model import Json
 from perjoule.model.errors import CampaignError, MachineError

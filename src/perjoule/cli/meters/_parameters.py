@@ -1,15 +1,10 @@
-"""Parts that meter commands share: arguments, doubts."""
-
-from collections.abc import Mapping, Sequence
+"""Arguments and options that several meter commands have."""
 
 import click
-import tomlkit
 
 from perjoule import drivers
-from perjoule.cli.display import err
 from perjoule.cli.parameters import completing
 from perjoule.cli.serving import duration
-from perjoule.model import Json
 from perjoule.model.units import SECONDS, quantity
 
 
@@ -29,14 +24,3 @@ overrides = click.option(
 half_a_minute = click.option(
     "--for", "duration_s", metavar="TIME", default="30 s", show_default=True, callback=duration, help="How long."
 )
-
-
-def tell(doubts: Sequence[Sequence[str]]) -> None:
-    """Print each doubt about the readings once."""
-    for doubt in dict.fromkeys(one for found in doubts for one in found):
-        err.print(doubt, style="yellow")
-
-
-def table_text(options: Mapping[str, Json]) -> str:
-    """Write options as a [[meter]] table."""
-    return tomlkit.dumps({"meter": [options]}).strip()

@@ -12,8 +12,9 @@ from perjoule import campaign
 from perjoule.analysis import alignment
 from perjoule.analysis.behaviour import Agreement, agreement, behaviour
 from perjoule.cli.display import err, out
-from perjoule.cli.meters._common import chosen, half_a_minute, overrides, tell
+from perjoule.cli.meters._parameters import chosen, half_a_minute, overrides
 from perjoule.cli.meters._plot import covered, named
+from perjoule.cli.meters._printing import tell
 from perjoule.cli.outputs import OutputFile, write
 from perjoule.cli.parameters import examples
 from perjoule.cli.serving import ticks

@@ -8,7 +8,8 @@ import click
 from perjoule import campaign
 from perjoule.cli import exits, parameters
 from perjoule.cli.display import err, out
-from perjoule.cli.meters._common import chosen, overrides, signed, tell
+from perjoule.cli.meters._parameters import chosen, overrides, signed
+from perjoule.cli.meters._printing import tell
 from perjoule.cli.outputs import OutputFile, require_file
 from perjoule.cli.parameters import examples
 from perjoule.cli.results import measured

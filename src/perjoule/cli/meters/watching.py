@@ -9,8 +9,9 @@ from rich.live import Live
 from perjoule import campaign
 from perjoule.cli import json_output
 from perjoule.cli.display import out
-from perjoule.cli.meters._common import chosen, overrides, table_text, tell
+from perjoule.cli.meters._parameters import chosen, overrides
 from perjoule.cli.meters._plot import plot
+from perjoule.cli.meters._printing import table_text, tell
 from perjoule.cli.parameters import examples
 from perjoule.cli.serving import for_a_time, ticks
 from perjoule.monitoring import recorder
