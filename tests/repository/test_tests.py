@@ -13,6 +13,22 @@ FILES = sorted(TESTS.rglob("test_*.py"))
 SHARED = [path for path in TESTS.rglob("*.py") if path not in FILES]  # what several files of tests call
 SKIPS = {"skip", "skipif", "importorskip", "xfail"}
 CLOCKS = {"monotonic", "perf_counter", "process_time", "time"}
+# Of tests/unit: what several modules have in common. All others are named after the module or package that they test.
+THEMES = {
+    "analysis/audit/test_words.py",
+    "analysis/test_limits.py",
+    "analysis/test_units.py",
+    "drivers/test_listed.py",
+    "drivers/test_traits.py",
+    "figures/test_life.py",
+    "figures/test_palette.py",
+    "filesystems/test_data_hosts.py",
+    "filesystems/test_layouts.py",
+    "filesystems/test_redundancy.py",
+    "planning/test_definitions.py",
+    "results/test_verdicts.py",
+    "store/test_golden.py",
+}
 
 
 class Function(NamedTuple):
@@ -141,10 +157,16 @@ def silent(path: Path) -> list[str]:
     return [ast.unparse(call) for call, said in zip(skips, reasons, strict=True) if not said]
 
 
-def test_unit_tests_lie_in_a_room_that_exists() -> None:
-    paths = [path for path in FILES if path.is_relative_to(UNIT)]
-    lost = [path for path in paths if path.parent == UNIT or not (SOURCES / path.parent.relative_to(UNIT)).is_dir()]
-    assert lost == [], "move it to the room of the module that it tests"
+def there(path: Path) -> bool:
+    """Whether what a unit test is named after is there: a module or package of the same room, or the room itself."""
+    name, room = path.stem.removeprefix("test_"), SOURCES / path.parent.relative_to(UNIT)
+    places = [room / f"{mark}{name}{end}" for mark in ("", "_") for end in (".py", "/__init__.py")]
+    return room.name == name or any(place.exists() for place in places)
+
+
+def test_a_unit_test_has_the_place_and_the_name_of_what_it_tests() -> None:
+    lost = {str(path.relative_to(UNIT)) for path in FILES if path.is_relative_to(UNIT) and not there(path)}
+    assert lost == THEMES, "name it after the module that it tests, in the folder of its room"
 
 
 def test_every_test_checks_something() -> None:
