@@ -19,8 +19,6 @@ from perjoule.model.errors import CampaignError
 from perjoule.model.units import counted
 from perjoule.published import Number, Paper
 
-_SHOWN = 4  # places for one reason
-
 
 @click.command(
     "papers",

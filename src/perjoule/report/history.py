@@ -68,10 +68,10 @@ def as_data(found: History) -> dict[str, object]:
         {"results": str(one.results.folder), "utc_s": one.utc_s, "changes": found.changes.get(at, ())}
         for at, one in enumerate(found.moments)
     ]
-    return {"campaign": found.name, "campaigns": moments, "rows": [_row_data(found, row) for row in found.rows]}
+    return {"campaign": found.name, "campaigns": moments, "rows": [_row_data(row) for row in found.rows]}
 
 
-def _row_data(found: History, row: Row) -> dict[str, object]:
+def _row_data(row: Row) -> dict[str, object]:
     def of(positions: Sequence[int]) -> list[int]:
         return [row.moments[at] for at in positions]
 
