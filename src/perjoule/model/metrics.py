@@ -199,7 +199,7 @@ ENTRIES = (
     Metric("idle_{role}_w", "idle W", _W, "energy of {role} without a load / duration", "lower", energy=True, idle=True),
     Metric("idle_cpu_{role}_ratio", "idle CPU", _PERCENT, "CPU time of {role} without a load / duration; 1: one core", "lower",
            idle=True),
-    Metric("idle_switches_{role}_hz", "context switches/s", _PER_S, "context switches of {role} without a load / duration",
+    Metric("idle_switches_{role}_hz", "context switches", _PER_S, "context switches of {role} without a load / duration",
            "lower", idle=True),
     Metric("idle_network_received_{role}_bytes_per_s", "idle received", _KIB_PER_S,
            "bytes that {role} received without a load / duration", "lower", idle=True),

@@ -11,6 +11,7 @@ from perjoule.results.table import heading, value_text
     [
         ("longest_gap_storage_s", "storage ", "longest gap, s"),  # not the "s" of a word
         ("latency_p99_s", "", "p99, ms"),
+        ("idle_switches_storage_hz", "storage ", "context switches, 1/s"),
         ("event_healing_s", "", "s until healthy"),
         ("event_errors_count", "", "errors"),
         ("rebuild_added_per_byte_j", "rebuild ", "kJ/TiB added"),
