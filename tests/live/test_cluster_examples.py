@@ -32,7 +32,7 @@ SMALL = {"repetitions": 1, "clients": [2], "settle": "100 ms", "quiet": "2 s"}
 
 @dataclass(frozen=True)
 class Short:
-    """What makes an example a matter of seconds, in place of its own values; of its file systems one is used, or all."""
+    """What makes an example a matter of seconds, instead of its own values; of its file systems one is used, or all."""
 
     workloads: tuple[dict[str, Any], ...] = ({},)
     filesystem: int | None = 0

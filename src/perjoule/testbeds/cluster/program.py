@@ -69,7 +69,7 @@ class SshProgram(_process.Program):
     def wait(self, *, timeout_s: float) -> int:
         """Wait for its end and return the exit code.
 
-        Without one of the run's hosts it may hang for ever: it loads them, or they serve its files.
+        Without one of the run's hosts it may hang forever: it loads them, or they serve its files.
 
         Raises:
             TimeoutError: it has not ended by then.
