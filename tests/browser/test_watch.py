@@ -70,6 +70,8 @@ def test_the_page_shows_a_run_and_says_when_it_is_lost_and_continues(browser: we
         assert text("name") == EVIL and browser.title != "owned" and not browser.find_elements(By.CSS_SELECTOR, "main img")
         assert text("rate") == "10.00 MiB/s" and text("watts").endswith(" W")
         assert text("count") == "3 of 8" and "a doubt" in text("doubts")
+        heads = browser.find_elements(By.CSS_SELECTOR, "#hosts th.word, #meters th.word")
+        assert [one.get_attribute("textContent") for one in heads] == ["host", "role", "meter", "host", "component", "grade"]
         assert len(browser.find_elements(By.CSS_SELECTOR, "#charts figure:first-child > svg path")) == 4
         wide, there = browser.execute_script(
             "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"

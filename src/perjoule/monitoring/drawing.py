@@ -8,10 +8,12 @@ from perjoule.analysis import live
 from perjoule.model import Channel
 from perjoule.model.format import number, percent
 from perjoule.model.metrics import metric_of
+from perjoule.results.table import Table
 from perjoule.store.progress import Load, State
 
 LINES_COUNT = 7  # that have colours of their own
 RATE = metric_of("throughput_bytes_per_s").unit
+NO_TABLE = Table((), ())
 
 
 @dataclass(frozen=True)
@@ -21,17 +23,6 @@ class Chart:
     title: str
     unit: str
     lines: Mapping[str, Sequence[float | None]]
-
-
-@dataclass(frozen=True)
-class Rows:
-    """A table of text."""
-
-    headers: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-
-NO_ROWS = Rows((), ())
 
 
 @dataclass(frozen=True)
@@ -97,7 +88,7 @@ def _few(lines: Mapping[str, Sequence[float | None]]) -> Mapping[str, Sequence[f
     return {name: [float(f"{summed(now):.4g}") if now else None for now in moments] for name, summed in of.items()}
 
 
-def hosts(load: Load, values: Mapping[Channel, float]) -> Rows:
+def hosts(load: Load, values: Mapping[Channel, float]) -> Table:
     """Lay out CPU, network and power of each host; the watts of two meters are never added."""
     totals = live.totals(values)
     meters: dict[str, set[tuple[str, str]]] = {}
@@ -112,14 +103,16 @@ def hosts(load: Load, values: Mapping[Channel, float]) -> Rows:
         moved = ("–" if way is None else number(way / load.scale / RATE.per) for way in ways)
         watts = number(totals[host.name, "power"]) if len(meters.get(host.name, ())) == 1 else "–"
         rows.append((host.name, host.role, share, *moved, watts))
-    return Rows(("host", "role", "CPU", f"in, {RATE.symbol}", f"out, {RATE.symbol}", "W"), rows)
+    words = ("host", "role")
+    return Table((*words, "CPU", f"in, {RATE.symbol}", f"out, {RATE.symbol}", "W"), tuple(rows), words)
 
 
-def meters(values: Mapping[Channel, float]) -> Rows:
+def meters(values: Mapping[Channel, float]) -> Table:
     """Lay out the power of each channel."""
     rows = [
         (one.meter, one.host or "+".join(one.covers) or "–", one.component, one.grade, number(value))
         for one, value in values.items()
         if one.quantity == "power"
     ]
-    return Rows(("meter", "host", "component", "grade", "W"), sorted(rows))
+    words = ("meter", "host", "component", "grade")
+    return Table((*words, "W"), tuple(sorted(rows)), words)

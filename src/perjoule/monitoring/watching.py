@@ -17,7 +17,7 @@ from perjoule.model.metrics import IDLE, PER_JOULE, RATES, metric_of
 from perjoule.model.units import seconds_text
 from perjoule.monitoring import drawing
 from perjoule.results.limitations import limitations
-from perjoule.results.table import COLUMNS, WHERE_MEASURED, point_text, table
+from perjoule.results.table import COLUMNS, WHERE_MEASURED, Table, point_text, table
 from perjoule.store import Results, progress
 from perjoule.store.progress import Load, Progress
 from perjoule.summary import summary
@@ -40,7 +40,7 @@ class Measured:
 
     kept_count: int = 0
     failed_count: int = 0
-    results: drawing.Rows = drawing.NO_ROWS
+    results: Table = drawing.NO_TABLE
     last: Sequence[tuple[str, str, bool]] = ()  # trial, its numbers or why it failed, whether it failed
     doubts: Sequence[str] = ()
     notes: Sequence[str] = ()
@@ -69,8 +69,8 @@ class Snapshot:
     rates: Mapping[str, float] = field(default_factory=dict[str, float])  # bytes per s of each client that loads
     powers: Mapping[str, drawing.Power] = field(default_factory=dict[str, drawing.Power])  # by the name of the boundary
     channels: Mapping[Channel, tuple[float, float]] = field(default_factory=dict[Channel, tuple[float, float]])  # age_s, value
-    hosts: drawing.Rows = drawing.NO_ROWS
-    meters: drawing.Rows = drawing.NO_ROWS
+    hosts: Table = drawing.NO_TABLE
+    meters: Table = drawing.NO_TABLE
     doubts: Sequence[str] = ()
     notes: Sequence[str] = ()
 
@@ -141,7 +141,7 @@ def _measured(results: Results) -> Measured:
     return Measured(
         len(final),
         sum(entry.status == "failed" for entry in final.values()),
-        drawing.Rows([laid.headers[at] for at in columns], [[row[at] for at in columns] for row in laid.rows]),
+        Table(tuple(laid.headers[at] for at in columns), tuple(tuple(row[at] for at in columns) for row in laid.rows)),
         last,
         tuple(f"{line.text}{line.more} ({line.rows})" for line in doubts),
         tuple(f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in found.scales),
@@ -182,8 +182,8 @@ def _seen(found: Progress, folder: Path, measured: Measured) -> Snapshot:
         rates={one: rate for one, rate in rates.items() if rate is not None} if running else {},
         powers=drawing.powers(load, values[-1]) if running else {},
         channels=now if running else {},
-        hosts=drawing.hosts(load, values[-1]) if running else drawing.NO_ROWS,
-        meters=drawing.meters(values[-1]) if running else drawing.NO_ROWS,
+        hosts=drawing.hosts(load, values[-1]) if running else drawing.NO_TABLE,
+        meters=drawing.meters(values[-1]) if running else drawing.NO_TABLE,
         doubts=last.doubts if running else (),
         notes=found.notes,
     )

@@ -85,6 +85,7 @@ def test_rates_are_of_the_emulated_clock_and_watts_of_the_servers_without_the_sw
     assert charts["CPU, mean of each role"] == {"storage": [None, 25.0]}  # 1 s in 2 s on 2 cores
     assert list(seen.times_s) == [-2.0, 0.0]
     assert ("storage-1", "storage", "25 %", "–", "–", "13.50") in seen.hosts.rows
+    assert plain(seen)["hosts"]["words"] == ("host", "role")
 
 
 def test_a_counter_that_fell_back_is_a_gap(folder: Path, file: ProgressFile) -> None:

@@ -42,11 +42,10 @@
   for (const fold of document.querySelectorAll("details")) fold.addEventListener("toggle", hintAll);
   addEventListener("resize", hintAll);
 
-  const isNumber = (text) => /^[\d–][\d.±?\s[\]%]*$/.test(text);
   const table = (id, rows) => {
     at(id).hidden = !rows.rows.length;
     const whole = made("table"), head = whole.createTHead().insertRow(), body = whole.createTBody();
-    const words = rows.headers.map((_, n) => rows.rows.some((row) => !isNumber(row[n])));
+    const words = rows.headers.map((text) => rows.words.includes(text));
     rows.headers.forEach((text, n) => { const cell = made("th", text, words[n] ? "word" : ""); cell.scope = "col"; head.append(cell); });
     for (const row of rows.rows) {
       const line = body.insertRow();
