@@ -44,12 +44,13 @@ class Offset:
 
 @dataclass(frozen=True)
 class Drift:
-    """An offset at a moment and its rate of change; with a single pattern the drift is unknown, and 0."""
+    """An offset at a moment and its rate of change; with a single pattern the drift is 0 and unknown."""
 
     at_s: float
     offset_s: float
     uncertainty_s: float
     drift_ratio: float = 0.0  # seconds per second
+    drift_uncertainty_ratio: float | None = None  # None: not known
 
 
 def pattern(duration_s: float, seed: int = 1) -> tuple[float, ...]:
@@ -100,7 +101,7 @@ def drift(before: Offset, after: Offset | None = None) -> Drift:
     ratio = (after.offset_s - before.offset_s) / apart_s
     spread_s = hypot(before.uncertainty_s, after.uncertainty_s)
     middle_s = (before.offset_s + after.offset_s) / 2
-    return Drift((before.at_s + after.at_s) / 2, middle_s, spread_s / 2, ratio)
+    return Drift((before.at_s + after.at_s) / 2, middle_s, spread_s / 2, ratio, spread_s / apart_s)
 
 
 def expected(series: Series, edges_s: Sequence[float], found: Offset, *, window_s: float = 0.0) -> tuple[Floats, Floats, Floats]:

@@ -44,11 +44,13 @@ def test_a_pattern_that_is_not_in_the_samples_is_not_found() -> None:
     assert offset(said(tuple(e + 500 for e in edges_s), 0.0), edges_s) is None
 
 
-def test_two_patterns_give_the_drift() -> None:
+def test_two_patterns_give_the_drift_with_its_uncertainty() -> None:
     found = drift(Offset(0.0, 0.10, 0.003, 20, 0.99), Offset(1000.0, 0.15, 0.004, 20, 0.99))
     assert found.offset_s == pytest.approx(0.125)
     assert found.drift_ratio == pytest.approx(5e-5)
-    assert drift(Offset(0.0, 0.10, 0.003, 20, 0.99)).drift_ratio == 0
+    assert found.drift_uncertainty_ratio == pytest.approx(5e-6)
+    alone = drift(Offset(0.0, 0.10, 0.003, 20, 0.99))
+    assert alone.drift_ratio == 0 and alone.drift_uncertainty_ratio is None
 
 
 def test_a_pattern_is_the_same_for_the_same_seed_and_ends_with_the_load_off() -> None:
@@ -196,7 +198,7 @@ def test_of_patterns_in_no_order_the_first_counts_alone() -> None:
     one, other = Offset(1000.0, 0.10, 0.003, 20, 0.99), Offset(500.0, 0.15, 0.004, 20, 0.99)
     found = drift(one, other)
     assert (found.at_s, found.offset_s, found.uncertainty_s, found.drift_ratio) == (1000.0, 0.10, 0.003, 0.0)
-    assert drift(one, one).drift_ratio == 0
+    assert drift(one, one).drift_uncertainty_ratio is None
     both = drift(other, one)
     assert (both.at_s, both.uncertainty_s) == (750.0, pytest.approx(0.0025))
     assert both.drift_ratio == pytest.approx(-1e-4)
