@@ -79,6 +79,6 @@ class OnClients(Mounted):
 
     def alive(self) -> None:
         """Check that every client still has it. Raises TransientError."""
-        for client in self._clients:
-            if words := self._lost(client):
+        for client, words in zip(self._clients, each(self._clients, self._lost), strict=True):
+            if words:
                 raise TransientError(words, where=client.name)

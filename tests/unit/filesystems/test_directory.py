@@ -4,10 +4,12 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
-from perjoule.drivers.protocols import Check, Hosts
+from perjoule.drivers.protocols import Check, Host, Hosts
+from perjoule.filesystems._on_clients import OnClients
 from perjoule.filesystems.directory import Directory
 from perjoule.machine.mounts import is_local
 from perjoule.model.doubts import CACHE
@@ -59,6 +61,18 @@ def test_a_folder_that_vanishes_is_seen(tmp_path: Path) -> None:
         mounted.directories["local"].rmdir()
         with pytest.raises(TransientError, match="is gone"):
             mounted.alive()
+
+
+def test_all_clients_are_queried_at_once_whether_they_still_have_it() -> None:
+    clients = tuple(ScriptedHost(f"client-{n}") for n in (1, 2, 3))
+    all_asked = Barrier(len(clients))
+
+    def lost(client: Host) -> str:
+        all_asked.wait(10)
+        return "" if client is clients[0] else f"{client.name} has lost it"
+
+    with pytest.raises(TransientError, match="client-2: client-2 has lost it"):
+        OnClients(Hosts(clients), {}, {}, lost).alive()
 
 
 @pytest.mark.parametrize(
