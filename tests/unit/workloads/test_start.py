@@ -1,5 +1,7 @@
 """A common start: every load begins at the same moment, by its own host's clock."""
 
+import os
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +13,7 @@ from perjoule.drivers.protocols import ClockOffset, Process
 from perjoule.model import Clock
 from perjoule.testbeds.local import LocalHost
 from perjoule.workloads._raw import Ran
-from perjoule.workloads._start import Gates, clock_offsets_s
+from perjoule.workloads._start import _LOOK, Gates, clock_offsets_s
 
 
 class Ahead(LocalHost):
@@ -65,6 +67,15 @@ def test_a_load_that_ended_keeps_nobody_waiting(tmp_path: Path) -> None:
     ended = hosts["b"].spawn(["false"], log=tmp_path / "b.log")
     gates.open({"a": waits, "b": ended}, {"a": 0.0, "b": 0.0}, until_s=time.monotonic() + 10)
     assert waits.wait(timeout_s=10) == 0
+
+
+def test_a_host_starts_no_program_while_it_waits_for_its_load(tmp_path: Path) -> None:
+    """A `sleep` every 20 ms took a tenth of a core, just before the start."""
+    look = ["/bin/bash", "--norc", "-c", _LOOK, "perjoule-look", str(tmp_path / "gate")]
+    done = subprocess.run(look, env={"PATH": ""}, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"")
+    os.mkfifo(tmp_path / "gate")
+    assert subprocess.run(look, env={"PATH": ""}, check=False).returncode == 0
 
 
 def test_who_begins_late_is_named() -> None:
