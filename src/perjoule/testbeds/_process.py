@@ -12,6 +12,7 @@ from pathlib import Path
 
 from perjoule.drivers.protocols import Completed, Process
 from perjoule.model.errors import TransientError, WorkloadError
+from perjoule.testbeds._spawn import spawn
 
 # What leads a program onto its host: words before its own, or how to pass all of them (to ssh, as one).
 Lead = Sequence[str] | Callable[[Sequence[str]], list[str]]
@@ -33,10 +34,7 @@ class Child:
     def __init__(
         self, argv: Sequence[str], *, stdin: int, stdout: int, stderr: int, env: Mapping[str, str] | None = None
     ) -> None:
-        actions = [(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate((stdin, stdout, stderr))]
-        self.pid = os.posix_spawnp(
-            argv[0], list(argv), environment(env), file_actions=actions, setsid=True, setsigmask=(), setsigdef=_DEFAULTED
-        )
+        self.pid = spawn(argv, environment(env), (stdin, stdout, stderr), _DEFAULTED)
         self._pidfd = os.pidfd_open(self.pid)
         self._lock = threading.Lock()
         self._returncode: int | None = None
