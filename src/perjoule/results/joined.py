@@ -39,11 +39,12 @@ def joined_remarks(found: Sequence[Joined]) -> Iterator[str]:
         if measured:
             held = f"{sum(side.held is True for side in measured)} of {len(measured)} bands hold what was measured"
             yield f"{sides[0].metric.label}: {held}" + (f"; median error {uncertainty_text(median(off))} %" if off else "")
-    early, other = (sum(getattr(one, name) for one in found) for name in ("earlier_count", "memory_count"))
+    early, other = sum(one.earlier_count for one in found), sum(one.memory_count for one in found)
     if not early and not other and all(one.held is None for one in found):
         yield "nothing was measured that is like a pledged prediction: hardware, redundancy, clients and bytes must be the same"
     if unmeasured := sorted({grade for one in found for grade in one.grades if grade in UNMEASURED}):
-        yield f"W and MiB/J of the trials are {listed(unmeasured)}: they rest on values of hardware, as the predictions do"
+        powered = " and ".join(side.metric.label for side in found[0].sides[1:])  # all but throughput
+        yield f"{powered} of the trials are {listed(unmeasured)}: they rest on values of hardware, as the predictions do"
     if early:
         yield f"{early} trials had begun before the pledge and are left out: they prove nothing"
     if other:
