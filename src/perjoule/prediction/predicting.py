@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from math import exp, log
+from math import exp, inf, log
 
 import numpy as np
 from pydantic import ValidationError
@@ -170,6 +170,8 @@ def _predicted(
         moves[f"{name} of {target.profile.kind}, which was not identified"] = apart / NORMAL_90
     low, high = NORMAL_90 * np.sqrt(sum(move**2 for move in moves.values()))
     shares = {name: float(np.mean(move[:, 2] ** 2)) for name, move in moves.items() if move[:, 2].any()}
+    if inf in shares.values():  # what is not known at all outweighs the rest
+        shares = {name: float(share == inf) for name, share in shares.items()}
     whole = sum(shares.values()) or 1.0
     bound, worst = bound_bytes_per_s(pressing(known.fit, case.flow), case.fleet)
     highest = max(
@@ -186,7 +188,11 @@ def _predicted(
         bottleneck=RESOURCES[int(worst)],
         mean_w=(watts, least_w, watts * exp(high[1])),
         idle_w=plant(target.cluster, _counts(target)).idle_w,
-        efficiency_bytes_per_j=(rate / watts, rate / watts * exp(-low[2]), min(rate / watts * exp(high[2]), most / least_w)),
+        efficiency_bytes_per_j=(
+            rate / watts,
+            rate / watts * exp(-low[2]),
+            min(rate / watts * exp(high[2]), most / least_w if least_w else inf),
+        ),
         beyond=beyond,
         worth=dict(sorted(((name, share / whole) for name, share in shares.items()), key=lambda item: -item[1])),
         rests_on=tuple(rests_on),

@@ -78,6 +78,29 @@ def test_no_band_of_work_per_joule_goes_beyond_the_most_throughput_over_the_leas
         assert one.efficiency_bytes_per_j[2] <= one.throughput_bytes_per_s[2] / one.mean_w[1]
 
 
+def test_bands_of_a_few_points_have_no_end_and_say_what_widens_them() -> None:
+    """One point of each count: without it nothing is known of that count, however it would be predicted."""
+    own = shipped("moosefs")
+    few = {
+        (one.case.direction, one.case.fleet.clients_count): one for one in own.points if one.case.fleet.clients_count in {1, 2}
+    }
+    taught = profile(
+        own.kind,
+        own.options,
+        list(few.values()),
+        release="1",
+        data_roles=own.data_roles,
+        unit_bytes=own.unit_bytes,
+        emulated=True,
+    )
+    for one in predictions(Target(taught, catalogue.cluster("odroid-hc4"), {}), [1, 2], 128 * MIB):
+        assert one.mean_w[1:] == (0, inf)
+        assert one.efficiency_bytes_per_j[1:] == (0, inf)
+        assert one.throughput_bytes_per_s[2] <= one.bound_bytes_per_s
+        assert one.worth["the model, by points that were left out"] == 1
+        assert sum(one.worth.values()) == 1
+
+
 def test_points_that_were_changed_are_refused() -> None:
     data = json.loads(_text(_profile()))
     data["points"][0]["throughput_bytes_per_s"] *= 2
