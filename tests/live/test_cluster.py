@@ -325,7 +325,7 @@ def test_a_host_whose_disk_fills_up_stops_the_campaign(options: dict[str, Any], 
 FIO = 'kind = "fio"\noperation = ["write", "read"]\ntransfer = "1 MiB"\nsize = "16 MiB"'
 FILES = {
     "fio": FIO,
-    "fio in rounds": 'kind = "fio"\ntransfer = "1 MiB"\nsize = "8 MiB"\nround = "500 ms"\nrounds = 8',
+    "fio in rounds": 'kind = "fio"\ntransfer = "1 MiB"\nsize = "8 MiB"\nround = "500 ms"\nrounds = 16',
     "a job file": 'kind = "fio"\njob = "load.fio"',
     "fio's servers": 'kind = "fio"\ntransfer = "1 MiB"\nsize = "16 MiB"\nclient_server = true',
     "verified": 'kind = "fio"\ntransfer = "1 MiB"\nsize = "16 MiB"\nverify = "crc32c"',
