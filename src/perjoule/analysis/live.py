@@ -57,7 +57,8 @@ def _boundaries(
     found = {"net": own and own.net, "gross": own and own.gross}
     grades = dict.fromkeys(found, own.grade if own else "")
     if clients and not clients & servers:
-        for name, hosts in (("clients", clients), *((("all", servers | clients),) if servers else ())):
+        sides = {"clients": clients, "all": servers | clients} if servers else {"clients": clients}
+        for name, hosts in sides.items():
             if parts := _parts(powers, servers or clients, hosts, scale):
                 found[name], grades[name] = parts.net, parts.grade
     return {
