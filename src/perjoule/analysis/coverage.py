@@ -6,6 +6,7 @@ https://arxiv.org/abs/cs/0011047), here with subtraction: `total - switch`. Adde
 subtracted ones.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import inf
@@ -31,12 +32,18 @@ class Item:
 
 def devices_of(hosts: Iterable[str], series: Sequence[Series]) -> Devices:
     """Name the parts of hosts: those that some channel reads alone; for a measured host at least a board and its disks."""
-    found: set[str] = set()
-    for host in hosts:
-        own = {s.channel.component for s in series if host in (_hosts(s.channel) or [host]) and s.channel.component in PARTS}
-        measured = any(s.channel.grade in MEASURED for s in series)
-        found |= {f"{host}/{part}" for part in {"board", *own, *(("disks",) if measured else ())}}
-    return frozenset(found)
+    return frozenset[str]().union(*_parts(hosts, series).values())
+
+
+def _parts(hosts: Iterable[str], series: Sequence[Series]) -> dict[str, Devices]:
+    """Return the parts of each host. Channels are read once: there can be thousands of either."""
+    every = {"board", *(("disks",) if any(s.channel.grade in MEASURED for s in series) else ())}
+    own: dict[str, set[str]] = defaultdict(set)
+    for one in series:
+        if one.channel.component in PARTS:
+            for host in _hosts(one.channel) or [""]:  # without a host: of each
+                own[host].add(one.channel.component)
+    return {host: frozenset(f"{host}/{part}" for part in every | own[""] | own[host]) for host in hosts}
 
 
 def items(series: Sequence[Series], cluster: Set[str], *, switch: bool) -> list[Item]:
@@ -45,7 +52,7 @@ def items(series: Sequence[Series], cluster: Set[str], *, switch: bool) -> list[
     `cluster` names the hosts that a meter of the whole cluster covers; `switch` says whether it includes a switch.
     """
     known = {host for s in series for host in _hosts(s.channel)} | set(cluster)
-    parts = {host: devices_of([host], series) for host in known}
+    parts = _parts(known, series)
     found: list[Item] = []
     for one in series:
         component, hosts = one.channel.component, _hosts(one.channel)

@@ -1,6 +1,7 @@
 """All computers of a group of trials, and the machine on which they run."""
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
@@ -111,6 +112,8 @@ class PlannedHost(Host):
 def planned(roles: Iterable[str], names: Iterable[str] = ()) -> Hosts:
     """Return hosts of these roles to plan a layout on, before any is held; without `names` they are called "storage-1" etc."""
     found: list[Host] = []
+    counts = Counter[str]()
     for role, name in zip_longest(roles, names, fillvalue=""):
-        found.append(PlannedHost(name or f"{role}-{1 + sum(host.role == role for host in found)}", role))
+        counts[role] += 1
+        found.append(PlannedHost(name or f"{role}-{counts[role]}", role))
     return Hosts(tuple(found))
