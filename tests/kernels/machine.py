@@ -17,7 +17,8 @@ from tests.kernels.image import ROOT, Image
 FIRST = Path(__file__).with_name("first.sh")
 MEMORY = "6G"
 CPUS_COUNT = 2  # at most; fewer where this process may use fewer, as with taskset
-PREFIXES = ("PERJOULE_ORANGEFS_PREFIX", "PERJOULE_BEEGFS_PREFIX")  # of builds beside the project, which come in as they are
+# Of builds beside the project, which come in as they are.
+PREFIXES = tuple(f"PERJOULE_{name}_PREFIX" for name in ("ORANGEFS", "BEEGFS", "IOR"))
 LOOK_S = 0.5
 BOOT_S = 240.0  # 12 s on an idle machine
 

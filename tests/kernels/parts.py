@@ -77,6 +77,11 @@ PARTS = {
     "built": Part("OrangeFS and BeeGFS, of builds beside the project", BUILT, 30, whole=False),
     "virtual": Part("virtual hosts", ("tests/live/test_virtual.py",), 15, whole=False),
     "cluster": Part("hosts over SSH", ("tests/live/test_cluster.py",), 30, whole=False),
+    "cluster-nfs": Part(
+        "every workload on NFS by the kernel's client, on hosts over SSH",
+        ("tests/live/test_cluster.py", "-k", "what_runs_on and nfs and not user"),
+        40,
+    ),
     "ranks": Part("IOR and mdtest", ("tests/live/test_ior.py", "tests/live/test_mdtest.py"), 15, whole=False),
     "slurm": Part("nodes that Slurm allocates", ("tests/live/test_slurm.py",), 15, whole=False),
     "trials": Part("campaigns on MooseFS and GlusterFS", ("tests/live/test_trial.py", "-k", "moosefs or glusterfs"), 20),
