@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 from perjoule.drivers.protocols import Host, Hosts, Mounted
 from perjoule.filesystems._ageing import Ageing
 from perjoule.filesystems._daemons import Daemon, Daemons, last_words
+from perjoule.machine.caches import left_by_zfs
 from perjoule.machine.disks import facts
 from perjoule.machine.each import each
 from perjoule.machine.mounts import SHORT_S, findmnt, is_mounted
@@ -279,7 +280,8 @@ class Deployment(Mounted, Generic[Options]):
         if beneath := self.options.beneath:
             mirror = beneath.mirror if host.copies_count > 1 else "none"
             self.facts = {**self.facts, "beneath": {**facts(host, host.directory / "beneath"), "mirror": mirror}}
-            self.undropped = "what ZFS caches beneath the servers' data (ARC)" if mirror == "zfs" else ""
+            left = each(self.bearers, left_by_zfs) if mirror == "zfs" else []
+            self.undropped = next((words for words in left if words), "")
         self._note_logs()
 
     def _renew(self, host: Host) -> None:

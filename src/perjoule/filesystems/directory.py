@@ -17,6 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import MADE, Check, FileSystem, Host, Hosts, Mounted
 from perjoule.filesystems._on_clients import OnClients
+from perjoule.machine.caches import left_by_zfs
 from perjoule.machine.each import each
 from perjoule.machine.mounts import SHORT_S, findmnt, folder_check, is_local
 from perjoule.machine.programs import programs
@@ -34,9 +35,11 @@ def _absolute(path: Path) -> Path:
     return path
 
 
-def _own_cache(mount: Mapping[str, Json]) -> str:
-    """Return what a client of a mounted file system caches outside of the kernel's page cache, by its type."""
+def _own_cache(client: Host, mount: Mapping[str, Json]) -> str:
+    """Return what a client of a mounted file system caches and its kernel does not drop, by its type."""
     kind = str(mount.get("type", ""))
+    if kind == "zfs":
+        return left_by_zfs(client)
     if kind == "gpfs":
         return "the pagepool of GPFS"
     if kind.startswith("fuse."):
@@ -88,7 +91,8 @@ class Directory(FileSystem):
             found = dict(each(hosts.clients, lambda client: (client.name, findmnt(client, self.path))))
             mounted = OnClients(hosts, directories, {"path": str(self.path), "mounts": found}, lost)
             mounted.sharing = tuple(name for name, made in directories.items() if made == directories[first.name])
-            mounted.undropped = ", ".join(dict.fromkeys(cache for mount in found.values() if (cache := _own_cache(mount))))
+            caches = each(hosts.clients, lambda client: _own_cache(client, found[client.name]))
+            mounted.undropped = ", ".join(dict.fromkeys(filter(None, caches)))
             mounted.data_hosts = tuple(directories) if all(map(is_local, found.values())) else ()
             yield mounted
         finally:

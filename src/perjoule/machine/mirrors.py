@@ -29,7 +29,7 @@ class Way:
 WAYS = {
     "md": Way("raid1", "mdadm", "mdadm"),
     "lvm": Way("dm_raid", "lvcreate", "lvm2"),
-    "zfs": Way("zfs", "zpool", "zfsutils-linux"),
+    "zfs": Way("zfs", "zpool", "zfsutils-linux zfs-test"),
 }
 STEAD = "xfs"  # the file system on a single disk without ZFS
 

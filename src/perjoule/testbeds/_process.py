@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from perjoule.drivers.protocols import Completed, Process
+from perjoule.machine.caches import DROP_ZFS
+from perjoule.machine.mirrors import loaded
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.testbeds._spawn import spawn
 
@@ -19,6 +21,7 @@ Lead = Sequence[str] | Callable[[Sequence[str]], list[str]]
 
 _DEFAULTED = (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 # How what leads onto a host says that it did not get there, or that there is no such program.
+_WRITTEN_BACK_S = 600.0  # what is dirty
 MOST_OUTPUT_BYTES = 64 * 1024**2  # of a program's output; the rest is not read
 _REFUSALS = ("nsenter: ", "perjoule: ")
 
@@ -190,12 +193,17 @@ def tell(gate: Path, line: str, *, where: str) -> None:
 
 
 def drop_caches(*, where: str) -> None:
-    """Write back and drop the page cache of this machine."""
+    """Write back and drop what this machine's kernel caches of files, ZFS's caches too where zinject is installed."""
     os.sync()
     try:
         Path("/proc/sys/vm/drop_caches").write_text("3")
     except OSError as error:
         raise WorkloadError(f"can't drop the page cache ({error.strerror})", where=where) from None
+    if loaded("zfs"):
+        argv = ["sh", "-c", DROP_ZFS]
+        done = run([], argv, where=where, timeout_s=_WRITTEN_BACK_S, check=False, text=None, env=None)
+        if done.returncode:
+            raise WorkloadError(f"can't empty ZFS's caches{_last_words(done.stdout, done.stderr)}", where=where)
 
 
 class Program(Process):

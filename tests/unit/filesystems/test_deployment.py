@@ -260,13 +260,16 @@ def test_a_host_whose_stores_are_not_known_can_not_be_measured() -> None:
         Mounted(Made(), Hosts((host, Machine("client-1")))).held_bytes(host)
 
 
-@pytest.mark.parametrize(("copies_count", "kept"), [(2, "what ZFS caches beneath the servers' data (ARC)"), (1, "")])
-def test_the_cache_of_zfs_beneath_is_a_doubt_where_it_could_be_made(
-    copies_count: int, kept: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("copies_count", "lacks", "doubted"), [(2, "storage-2", True), (2, "client-1", False), (1, "storage-1", False)]
+)
+def test_the_cache_of_zfs_beneath_is_a_doubt_where_it_was_made_and_a_server_can_not_empty_it(
+    copies_count: int, lacks: str, doubted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Dropping page caches leaves most of it."""
     monkeypatch.setattr(_deployment, "facts", lambda host, place: {})
     monkeypatch.setattr(Machine, "copies_count", copies_count)
+    monkeypatch.setattr(Machine, "answers", lambda host, words: (int(host.name == lacks and "zinject" in words[-1]), ""))
     made = Mounted(as_written(Made, beneath={"kind": "zfs", "mirror": "zfs", "size": "1 GiB"}), hosts())
     made.note()
-    assert made.undropped == kept
+    assert made.undropped.startswith("what ZFS caches (ARC; zinject") == bool(made.undropped) == doubted

@@ -109,6 +109,8 @@ class Client(ScriptedHost):
                 return 0, made + "\n"
             case ["rm", *_, path]:
                 self.folders.discard(path)
+            case ["sh", "-c", said] if said.endswith("command -v zinject"):
+                return 1 if self.name == "client-2" else 0, ""
             case ["findmnt", *_]:
                 mount = {"target": "/scratch", "source": self.mount, "fstype": self.kind}
                 return 0, json.dumps({"filesystems": [mount]})
@@ -161,6 +163,7 @@ def test_what_was_made_is_removed_if_the_next_client_has_no_such_folder() -> Non
         ("gpfs", ["the pagepool of GPFS was not dropped"]),
         ("fuse.sshfs", ["what fuse.sshfs may cache in its own memory was not dropped"]),
         ("lustre", []),
+        ("zfs", ["what ZFS caches (ARC; zinject, of the package zfs-test, would empty it) was not dropped"]),
     ],
 )
 def test_what_a_mounted_file_system_caches_outside_of_the_page_cache_is_a_doubt(kind: str, doubts: list[str]) -> None:

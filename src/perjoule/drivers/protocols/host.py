@@ -254,4 +254,4 @@ class Host(ABC):
 
     @abstractmethod
     def drop_caches(self) -> None:
-        """Write back and drop the kernel's page cache. Raises WorkloadError if that is not permitted."""
+        """Write back and drop what the kernel caches of files. Raises WorkloadError if that is not permitted."""

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from perjoule.catalogue import Node
 from perjoule.drivers.protocols import ClockOffset, Completed, Counters, Host, PlannedHost, Process
 from perjoule.machine import mirrors
+from perjoule.machine.caches import DROP, DROP_ZFS
 from perjoule.model import Disk
 from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
@@ -141,9 +142,9 @@ class SshHost(Host):
         return tuple(filter(None, self._doubts.values()))
 
     def drop_caches(self) -> None:
-        """Write back and drop the page cache."""
+        """Write back and drop the page cache, and ZFS's caches where zinject is installed."""
         try:
-            self._line.raw(["sh", "-c", "sync && echo 3 > /proc/sys/vm/drop_caches"])
+            self._line.raw(["sh", "-c", f"{DROP} || exit\n{DROP_ZFS}"])
         except TransientError:
             raise
         except WorkloadError as error:

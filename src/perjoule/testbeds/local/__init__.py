@@ -227,7 +227,7 @@ class LocalHost(Host):
         return place
 
     def drop_caches(self) -> None:
-        """Write back and drop the page cache."""
+        """Write back and drop what the kernel caches of files."""
         _process.drop_caches(where=self.name)
 
     def stop(self) -> None:

@@ -266,7 +266,7 @@ class VirtualHost(Host):
         return f"the kernel killed {what}, because the host has {bytes_text(self.memory_bytes)} of memory" if count else ""
 
     def drop_caches(self) -> None:
-        """Write back and drop the page cache of the whole machine, because virtual hosts share one kernel."""
+        """Write back and drop what the kernel of the whole machine caches, because virtual hosts share one kernel."""
         _process.drop_caches(where=self.name)
 
     def reap(self) -> None:

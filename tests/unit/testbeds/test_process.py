@@ -1,0 +1,43 @@
+"""How this machine drops its caches, on one that only seems to have ZFS."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from perjoule.drivers.protocols import Completed
+from perjoule.machine.caches import DROP_ZFS
+from perjoule.model.errors import WorkloadError
+from perjoule.testbeds import _process
+
+
+@pytest.fixture
+def dropped(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    found: list[str] = []
+    monkeypatch.setattr(os, "sync", lambda: found.append("sync"))
+    monkeypatch.setattr(Path, "write_text", lambda path, text: found.append(f"{text} > {path}"))
+    return found
+
+
+def test_the_page_cache_is_dropped_once_all_is_written_back(dropped: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_process, "loaded", lambda module: False)
+    _process.drop_caches(where="client-1")
+    assert dropped == ["sync", "3 > /proc/sys/vm/drop_caches"]
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_zfs_is_emptied_where_it_is_loaded_or_says_why_not(
+    code: int, dropped: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ran(lead: object, argv: list[str], **_: object) -> Completed:
+        dropped.append("zfs" if argv == ["sh", "-c", DROP_ZFS] else "?")
+        return Completed(tuple(argv), code, "", "ZFS keeps 9 bytes of buffers\n")
+
+    monkeypatch.setattr(_process, "loaded", lambda module: module == "zfs")
+    monkeypatch.setattr(_process, "run", ran)
+    if code:
+        with pytest.raises(WorkloadError, match=r"^client-1: can't empty ZFS's caches: ZFS keeps 9 bytes of buffers$"):
+            _process.drop_caches(where="client-1")
+    else:
+        _process.drop_caches(where="client-1")
+    assert dropped == ["sync", "3 > /proc/sys/vm/drop_caches", "zfs"]
