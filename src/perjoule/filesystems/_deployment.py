@@ -87,6 +87,11 @@ class Deployment(Mounted, Generic[Options]):
     def report(self) -> dict[str, Json]:
         """Return the facts, as the daemons report them."""
 
+    @property
+    def caching(self) -> tuple[Host, ...]:
+        """All servers; none where all hosts share a kernel, which clients have drop its caches."""
+        return () if self.hosts.machine else self.hosts.servers
+
     def drop_caches(self) -> None:
         """Do nothing if only the hosts' kernels cache; otherwise see `remount`."""
 

@@ -91,11 +91,11 @@ def last_words(text: str) -> str:
 
 
 def cold(clients: Sequence[Host], mounted: Mounted) -> list[Doubt]:
-    """Drop caches, and return doubts."""
+    """Drop caches, also those of servers' kernels, and return doubts."""
     mounted.drop_caches()
     doubts = [CACHE.doubt(f"{mounted.undropped} was not dropped")] if mounted.undropped else []
     try:
-        each(clients, lambda client: client.drop_caches())
+        each(dict.fromkeys((*clients, *mounted.caching)), lambda host: host.drop_caches())
     except WorkloadError as error:
         doubts.append(CACHE.doubt(f"page caches were not dropped: {error}"))
     return doubts

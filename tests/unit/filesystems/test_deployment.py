@@ -1,5 +1,6 @@
 """What all deployments have in common, on hosts that only pretend."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from perjoule.filesystems._deployment import Deployment
 from perjoule.filesystems._options import Deployed
 from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
+from perjoule.testbeds._machine import ThisMachine
 from scripted import ScriptedHost, ScriptedProcess
 from typed import as_written
 
@@ -258,6 +260,12 @@ def test_a_host_whose_stores_are_not_known_can_not_be_measured() -> None:
     host = Machine("storage-1")
     with pytest.raises(WorkloadError, match="storage-1: the file system has no data here"):
         Mounted(Made(), Hosts((host, Machine("client-1")))).held_bytes(host)
+
+
+def test_the_kernels_of_servers_cache_data_of_their_own_unless_all_hosts_share_one() -> None:
+    apart = Hosts((Machine("storage-1"), Machine("metadata-1"), Machine("client-1")))
+    assert [host.name for host in Mounted(Made(), apart).caching] == ["storage-1", "metadata-1"]
+    assert Mounted(Made(), dataclasses.replace(apart, machine=ThisMachine())).caching == ()
 
 
 @pytest.mark.parametrize(

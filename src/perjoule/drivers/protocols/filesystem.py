@@ -40,6 +40,11 @@ class Mounted(ABC):
     hit: bool = False  # events have happened to its servers: what it lacks since then is not a failure
     logs_there: Sequence[tuple[Host, Path]] = ()  # the same for those that daemons write on their hosts
 
+    @property
+    def caching(self) -> tuple[Host, ...]:
+        """Its servers, whose kernels cache what they store, where those are not the clients' own; () if they are not ours."""
+        return ()
+
     @abstractmethod
     def locate(self, path: Path) -> tuple[str, ...]:
         """Return the names of the hosts that hold a file's data (by its path on the first client); () if that is not known."""

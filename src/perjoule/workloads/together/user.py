@@ -123,6 +123,10 @@ class _Own(Mounted):
         self.directories, self.facts, self.data_hosts, self.logs = directories, whole.facts, whole.data_hosts, whole.logs
         self._whole, self._first, self.undropped = whole, first, whole.undropped
 
+    @property
+    def caching(self) -> tuple[Host, ...]:
+        return self._whole.caching
+
     def locate(self, path: Path) -> tuple[str, ...]:
         """Locate a path as this user's first client sees it; the whole file system asks its own first client."""
         seen = path.relative_to(self._whole.directories[self._first])
