@@ -19,8 +19,8 @@ demo: .venv/ready
 
 test: .venv/ready-for-development
 	setup/install filesystems tests
-	$(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 -m "not heavy" $(UNIT)
-	$(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 -m heavy $(UNIT)
+	$(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 -m "not heavy" --junit-xml build/tests/unit.xml $(UNIT)
+	$(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 -m heavy --junit-xml build/tests/heavy.xml $(UNIT)
 	$(AS_ROOT) $(BIN)/pytest $(WAITING) --timeout 900 -m "not slow and not alone" --junit-xml build/tests/beside.xml --ignore $(UNIT) tests
 	$(AS_ROOT) $(BIN)/pytest --timeout 600 -m "alone and not slow" --junit-xml build/tests/alone.xml tests/meters tests/live
 

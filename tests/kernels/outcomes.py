@@ -13,7 +13,8 @@ from perjoule import drivers
 KEPT = Path(__file__).with_name("outcomes.json")
 LACKS = "lacks"  # the property by which a test that passes says what it could not try, as in `record_property("lacks", "no md")`
 FAMILIES = ("filesystems", "workloads", "testbeds", "meters")
-FOLDERS = ("live", "meters", "pipeline")  # those of unit tests start nothing
+FOLDERS = ("live", "meters", "pipeline")  # those of unit tests start nothing, and belong to no driver
+UNIT = "unit tests"
 # Test files that are not named after their driver. The first driver of the name is meant elsewhere: filesystems before workloads.
 NAMED = {
     "test_local_fs": "filesystems/local",
@@ -100,9 +101,11 @@ def outcome(*reports: Path) -> Outcome:
 
 
 def row_of(test: str) -> str:
-    """Return the driver that a test ("live.test_fio::test_a") is about, as family/kind, or a row of `APART`; else ""."""
+    """Return the driver that a test ("live.test_fio::test_a") is about, as family/kind, or a row of `APART`, `UNIT`, or ""."""
     path, _, name = test.partition("::")
     folder, _, module = path.rpartition(".")
+    if path.partition(".")[0] == "unit":
+        return UNIT
     if folder not in FOLDERS:  # a test of this file may have such a name among its parameters
         return ""
     if row := next((row for row, pattern in MEANT.items() if re.search(pattern, test)), ""):

@@ -13,6 +13,7 @@ ON_SOME_KERNELS = tuple(f"tests/live/test_virtual_{one}.py" for one in ("links",
 EMULATED = ("-k", "not as_slow_as_the_disk")  # where a CPU is emulated, it is slower than a capped disk
 MIRRORS, CEPHFS = "(a_mirror or f2fs) and not zfs", "reads_what_another_wrote"
 BUILT = ("tests/live/test_orangefs.py", "tests/live/test_orangefs_kernel.py", "tests/live/test_beegfs.py")
+SIDE_BY_SIDE = ("--numprocesses", "auto", "--dist", "worksteal")
 NUMBERS = ("analysis", "model", "machine", "catalogue", "store")
 VIRTUAL = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/live/test_virtual*.py"))
 
@@ -87,8 +88,10 @@ PARTS = {
     "trials": Part("campaigns on MooseFS and GlusterFS", ("tests/live/test_trial.py", "-k", "moosefs or glusterfs"), 20),
     "trial-cephfs": Part("a campaign on CephFS", ("tests/live/test_trial.py", "-k", "cephfs"), 15),
     "simulated": Part("campaigns on simulated hosts", ("tests/pipeline/test_simulated.py",), 15),
-    "unit": Part("the unit tests", ("tests/unit",), 60, whole=False),
-    "numbers": Part("of these what computes numbers", tuple(f"tests/unit/{one}" for one in NUMBERS), 30, whole=False),
+    "unit": Part("the unit tests", ("tests/unit", *SIDE_BY_SIDE), 120, whole=False),
+    "numbers": Part(
+        "of these what computes numbers", (*(f"tests/unit/{one}" for one in NUMBERS), *SIDE_BY_SIDE), 60, whole=False
+    ),
     "caps": Part("virtual hosts, their caps and disks", tuple(VIRTUAL), 40, whole=False),
     "filesystems": Part("all file systems", (CONTRACT, *(f"tests/live/test_{one}.py" for one in FILESYSTEMS)), 60, whole=False),
     "workloads": Part("all workloads", tuple(f"tests/live/test_{one}.py" for one in WORKLOADS), 60, whole=False),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from perjoule import drivers
-from tests.kernels.outcomes import APART, FAMILIES, KEPT
+from tests.kernels.outcomes import APART, FAMILIES, KEPT, UNIT
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "platforms.md"
 TITLES = {
@@ -38,7 +38,8 @@ def tables(kept: dict[str, Any]) -> str:
     text = HEAD + "".join(_about(name, kept[name]["about"]) for name in platforms)
     head = f"| | {' | '.join(TITLES[name] for name in platforms)} |\n|---|{'---|' * len(platforms)}\n"
     families = {HEADINGS[family]: {f"`{kind}`": f"{family}/{kind}" for kind in drivers.kinds(family)} for family in FAMILIES}
-    for heading, rows in {"What depends on the kernel": {row: row for row in APART}, **families}.items():
+    machines = {"What depends on the kernel or the processor": {row: row for row in (*APART, UNIT)}}
+    for heading, rows in {**machines, **families}.items():
         text += f"\n## {heading}\n\n{head}"
         for shown, row in rows.items():
             cells = [_cell(row.rpartition("/")[2], _merged(kept[name], row), reasons) for name in platforms]

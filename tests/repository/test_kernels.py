@@ -91,7 +91,8 @@ def test_a_report_that_lacks_tests_is_not_a_pass(text: str | None, tmp_path: Pat
         ("meters.test_hostile::test_a", ""),
         ("repository.test_kernels::test_b[live.test_nfs::test_a-NFS by the kernel's client]", ""),
         ("live.test_oracle::test_a", ""),
-        ("unit.filesystems.test_moosefs::test_a", ""),
+        ("unit.filesystems.test_moosefs::test_a", "unit tests"),
+        ("unit.test_it::test_a[live.test_nfs::test_a]", "unit tests"),
         ("pipeline.test_simulated::test_a", "testbeds/simulated"),
     ],
 )
