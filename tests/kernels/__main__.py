@@ -42,10 +42,11 @@ ABOUT = """\
 {{ uname -r; uname -m; . /etc/os-release; echo "$PRETTY_NAME"; {python} --version; }} > {into}/about
 dpkg-query -W -f '${{Package}} ${{Version}}\\n' {packages} >> {into}/about 2> /dev/null
 """
+TIMED_OUT, END_S = (124, 137), 60.0  # exit codes of timeout(1); for pytest to end after it was interrupted
 # Parts share what Python has compiled.
 TASK = """\
 export PYTHONPYCACHEPREFIX={into}/compiled HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis
-{python} -u -m pytest -v --tb=short -p no:cacheprovider --timeout 900 --junit-xml {into}/{name}.xml -m 'not slow' {words}
+exec {python} -u -m pytest -v --tb=short -p no:cacheprovider --timeout 900 --junit-xml {into}/{name}.xml -m 'not slow' {words}
 """
 
 
@@ -94,13 +95,14 @@ def main() -> int:
     parser.add_argument("--into", type=Path, metavar="DIR", help="keep reports and output there")
     parser.add_argument("--patience", type=float, default=1.0, metavar="N", help="allow N times the time, on a busy machine")
     parser.add_argument("--keep", action="store_true", help="write the outcomes to docs/reference/platforms.md")
-    parser.add_argument("--list", action="store_true", help="show the parts, and run nothing")
+    parser.add_argument("--list", action="store_true", help="show the parts and how long each may take, and run nothing")
     parser.add_argument(
         "--read", type=Path, nargs="+", metavar="XML", help="run nothing: keep what these reports of pytest say of this machine"
     )
     asked = parser.parse_args()
     if asked.list:
-        print("\n".join(f"{name:16} {part.about}{' (default)' if part.default else ''}" for name, part in PARTS.items()))
+        for name, part in PARTS.items():
+            print(f"{name:16} {part.minutes:3} min  {part.about}{' (default)' if part.default else ''}")
         return 0
     if unknown := [name for name in asked.parts if name not in PARTS]:
         parser.error(f"no part {', '.join(unknown)}: choose from {', '.join(PARTS)}")
@@ -169,16 +171,11 @@ def _runner(where: Run, into: Path, say: Callable[[str], object]) -> Callable[[s
     """Return what runs a part there."""
 
     def task(name: str, part: Part, into: str, python: str) -> str:
-        words = shlex.join(part.words)
-        return (ABOUT + TASK).format(name=name, words=words, into=into, python=python, packages=" ".join(PACKAGES))
+        words, into, packages = shlex.join(part.words), shlex.quote(into), " ".join(PACKAGES)
+        return (ABOUT + TASK).format(name=name, words=words, into=into, python=python, packages=packages)
 
     if where.place == "here":
-        return lambda name, part: subprocess.run(
-            ["sh", "-c", task(name, part, str(into), sys.executable)],
-            cwd=ROOT,
-            timeout=60.0 * part.minutes * where.patience,
-            check=False,
-        )
+        return lambda name, part: run_here(task(name, part, str(into), sys.executable), where.limit_s(part))
     runs = machine.run if where.place == "vm" else root.run
     return lambda name, part: runs(
         image(where.debian, where.processor, say, part.more),
@@ -187,6 +184,13 @@ def _runner(where: Run, into: Path, say: Callable[[str], object]) -> Callable[[s
         within_s=where.limit_s(part),
         show=say,
     )
+
+
+def run_here(script: str, within_s: float) -> None:
+    """Run it on this machine; if it takes too long, pytest is interrupted, so that what it started is taken down. Raises Gone."""
+    limited = ["timeout", "--foreground", "--signal=INT", f"--kill-after={END_S:g}", f"{within_s:g}"]
+    if subprocess.run([*limited, "sh", "-c", script], cwd=ROOT, check=False).returncode in TIMED_OUT:
+        raise machine.Gone(f"it did not end within {within_s / 60:g} minutes")
 
 
 if __name__ == "__main__":

@@ -44,8 +44,11 @@ def run(image: Image, task: str, folder: Path, *, within_s: float, show: Callabl
         tempfile.TemporaryFile() as console,
         subprocess.Popen(_argv(image, folder), stdin=subprocess.DEVNULL, stdout=console, stderr=console) as qemu,
     ):
+        why = "the machine ended without an answer"
         try:
             follow(qemu, folder, within_s, show)
+        except Gone as gone:
+            why = str(gone)
         finally:
             qemu.kill()
             qemu.wait()
@@ -53,7 +56,7 @@ def run(image: Image, task: str, folder: Path, *, within_s: float, show: Callabl
         if not ended.exists():
             console.seek(0)
             said = console.read().decode(errors="replace").splitlines()
-            raise Gone("\n".join(["the machine ended without an answer; it last said:", *said[-20:]]))
+            raise Gone("\n".join([f"{why}; it last said:", *said[-20:]]))
     return int(ended.read_text())
 
 

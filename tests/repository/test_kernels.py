@@ -3,15 +3,18 @@
 import json
 import platform
 import re
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
 from perjoule import drivers
 from places import ROOT
-from tests.kernels import outcomes, table
-from tests.kernels.__main__ import main
-from tests.kernels.image import LEFT_OUT, PROCESSORS, SECTIONS, packages, requirements, wanted
+from tests.kernels import machine, outcomes, table
+from tests.kernels.__main__ import main, run_here
+from tests.kernels.image import LEFT_OUT, PROCESSORS, SECTIONS, Image, packages, requirements, wanted
+from tests.kernels.machine import Gone
 from tests.kernels.outcomes import KEPT, outcome, row_of
 from tests.kernels.parts import PARTS
 
@@ -42,6 +45,32 @@ def test_ci_runs_a_part_that_fits_into_15_minutes() -> None:
     (part,) = re.findall(r"make kernels KERNELS=(\S+)", (ROOT / ".github/workflows/ci.yml").read_text())
     assert PARTS[part].minutes <= 15
     assert PARTS[part].whole
+
+
+def test_a_part_on_this_machine_that_takes_too_long_is_interrupted_and_says_so(tmp_path: Path) -> None:
+    program = "import sys, time\ntry: time.sleep(60)\nexcept KeyboardInterrupt: open(sys.argv[1], 'w').write('taken down')"
+    argv = shlex.join([sys.executable, "-c", program, str(tmp_path / "end")])
+    with pytest.raises(Gone, match=r"it did not end within 0\.02 minutes"):
+        run_here(f"exec {argv}", 1.2)
+    assert (tmp_path / "end").read_text() == "taken down"
+    run_here("exit 1", 10.0)  # tests failed, which their report says
+
+
+@pytest.mark.parametrize(
+    ("does", "why"),
+    [
+        ("echo panic; sleep 60", r"it did not boot within 0\.3 s; it last said:\npanic"),
+        ("echo panic", r"the machine ended without an answer; it last said:\npanic"),
+    ],
+)
+def test_a_machine_that_does_not_come_to_its_task_is_shown_with_the_last_lines_of_its_console(
+    does: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "_argv", lambda *_: ["sh", "-c", does])
+    monkeypatch.setattr(machine, "BOOT_S", 0.3)
+    image = Image(tmp_path, tmp_path, tmp_path, PROCESSORS["amd64"])
+    with pytest.raises(Gone, match=why):
+        machine.run(image, "true", tmp_path, within_s=60.0, show=print)
 
 
 def test_a_part_passed_only_if_each_of_its_tests_ran_and_passed(tmp_path: Path) -> None:
