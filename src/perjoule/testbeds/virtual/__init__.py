@@ -155,7 +155,7 @@ class Virtual(Testbed):
             if delays:
                 facts["disk_delay"] = _delayed(delays)
                 facts["disk_delay_s"] = {name: delay.ms / 1e3 for name, delay in delays.items()}
-            facts |= memory.facts(there, self._uncapped_memory)
+            facts |= memory.facts(there, self._uncapped_memory, limited=memory.limits(self.disk))
             facts["counters"] = rack.counters()
             facts["power"] = {"this machine": _power.facts(rack.hosts[0])}
             if keep:

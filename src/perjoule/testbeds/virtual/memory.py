@@ -23,9 +23,14 @@ def lack(disk: str, sysfs: Path = SYSFS) -> str:
         return "no memory controller"
     if version == 1 and disk == "directory":
         return 'cgroup v1, and disk = "directory" has no dirty pages of its own that could be limited'
-    if version == 1 and not any(sysfs.glob("class/bdi/*/strict_limit")):
+    if version == 1 and not limits(disk, sysfs):
         return "cgroup v1, and a kernel before 6.2 that can't limit the dirty pages of a disk"
     return ""
+
+
+def limits(disk: str, sysfs: Path = SYSFS) -> bool:
+    """Return whether hosts have disks of their own, and the kernel can limit the dirty pages of a disk."""
+    return disk != "directory" and any(sysfs.glob("class/bdi/*/strict_limit"))
 
 
 def limit(device: str, memory_bytes: int, sysfs: Path = SYSFS) -> bool:
@@ -61,10 +66,10 @@ def _folders(device: str, sysfs: Path) -> Iterator[Path]:
             yield dev.parents[2] / "bdi"
 
 
-def facts(there: Sequence[Place], why_not: str) -> dict[str, Json]:
-    """Return what a record says of the memory of hosts."""
+def facts(there: Sequence[Place], why_not: str, *, limited: bool) -> dict[str, Json]:
+    """Return what a record says of the memory of hosts; `limited` says whether dirty pages of their disks are limited."""
     capped = {place.name: place.memory_bytes for place in there if place.memory_bytes is not None}
     if not capped:
         return {"memory_cap": f"none: {why_not or 'no host has memory in the catalogue'}"}
-    what = f"page cache included, without swap; dirty pages of a disk at most {DIRTY_RATIO:.0%} of it"
-    return {"memory_cap": what, "memory_cap_bytes": dict[str, Json](capped)}
+    dirty = f"of a disk at most {DIRTY_RATIO:.0%} of it" if limited else "as the kernel limits those of a control group"
+    return {"memory_cap": f"page cache included, without swap; dirty pages {dirty}", "memory_cap_bytes": dict[str, Json](capped)}

@@ -62,10 +62,19 @@ def test_cgroup_v1_caps_memory_only_where_dirty_pages_are_limited(
         assert memory.lack(disk, sysfs / "none")
 
 
+def test_dirty_pages_are_limited_only_of_disks_of_their_own_and_by_kernels_that_can(sysfs: Path) -> None:
+    assert memory.limits("xfs", sysfs)
+    assert not memory.limits("directory", sysfs)
+    assert not memory.limits("xfs", sysfs / "none")
+
+
 def test_a_record_says_what_was_in_force_or_why_nothing_was() -> None:
     there = places(catalogue.cluster("odroid-hc4"), clients_count=1, servers_count=1, scale=1.0, memory_ratio=0.5)
-    caps = memory.facts(there, "")["memory_cap_bytes"]
+    said = memory.facts(there, "", limited=True)
+    assert said["memory_cap"] == "page cache included, without swap; dirty pages of a disk at most 20% of it"
+    assert "dirty pages as the kernel limits" in str(memory.facts(there, "", limited=False)["memory_cap"])
+    caps = said["memory_cap_bytes"]
     assert caps == {"storage-1": 2 << 30, "metadata-1": 2 << 30, "management-1": 2 << 30, "client-1": 4 << 30}
     bare = places(catalogue.cluster("odroid-hc4"), clients_count=1, servers_count=1, scale=1.0)
-    assert memory.facts(bare, "not requested") == {"memory_cap": "none: not requested"}
-    assert memory.facts(bare, "") == {"memory_cap": "none: no host has memory in the catalogue"}
+    assert memory.facts(bare, "not requested", limited=True) == {"memory_cap": "none: not requested"}
+    assert memory.facts(bare, "", limited=True) == {"memory_cap": "none: no host has memory in the catalogue"}
