@@ -8,9 +8,9 @@ with its own key.
 
 from dataclasses import field
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Hosts, Tunable
@@ -33,6 +33,7 @@ copies = 2
 acknowledged = 1
 """
 
+CLIENT_CACHE_BYTES = 32 * 1024**2
 NO_CLIENT = "the kernel has no client of CephFS"
 FIX = 'set client = "fuse", or use hosts whose kernel has CONFIG_CEPH_FS'
 LAYOUT_OF = (
@@ -56,8 +57,9 @@ class CephFs(ceph.Ceph):
     is the kernel's own, which a virtual host does not count."""
     metadata_osds_count: Annotated[int, Field(ge=1, le=16)] = 2
     """OSDs on a dedicated metadata host; with classes = "apart", metadata have at most as many copies."""
-    client_cache_bytes: Annotated[Bytes, Tunable(("8 MiB", "32 MiB", "128 MiB", "512 MiB"), scale=True)] = 32 * 1024**2
-    """Object cache of each ceph-fuse, half of which may be dirty. Files that are not much larger are read back from it."""
+    client_cache_bytes: Annotated[Bytes, Tunable(("8 MiB", "32 MiB", "128 MiB", "512 MiB"), scale=True)] = CLIENT_CACHE_BYTES
+    """Object cache of each ceph-fuse, half of which may be dirty. Files that are not much larger are read back from it. The
+    kernel's client has none but the page cache."""
     object_bytes: Annotated[Bytes, Tunable(("1 MiB", "4 MiB", "16 MiB"), scale=True)] = 4 * 1024**2
     """Size of a file's objects."""
     stripe_unit_bytes: Annotated[Bytes, Tunable(("512 KiB", "1 MiB", "4 MiB"), scale=True)] = 4 * 1024**2
@@ -71,6 +73,12 @@ class CephFs(ceph.Ceph):
     ] = field(default_factory=dict[str, str])
     """Further options of ceph.conf, for all daemons and clients ({"client_readahead_max_periods" = "16"}). Redundancy, addresses,
     keys and paths are the driver's."""
+
+    @model_validator(mode="after")
+    def _cached_by_it(self) -> Self:
+        if self.client == "kernel" and self.client_cache_bytes != CLIENT_CACHE_BYTES:
+            raise ValueError('client "kernel" caches in the page cache; remove client_cache, or set client = "fuse"')
+        return self
 
     def checks(self) -> tuple[Check, ...]:
         """Check also for the client."""

@@ -176,6 +176,14 @@ def test_a_wrong_option_is_refused(options: dict[str, Any]) -> None:
         drivers.build("filesystems", "cephfs", options)
 
 
+def test_a_cache_of_ceph_fuse_is_refused_with_the_kernels_client() -> None:
+    as_written(CephFs, client="kernel")
+    with pytest.raises(
+        ValidationError, match='client "kernel" caches in the page cache; remove client_cache, or set client = "fuse"'
+    ):
+        as_written(CephFs, client="kernel", client_cache="8 MiB")
+
+
 def test_every_osd_is_placed_once_and_has_one_class() -> None:
     commands = stages(layout := as_written(CephFs, osds_per_host=2).layout(CLUSTER))
     places = {command["id"]: command["args"][0] for command in commands["osd crush add"]}

@@ -105,6 +105,7 @@ def test_a_client_in_user_space_needs_nothing_of_the_kernel_but_fuse(monkeypatch
     [
         ({"version": "4.2"}, 'client "fuse" speaks version 3, not 4.2; remove version, or set client = "kernel"'),
         ({"options": ["hard"]}, "has no mount options; remove options"),
+        ({"transfer": "64 KiB"}, "has transfers of its own; remove transfer"),
     ],
 )
 def test_what_a_client_in_user_space_can_not_do_is_refused_with_what_to_do(wrong: dict[str, object], advice: str) -> None:

@@ -32,6 +32,7 @@ EXAMPLE = '[[filesystem]]\nkind = "nfs"\nclient = "fuse"\n'
 Version = Literal["3", "4.0", "4.1", "4.2"]
 LIBRARIES = ("libnfs.so.13", "libnfs.so.14")  # that `mount.py` knows how to call
 PORT, MOUNT_PORT = 2049, 20048  # of mountd, for version 3
+TRANSFER_BYTES = 1024**2
 NO_CLIENT = "the kernel has no NFS client"
 FIX = 'set client = "fuse", or use hosts whose kernel has CONFIG_NFS_FS'
 _FUSE_MOUNT = Path(__file__).with_name("mount.py")
@@ -52,8 +53,8 @@ class Nfs(Deployed):
     version: Version | None = None
     """Version of the protocol: 4.2 by default; 3 by client "fuse", which has no other. Ganesha serves 3 only to hosts with their
     own namespaces, because it needs an rpcbind."""
-    transfer_bytes: Annotated[Bytes, Tunable(("64 KiB", "256 KiB", "1 MiB"), scale=True)] = 1024**2
-    """Largest read and write of the kernel's client (rsize, wsize); the FUSE client's are 128 KiB and 1 MiB."""
+    transfer_bytes: Annotated[Bytes, Tunable(("64 KiB", "256 KiB", "1 MiB"), scale=True)] = TRANSFER_BYTES
+    """Largest read and write of the kernel's client (rsize, wsize); the FUSE client's can't be set: 128 KiB and 1 MiB."""
     options: tuple[str, ...] = ()
     """More mount options of the kernel's client."""
 
@@ -61,6 +62,8 @@ class Nfs(Deployed):
     def _spoken(self) -> Self:
         if self.client == "fuse" and self.version not in (None, "3"):
             raise ValueError(f'client "fuse" speaks version 3, not {self.version}; remove version, or set client = "kernel"')
+        if self.client == "fuse" and self.transfer_bytes != TRANSFER_BYTES:
+            raise ValueError('client "fuse" has transfers of its own; remove transfer, or set client = "kernel"')
         if self.client == "fuse" and self.options:
             raise ValueError('client "fuse" has no mount options; remove options, or set client = "kernel"')
         return self
