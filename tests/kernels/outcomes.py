@@ -41,7 +41,7 @@ APART = {
     "latency and loss of links (netem)": r"test_virtual_links::",
     "latency of disks (dm-delay)": r"test_virtual_delay::",
     "memory caps": r"test_virtual_memory::",
-    "shares of CPU and memory (cgroup v2)": r"test_virtual_caps::",
+    "shares by cgroup v2": r"test_virtual_caps::",
     **{f"mirror beneath: {way}": rf"test_local_fs::test_a_mirror_.*\[{way}\]" for way in ("md", "lvm", "zfs")},
 }
 MEANT = {

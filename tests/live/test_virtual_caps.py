@@ -1,5 +1,9 @@
-"""Shares of CPU and memory under cgroup v2, judged by what the kernel itself counts, so that any machine can tell."""
+"""Shares of CPU, memory and disks under cgroup v2, judged by what the kernel itself counts, so that any machine can tell.
 
+Disks are capped so low that an emulated CPU reaches their caps.
+"""
+
+import sys
 import time
 from collections.abc import Callable
 
@@ -17,8 +21,8 @@ pytestmark = [
     pytest.mark.live,
     pytest.mark.alone,
     pytest.mark.skipif(
-        VERSION != 2 or not {"cpu", "memory"} <= ABLE,
-        reason="this machine has no cgroup v2 with CPU and memory controllers; run `make kernels`",
+        VERSION != 2 or not {"cpu", "io", "memory"} <= ABLE,
+        reason="this machine has no cgroup v2 with controllers of CPU, disks and memory; run `make kernels`",
     ),
 ]
 
@@ -26,6 +30,16 @@ CORES_COUNT = 0.25
 WATCHED_S = 10.0
 TOLERANCE = 0.05
 SPIN = "while :; do :; done"
+SLOW = 0.01  # of the board's speed: 2.8 MiB/s of its disk
+WRITE = """
+import os, sys, time
+file, block = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY), os.urandom(1 << 20)
+first, count = int(sys.argv[2]), int(sys.argv[3])
+for _ in range(first): os.write(file, block)
+began = time.monotonic()
+for _ in range(count): os.write(file, block)
+print(count / (time.monotonic() - began))
+"""
 
 
 def bed(**options: Json) -> Virtual:
@@ -73,3 +87,29 @@ def test_the_page_cache_counts_in_a_hosts_memory_which_never_exceeds_its_cap() -
         server.run(["dd", "if=/dev/zero", f"of={server.directory}/zeros", "bs=1M", "count=256", "conv=fsync"], timeout_s=300)
         assert 0.9 * cap_bytes <= int(said(server, "memory.peak")) <= cap_bytes
         assert not server.out_of_memory()
+
+
+def disk_bytes_per_s(host: Host) -> float:
+    return sum(disk.write_bytes_per_s.value for disk in present(host.node).disks) * SLOW
+
+
+def test_direct_writes_get_the_whole_share_of_a_disk_and_no_more() -> None:
+    with bed(disk="xfs", scale=SLOW).hold(1) as hosts:
+        server = hosts.by_role("storage")[0]
+        argv = ["dd", "if=/dev/zero", f"of={server.directory}/zeros", "bs=128K", "count=4096", "oflag=direct"]
+        server.spawn(argv, log=server.directory / "dd")
+        time.sleep(2.0)
+        written_bytes, took_s = watched(lambda: present(server.counters().disk_written_bytes), 3 * WATCHED_S)
+        assert written_bytes / took_s == pytest.approx(disk_bytes_per_s(server), rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("disk", ["ext4", "xfs"])
+def test_a_write_of_four_times_the_memory_is_as_fast_as_the_disk_once_the_memory_is_full(disk: str) -> None:
+    with bed(disk=disk, scale=SLOW, memory="1.5625 %", memory_cap=True).hold(1) as hosts:
+        server = hosts.by_role("storage")[0]
+        memory_mib = present(server.memory_bytes) // MIB
+        argv = [sys.executable, "-c", WRITE, server.directory / "written", str(memory_mib), str(3 * memory_mib)]
+        written_mib_per_s = float(server.run(argv, timeout_s=600).stdout)
+        print(f"{written_mib_per_s:.2f} MiB/s to a disk of {disk_bytes_per_s(server) / MIB:.2f}")
+        assert not server.out_of_memory()
+        assert written_mib_per_s * MIB == pytest.approx(disk_bytes_per_s(server), rel=TOLERANCE)

@@ -114,7 +114,7 @@ def test_a_report_that_lacks_tests_is_not_a_pass(text: str | None, tmp_path: Pat
         ("live.test_local_fs::test_a_mirror_gives_back_its_data[md]", "mirror beneath: md"),
         ("live.test_local_fs::test_what_is_written[f2fs-4 KiB]", "f2fs"),
         ("live.test_local_fs::test_servers_keep_their_data_on_what_lies_beneath[moosefs-f2fs]", "f2fs"),
-        ("live.test_virtual_caps::test_a", "shares of CPU and memory (cgroup v2)"),
+        ("live.test_virtual_caps::test_a", "shares by cgroup v2"),
         ("live.test_slurm::test_a", "testbeds/slurm"),
         ("meters.test_slurm::test_a", "meters/slurm"),
         ("meters.test_hostile::test_a", ""),
