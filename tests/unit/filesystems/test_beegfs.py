@@ -94,7 +94,13 @@ s:7  storage  target_storage_7  s:3   s:1           Online        5s ago        
     assert (target.number, target.well, target.total_bytes) == (7, True, 270582939648)
 
 
-@pytest.mark.parametrize("wrong", ["", "Management node communication failed: 10.99.0.7\n"])
+WIDER = """\
+TargetID     Reachability  Consistency   NodeID
+       1           Online   Needs resync      1
+"""
+
+
+@pytest.mark.parametrize("wrong", ["", "Management node communication failed: 10.99.0.7\n", WIDER])
 def test_what_is_not_a_table_of_targets_is_an_error(wrong: str) -> None:
     with pytest.raises(WorkloadError, match="list of targets: unexpected output: "):
         words.targets(wrong)

@@ -102,6 +102,8 @@ def test_a_file_states_its_distribution_and_the_servers_of_its_data(
 def test_what_viewdist_can_not_say_is_an_error_in_its_words() -> None:
     with pytest.raises(WorkloadError, match="pvfs2-viewdist: unexpected output: Could not open"):
         words.spread("Could not open /mnt/nothing\n")
+    with pytest.raises(WorkloadError, match="pvfs2-viewdist: unexpected output"):
+        words.spread(said("viewdist-simple.txt").replace("Datafile", "Data file"))
 
 
 def test_servers_tell_what_they_serve() -> None:
@@ -111,6 +113,12 @@ def test_servers_tell_what_they_serve() -> None:
         "10.99.0.3": "only I/O data",
     }
     assert set(words.modes(said("statfs-both.txt")).values()) == {"both metadata and I/O data"}
+
+
+@pytest.mark.parametrize(("word", "other"), [("mode: serving", "serves"), ("\tmode: serving only metadata\n", "")])
+def test_a_server_whose_mode_is_not_found_is_an_error(word: str, other: str) -> None:
+    with pytest.raises(WorkloadError, match="pvfs2-statfs: unexpected output"):
+        words.modes(said("statfs-separate.txt").replace(word, other))
 
 
 def test_space_is_that_of_the_whole_not_of_the_first_server() -> None:

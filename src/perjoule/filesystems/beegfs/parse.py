@@ -78,7 +78,7 @@ def targets(said: str) -> tuple[Target, ...]:
     """Parse the tables of `beegfs-ctl --listtargets --state --spaceinfo` (7) and `beegfs target list --state --capacity` (8).
 
     Raises:
-        WorkloadError: there is no such table.
+        WorkloadError: there is no such table, or one of its rows has other columns than its head.
     """
     head: list[str] = []
     rows: list[Target] = []
@@ -87,7 +87,9 @@ def targets(said: str) -> tuple[Target, ...]:
         cells = re.split(r"\s{2,}" if head[:1] == ["id"] else r"\s+", line.strip())
         if cells[0].lower() in ("targetid", "id"):
             head = [cell.lower() for cell in line.split()]
-        elif head and re.fullmatch(r"(?:[a-z]+:)?\d+", cells[0]) and len(cells) == len(head):
+        elif head and re.fullmatch(r"(?:[a-z]+:)?\d+", cells[0]):
+            if len(cells) != len(head):
+                raise unexpected(line, "list of targets")
             rows.append(_target(dict(zip(head, cells, strict=True))))
     if not head:
         raise unexpected(said, "list of targets")

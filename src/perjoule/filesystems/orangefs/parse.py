@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from perjoule.filesystems._said import found
+from perjoule.filesystems._said import found, unexpected
 
 if TYPE_CHECKING:
     from perjoule.filesystems.orangefs import OrangeFS
@@ -150,6 +150,8 @@ def spread(viewdist: str) -> Spread:
     name = found(r"^dist_name = (\w+)$", viewdist, "pvfs2-viewdist")
     strip = re.search(r"strip_size:(\d+)", viewdist)
     data = re.findall(r"^Datafile \d+ - tcp://([^:\s]+):\d+", viewdist, re.MULTILINE)
+    if not data:
+        raise unexpected(viewdist, "pvfs2-viewdist")
     return Spread(name, int(strip[1]) if strip else None, tuple(data))
 
 
@@ -160,8 +162,15 @@ def space(statfs: str) -> dict[str, int]:
 
 
 def modes(statfs: str) -> dict[str, str]:
-    """Parse what each server serves, by address ("only metadata", "only I/O data", ...), from `pvfs2-statfs`."""
-    return dict(re.findall(r"^server: tcp://([^:\s]+):\d+\n(?:\t.*\n)*?\tmode: serving (.+)$", statfs, re.MULTILINE))
+    """Parse what each server serves, by address ("only metadata", "only I/O data", ...), from `pvfs2-statfs`.
+
+    Raises:
+        WorkloadError: it does not say so of each.
+    """
+    said = dict(re.findall(r"^server: tcp://([^:\s]+):\d+\n(?:\t.*\n)*?\tmode: serving (.+)$", statfs, re.MULTILINE))
+    if not said or said.keys() != set(re.findall(r"^server: tcp://([^:\s]+):\d+$", statfs, re.MULTILINE)):
+        raise unexpected(statfs, "pvfs2-statfs")
+    return said
 
 
 def version(log: str) -> str | None:
