@@ -41,6 +41,16 @@ def test_each_part_runs_tests_that_are_there() -> None:
     assert sum(part.minutes for part in PARTS.values() if part.default) < 40
 
 
+@pytest.mark.parametrize("name", [name for name, part in PARTS.items() if "-k" in part.words])
+def test_each_part_chooses_by_words_that_its_tests_have(name: str) -> None:
+    """A test that is renamed would leave its part in silence, or leave the part without tests."""
+    words = PARTS[name].words
+    chosen = set(re.findall(r"[\w.]+", words[words.index("-k") + 1])) - {"and", "or", "not"}
+    texts = "".join((ROOT / word).read_text() for word in words if word.endswith(".py"))
+    kinds = {kind for family in outcomes.FAMILIES for kind in drivers.kinds(family)}
+    assert {word for word in chosen if word not in texts} <= kinds
+
+
 def test_ci_runs_a_part_that_fits_into_15_minutes() -> None:
     (part,) = re.findall(r"make kernels KERNELS=(\S+)", (ROOT / ".github/workflows/ci.yml").read_text())
     assert PARTS[part].minutes <= 15
