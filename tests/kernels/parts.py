@@ -47,6 +47,7 @@ PARTS = {
     "cephfs": Part("CephFS by the kernel's client", ("tests/live/test_cephfs.py", "-k", CEPHFS), 8, default=True),
     "rbd": Part("block devices on Ceph, by the kernel", (RBD, "-k", "mapping_it_again"), 12),
     "rbd-killed": Part("the same in a campaign that is killed while it writes", (RBD, "-k", "killed"), 12),
+    "rbd-events": Part("the same while servers are killed, cut off and lose their disks", (RBD, "-k", "whatever_happens"), 40),
     "local-fs": Part(
         "md and LVM mirrors, f2fs and what else lies on disks",
         ("tests/live/test_local_fs.py", "-k", "not zfs"),

@@ -10,15 +10,17 @@ from pathlib import Path
 import pytest
 
 from on_hosts import hosts_of
-from perjoule import drivers, store
+from perjoule import campaign, drivers, store
 from perjoule.drivers.protocols import Host
+from perjoule.execution import runner
 from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._ceph.cluster import Cluster
 from perjoule.filesystems.rbd import Rbd
 from perjoule.machine.mounts import in_kernel
-from perjoule.model import Json
+from perjoule.model import Json, healthy_since
 from perjoule.model.errors import MachineError
 from perjoule.model.units import MIB
+from perjoule.results.verification import verify
 
 pytestmark = pytest.mark.live
 
@@ -154,6 +156,66 @@ def test_a_campaign_measures_a_device_and_leaves_none_even_if_it_is_killed_while
     assert said[-1].endswith(" 0"), said
     assert images() == others, said
     assert list(work.glob("pj-*")) == [], said
+
+
+EVENTS = """
+name = "hit"
+repetitions = 1
+settle = "500 ms"
+quiet = "900 s"
+[testbed]
+kind = "virtual"
+disk = "xfs"
+disk_size = "4 GiB"
+cpu_cap = false
+servers = 3
+[[filesystem]]
+kind = "rbd"
+placement_groups = 8
+osd_size = "2 GiB"
+size = "256 MiB"
+patience = "600 s"
+[[workload]]
+kind = "device"
+operation = "randwrite"
+transfer = "64 KiB"
+rate = "512 KiB/s"
+size = "256 MiB"
+duration = "240 s"
+time_limit = "900 s"
+""" + "".join(
+    f'[[event]]\nat = "{at} s"\nkind = "{kind}"\nhost = "storage-2"\n{more}'
+    for at, kind, more in (
+        (20, "kill", ""),
+        (60, "back", ""),
+        (100, "cut", ""),
+        (110, "slow", "factor = 4\n"),
+        (140, "back", ""),
+        (170, "fail", ""),
+        (200, "back", ""),
+    )
+)
+
+
+@needs_rbd
+@pytest.mark.timeout(2400)  # four minutes of load, but where a CPU is emulated Ceph takes ten to come up and to heal
+def test_a_device_is_written_whatever_happens_to_its_cluster_which_is_healthy_again(work: Path, tmp_path: Path) -> None:
+    others = images()
+    wanted = campaign.parse(EVENTS)
+    runner.run(wanted, store.create(tmp_path / "results", wanted.text, wanted.name), lambda event: None)
+    results = store.open_results(tmp_path / "results")
+    (record,) = results.records()
+    print({one.words: round(one.answered_s - record.events[-1].ended_s, 1) for one in record.health}, record.doubts)
+    assert record.reason == ""
+    assert [one.event.kind for one in record.events] == ["kill", "back", "cut", "slow", "back", "fail", "back"]
+    for bad, back in ((0, 1), (2, 4), (5, 6)):
+        ended_s, began_s = record.events[bad].ended_s, record.events[back].began_s
+        assert any(one.words for one in record.health if ended_s < one.asked_s < began_s), record.events[bad].event.text
+    assert record.events[5].lost_bytes
+    assert healthy_since(record.events, record.health) is not None, record.health
+    assert verify(results).differences == ()
+    assert images() == others
+    assert list(work.glob("pj-*")) == []
 
 
 def test_each_client_has_an_image_that_it_may_use_without_a_key_to_anything_else() -> None:

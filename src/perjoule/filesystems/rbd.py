@@ -6,6 +6,7 @@ image of its own and maps it to a block device without a file system (/dev/rbd0)
 """
 
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -22,7 +23,7 @@ from perjoule.filesystems._deployment import SHORT_S
 from perjoule.machine import mapped
 from perjoule.machine.each import each
 from perjoule.machine.mounts import kernel_check, require_mountable
-from perjoule.model import OPTIONS, Json
+from perjoule.model import OPTIONS, EventKind, Json
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.model.units import Bytes, Seconds
 
@@ -52,7 +53,10 @@ class Rbd(ceph.Ceph):
         "client": {"rbd": "ceph-common"},
     }
     offers: ClassVar[Access] = "devices"
-    heals: ClassVar[bool] = False  # its cluster does, but no mapped image was ever seen through an event
+    unable: ClassVar[Mapping[EventKind, str]] = {
+        **dict.fromkeys(("add", "scrub"), "no mapped image was seen through it"),
+        "snapshot": "perjoule takes none of images",
+    }
 
     size_bytes: Annotated[Bytes, Field(ge=SECTOR_BYTES, multiple_of=SECTOR_BYTES)] = 4 * 1024**3
     """Size of each client's image, which takes space only where it was written."""

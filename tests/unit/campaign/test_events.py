@@ -185,11 +185,11 @@ def test_editors_know_events():
         (text(workload='kind = "fio"'), 'events need a load that ends at a known time, and "fio" has no duration'),
         (
             text(filesystem='kind = "nfs"'),
-            "nfs was not seen to get healthy again.*; use filesystem cephfs or glusterfs or moosefs or orangefs or rados$",
+            "nfs was not seen to get healthy again.*; use filesystem cephfs or glusterfs or moosefs or orangefs or rados or rbd$",
         ),
         (
-            text(filesystem='kind = "rbd"', workload='kind = "device"\nsize = "1 GiB"\nduration = "30 s"'),
-            "filesystem rbd was not seen to get healthy again, so no event can happen to its servers; use filesystem cephfs",
+            text(ADD, filesystem='kind = "rbd"', workload='kind = "device"\nsize = "1 GiB"\nduration = "30 s"'),
+            'no add can happen to filesystem "rbd": no mapped image was seen through it; use filesystem ',
         ),
         (
             text("", workload=f"{FIO}\ntolerate_errors = true"),
