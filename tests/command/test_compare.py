@@ -57,6 +57,19 @@ def test_what_is_not_declared_is_listed_and_refused(folders: tuple[Path, Path]) 
     assert "ratio" not in found.stdout
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("compare", "before", "after", "--any-change"), ("history", "before", "after"), ("export", "after", "--csv", "a.csv")],
+)
+def test_a_table_needs_nothing_that_draws_a_page(folders: tuple[Path, Path], words: tuple[str, ...]) -> None:
+    """The report's figures and templates take longer to import than all else that these commands do."""
+    argv = [sys.executable, "-X", "importtime", "-m", "perjoule", *words]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=folders[0].parent)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    assert "perjoule.summary" in imported
+    assert imported.isdisjoint({"perjoule.report", "perjoule.figures.rendering", "jinja2"})
+
+
 def test_what_is_declared_is_compared_and_a_limit_decides_the_exit_code(folders: tuple[Path, Path], tmp_path: Path) -> None:
     declared = ("compare", *folders, "--change", "filesystem.throughput")
     page = tmp_path / "comparison.html"

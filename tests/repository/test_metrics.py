@@ -24,7 +24,7 @@ ALLOWED = {
     "cli/compare.py": "examples in help",
     "cli/history.py": "examples in help",
     "cli/tune.py": "examples in help",
-    "results/comparison.py": "an example in an error",
+    "results/comparison/limits.py": "an example in an error",
     "report/drawings.py": "whether any role's CPU time was measured",
 }
 SIZED = {"analysis/winners.py", "cli/exits.py", "exporting/bundle.py", "summary/_kept.py"}  # sizes of transfers, files, memory

@@ -20,7 +20,8 @@ from perjoule.model.units import counted
 
 if TYPE_CHECKING:  # what computes is imported where it is used: that takes longer than `--help` and an error should
     from perjoule.analysis.changes import Change
-    from perjoule.results.comparison import Limit, Row
+    from perjoule.results.comparison import Row
+    from perjoule.results.comparison.limits import Limit
     from perjoule.results.sides import Side
 
 
@@ -78,28 +79,31 @@ def compare_command(
             raise CampaignError("--with combines only with --metric, --report and --json", next="remove the other options")
         _with_paper(folder, paper, metrics, target, as_json)
         return
-    from perjoule.report import comparison
     from perjoule.results import comparison as comparing
+    from perjoule.results.comparison import table
+    from perjoule.results.comparison.limits import limit
 
-    asked = [comparing.limit(text) for text in limits]
+    asked = [limit(text) for text in limits]
     wanted = list(dict.fromkeys([*map(comparing.known, metrics or comparing.DEFAULT_LABELS), *(one.metric for one in asked)]))
     first, second = _sides(folder, other, between)
     changes = _changes(first, second, ("filesystem", *declared) if between else declared, any_change, show=not as_json)
     found = comparing.compare(first, second, wanted, across_grades=across_grades, changes=changes)
     if as_json:
-        json_output.print_json("compare", comparison.as_data(found))
+        json_output.print_json("compare", table.as_data(found))
     else:
-        show(comparison.comparison_table(found), (), ())
+        show(table.comparison_table(found), (), ())
         for line in (*(f"doubt: {one}" for one in found.doubts), *(f"outlier, kept: {one}" for one in found.outliers)):
             show_line(line)
     if target is not None:
+        from perjoule.report import comparison
+
         write(target, comparison.page(found))
     if _broken(found.rows, asked, show=not as_json):
         sys.exit(1)
 
 
 def _with_paper(folder: Path, name: str, metrics: Sequence[str], target: Path | None, as_json: bool) -> None:
-    from perjoule.report import paper_comparison
+    from perjoule.results import paper_comparison
     from perjoule.results.comparison import known
 
     paper = paper_named(name)
@@ -114,7 +118,9 @@ def _with_paper(folder: Path, name: str, metrics: Sequence[str], target: Path | 
         for line in paper_comparison.lines(found):
             show_line(line)
     if target is not None:
-        write(target, paper_comparison.page(folder.name, paper, found))
+        from perjoule.report.paper_comparison import page
+
+        write(target, page(folder.name, paper, found))
 
 
 def _sides(folder: Path, other: Path | None, labels: tuple[str, str] | None) -> "tuple[Side, Side]":
@@ -131,21 +137,19 @@ def _sides(folder: Path, other: Path | None, labels: tuple[str, str] | None) -> 
 def _changes(first: "Side", second: "Side", declared: Sequence[str], any_change: bool, *, show: bool) -> "Sequence[Change]":
     """List what differs, and refuse what is not declared."""
     from perjoule.analysis.changes import undeclared
-    from perjoule.report import comparison
-    from perjoule.results import comparison as comparing
     from perjoule.results import sides
+    from perjoule.results.comparison.table import change_lines
+    from perjoule.results.table import few
 
     changes = sides.changed(first, second, declared)
     if show:
         out.print(f"{second.name} over {first.name}", style="bold")
-        for line in comparison.change_lines(changes, declared):
+        for line in change_lines(changes, declared):
             show_line(f"  {line}")
     left = [one.name for one in undeclared(changes)]
     if left and not any_change:
         advice = f"declare it with --change {left[0]}, or compare anyway with --any-change"
-        raise CampaignError(
-            f"undeclared differences: {comparing.few(left)}", where=f"{first.name} and {second.name}", next=advice
-        )
+        raise CampaignError(f"undeclared differences: {few(left)}", where=f"{first.name} and {second.name}", next=advice)
     return changes
 
 

@@ -60,7 +60,7 @@ def import_command(
     by its content.
     A client is named after its file, or by CLIENT=FILE. See docs/how-to/import.md.
     """
-    from perjoule import importing, report
+    from perjoule import importing
     from perjoule.importing.missing import damaged, missing
     from perjoule.importing.power import logs
     from perjoule.importing.sources import sources
@@ -95,6 +95,8 @@ def import_command(
         for path in strange:
             err.print(f"{path}: skipped: unrecognised format", style="yellow")
         if results.done():
+            from perjoule import report
+
             out.print(f"report: {report.write(results, into / 'report.html')}")
 
 
@@ -152,7 +154,7 @@ def export_command(
     authors: tuple[str, ...],
 ) -> None:
     """Export the results in DIR: one long table for other programs, or one file that `perjoule verify` checks."""
-    from perjoule import exporting, report
+    from perjoule import exporting
     from perjoule.summary import summary
 
     if not (csv_file or parquet or bundle):
@@ -173,6 +175,8 @@ def export_command(
     if bundle:
         with exits.place(bundle):
             if not page.exists():
+                from perjoule import report
+
                 report.write(results, page)
             asked = campaign_of(results)
             said = exporting.Said(name_of(results), asked.description.strip() if asked else "", license_name, authors)

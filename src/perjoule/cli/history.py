@@ -36,21 +36,23 @@ def history_command(
     need four campaigns or more.
     """
     from perjoule.model.metrics import BY_LABEL
-    from perjoule.report import history as report
     from perjoule.results import history as over_time
     from perjoule.results.comparison import DEFAULT_LABELS, known
+    from perjoule.results.history import table
 
     keys = [BY_LABEL[known(label)].key for label in metrics or DEFAULT_LABELS]
     found = over_time.history(over_time.folders_below(folders, store.open_results), keys)
     if as_json:
-        json_output.print_json("history", report.as_data(found))
+        json_output.print_json("history", table.as_data(found))
     else:
         out.print(f"{found.name}: {counted(len(found.moments), 'campaign')}", style="bold")
-        show(over_time.history_table(found), (), ())
+        show(table.history_table(found), (), ())
         for at, changes in found.changes.items():
             one = found.moments[at]
             show_line(f"{one.name} ({one.day}), a step: {'; '.join(changes) or 'no difference in options or environment'}")
     if target is not None:
+        from perjoule.report import history as report
+
         write(target, report.page(found))
     if fail_on_worse and found.worse:
         sys.exit(1)

@@ -1,16 +1,11 @@
-"""A comparison as text, as a table, as data, and as a page that works offline."""
+"""A comparison as a page that works offline."""
 
-from collections.abc import Iterator, Sequence
-from math import isfinite, isnan
-
-from perjoule.analysis.better import MOST_COUNT, RELEVANT_RATIO, Verdict
-from perjoule.analysis.changes import Change
+from perjoule.analysis.better import RELEVANT_RATIO
 from perjoule.figures import comparison as figure
-from perjoule.model.format import percent, with_interval
-from perjoule.model.metrics import BY_LABEL
+from perjoule.model.format import percent
 from perjoule.report.document import document, headline
-from perjoule.results.comparison import Comparison, Row
-from perjoule.results.table import NAMES, PLACE, Table, pair_texts
+from perjoule.results.comparison import Comparison
+from perjoule.results.comparison.table import change_lines, comparison_table
 
 _SAID = {
     "better": "significantly better",
@@ -19,74 +14,6 @@ _SAID = {
     "can't tell": "not significantly different",
     "": "not compared",
 }
-HEADERS = (*PLACE, "metric", "before", "after", "ratio (95 %)", "p", "g", "verdict", "n more")
-
-
-def change_lines(changes: Sequence[Change], declared: Sequence[str] = ()) -> Iterator[str]:
-    """Return a line for each difference, and for each declared difference that is not one."""
-    if not changes:
-        yield "no difference in options, software, machine or deployment"
-    for one in sorted(changes, key=lambda c: (c.declared or c.follows, c.name)):
-        how = "declared" if one.declared else "follows" if one.follows else "NOT DECLARED"
-        yield f"{one.name}: {one.before or 'nothing'} -> {one.after or 'nothing'} ({how})"
-    for name in declared:
-        if not any(f"{one.name}.".startswith(f"{name}.") for one in changes):
-            yield f"{name}: declared, but the same in both"
-
-
-def comparison_table(found: Comparison) -> Table:
-    """Lay out a comparison, a row for each metric of each combination."""
-    return Table(HEADERS, tuple(_cells(row) for row in found.rows), (*NAMES, "metric", "verdict"))
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    per = BY_LABEL[row.metric].unit.per
-    place = (row.filesystem, row.workload, row.direction, str(row.clients_count), row.metric)
-    values = with_interval(row.before, per), with_interval(row.after, per)
-    found = row.judged
-    if found.refused:
-        return (*place, *values, "–", "–", "–", row.verdict, "–")
-    effect = "–" if isnan(row.effect) else f"{row.effect:+.1f}"
-    method = ", paired" if found.estimate.method == "paired" else ""
-    return (*place, *values, *pair_texts(found), effect, row.verdict + method, _more(found))
-
-
-def _more(found: Verdict) -> str:
-    if found.word != "can't tell":
-        return "–"
-    more = found.more_count()
-    return "?" if isnan(more) else f"> {MOST_COUNT}" if not isfinite(more) else str(int(more))
-
-
-def as_data(found: Comparison) -> dict[str, object]:
-    """Return a comparison as data for JSON."""
-    return {
-        "before": found.names[0],
-        "after": found.names[1],
-        "changes": found.changes,
-        "rows": [_row_data(row) for row in found.rows],
-        "doubts": found.doubts,
-        "outliers": found.outliers,
-    }
-
-
-def _row_data(row: Row) -> dict[str, object]:
-    told: dict[str, object] = {
-        "filesystem": row.filesystem,
-        "workload": row.workload,
-        "direction": row.direction,
-        "clients_count": row.clients_count,
-        "metric": BY_LABEL[row.metric].key,
-        "before": row.before.values,
-        "after": row.after.values,
-        "verdict": row.verdict,
-    }
-    one = row.judged
-    if one.refused:
-        return told
-    words = {"word": one.word, "method": one.estimate.method, "comparisons_count": one.count}
-    numbers = {"ratio": one.ratio.mean, "low": one.ratio.low, "high": one.ratio.high, "p": one.p, "effect": row.effect}
-    return told | words | numbers | {"more_count": one.more_count()}
 
 
 def page(found: Comparison) -> str:

@@ -17,8 +17,8 @@ from perjoule.figures.timeline import Timeline
 from perjoule.model import Campaign, Cell, Channel, Point, Record, Replacement
 from perjoule.model.doubts import Doubt
 from perjoule.model.spectrum import MassSpectrum
-from perjoule.report.muons import mass_spectrum
 from perjoule.results.metered import alignments
+from perjoule.results.muons import mass_spectrum
 from perjoule.store import Results
 from perjoule.store.patterns import read_patterns
 from perjoule.summary import summary

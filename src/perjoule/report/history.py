@@ -1,6 +1,4 @@
-"""A history as a page that works offline, and as data."""
-
-from collections.abc import Sequence
+"""A history as a page that works offline."""
 
 from perjoule.analysis.better import RELEVANT_RATIO
 from perjoule.analysis.steps import FALSE_ALARM_RATIO, LEAST_COUNT
@@ -9,7 +7,8 @@ from perjoule.figures.vega import Spec
 from perjoule.model.metrics import metric_of
 from perjoule.model.units import clients_text
 from perjoule.report.document import document, headline
-from perjoule.results.history import VERDICTS, History, Row, Verdict, history_table
+from perjoule.results.history import VERDICTS, History, Row, Verdict
+from perjoule.results.history.table import history_table
 from perjoule.results.table import load_text
 
 NOTES = (
@@ -60,41 +59,3 @@ def _panel(found: History, row: Row, per: float) -> figure.Panel:
     grade = f" ({row.grade})" if row.grade else ""
     heading = f"{row.filesystem}, {load_text(row.workload, row.direction)}, {clients_text(row.clients_count)}{grade}"
     return figure.Panel(heading, means, levels)
-
-
-def as_data(found: History) -> dict[str, object]:
-    """Return a history as data for JSON."""
-    moments = [
-        {"results": str(one.results.folder), "utc_s": one.utc_s, "changes": found.changes.get(at, ())}
-        for at, one in enumerate(found.moments)
-    ]
-    return {"campaign": found.name, "campaigns": moments, "rows": [_row_data(row) for row in found.rows]}
-
-
-def _row_data(row: Row) -> dict[str, object]:
-    def of(positions: Sequence[int]) -> list[int]:
-        return [row.moments[at] for at in positions]
-
-    return {
-        "filesystem": row.filesystem,
-        "workload": row.workload,
-        "direction": row.direction,
-        "clients_count": row.clients_count,
-        "servers_count": row.servers_count,
-        "grade": row.grade,
-        "metric": row.metric,
-        "unit": metric_of(row.metric).unit.si,
-        "values": [
-            {"campaign": at, "mean": v.mean, "low": v.low, "high": v.high} for at, v in zip(row.moments, row.values, strict=True)
-        ],
-        "levels": [
-            dict(zip(("first", "last"), of((one.first, one.last)), strict=True))
-            | {"mean": one.mean.mean, "low": one.mean.low, "high": one.mean.high}
-            for one in row.levels
-        ],
-        "steps": [
-            {"campaign": row.moments[one.at], "ratio": one.ratio.mean, "low": one.ratio.low, "high": one.ratio.high, "p": one.p}
-            for one in row.steps
-        ],
-        "verdict": row.verdict,
-    }

@@ -6,16 +6,15 @@ from collections.abc import Iterator, Sequence
 from perjoule import __version__, published
 from perjoule.analysis.fairness import mixes
 from perjoule.analysis.stopping import widening_of
-from perjoule.model import Cell, Interval, Record
-from perjoule.model.format import any_number
+from perjoule.model import Record
 from perjoule.model.units import counted
-from perjoule.report import muons, paper_comparison, paper_figures
+from perjoule.report import paper_figures
 from perjoule.report.answers import ANSWERS_COUNT, answers, question, reality, redundancy, watts
 from perjoule.report.content import Content
 from perjoule.report.document import document
 from perjoule.report.drawings import drawings
 from perjoule.report.methods import methods
-from perjoule.results import claims
+from perjoule.results import claims, paper_comparison
 from perjoule.results.ageing import ageing_table, wear_table
 from perjoule.results.events import events_table
 from perjoule.results.idle import idle_table
@@ -23,10 +22,11 @@ from perjoule.results.joules import sides_table, split_table
 from perjoule.results.limitations import Group, limitations
 from perjoule.results.metered import budget_table, parts_table, unexplained_table
 from perjoule.results.mixed_users import users_table
+from perjoule.results.muons import muons_table
 from perjoule.results.proportionality import duty_tables
 from perjoule.results.rebuild import rebuild_table, rebuilt_bytes_table
 from perjoule.results.scalability import scaling_tables
-from perjoule.results.table import Table, amplification_table, table, winners_table
+from perjoule.results.table import amplification_table, metrics_table, table, winners_table
 
 DOUBTS_COUNT = 2  # kinds of doubt that the first screen names: more would push the answer off a phone's
 LEADING = ("efficiency", "throughput", "edp", "cost", "idle", "beside")  # the first of these is on the first screen
@@ -78,7 +78,7 @@ def page(found: Content, root: str) -> str:
         scaling=growth,
         laws=laws,
         failed=[record for record in found.records if record.status == "failed"],
-        muons=muons.muons_table(found.cells),
+        muons=muons_table(found.cells),
         budgets=budget_table(found.metered),
         unexplained=unexplained_table(found.metered),
         parts=parts_table(found.metered),
@@ -88,7 +88,7 @@ def page(found: Content, root: str) -> str:
         doubts=doubts,
         doubts_named=_named(doubts),
         omitted=limitations(found.cells, (), omitted=True),
-        metrics=_metrics(found.cells),
+        metrics=metrics_table(found.cells),
         methods=methods(found),
         circumstances=list(_circumstances(found)),
         version=__version__,
@@ -117,16 +117,6 @@ def _facts(found: Content) -> Iterator[tuple[str, str, bool]]:
         yield ("Watts", *watts(found.cells))
     if found.records:
         yield ("Measured on", *reality(found))
-
-
-def _metrics(cells: Sequence[Cell]) -> Table:
-    names = list(dict.fromkeys(name for cell in cells for name in cell.metrics))
-
-    def text(interval: Interval | None) -> str:
-        return any_number(interval.mean) if interval else "–"
-
-    rows = ((c.filesystem, c.direction, str(c.clients_count), *(text(c.metrics.get(n)) for n in names)) for c in cells)
-    return Table(("file system", "direction", "clients", *names), tuple(rows))
 
 
 def _circumstances(found: Content) -> Iterator[tuple[str, str]]:

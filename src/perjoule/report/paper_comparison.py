@@ -1,98 +1,13 @@
-"""Measurements next to a paper's numbers: a table, lines, data, and a page that works offline."""
+"""Measurements next to a paper's numbers as a page that works offline, and as a figure."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from math import inf
+from collections.abc import Sequence
 
-from perjoule.analysis.paper_comparison import Held, Ranking, held, rankings
-from perjoule.analysis.paper_facts import beside, measured
+from perjoule.analysis.paper_comparison import Held
 from perjoule.figures import comparison as figure
 from perjoule.figures import vega
-from perjoule.model.format import number, p_text, ratio_text
-from perjoule.model.metrics import Unit, metric_of
 from perjoule.published import Paper
 from perjoule.report.document import document
-from perjoule.results.table import NAMES, PLACE, Table, place
-from perjoule.store import Results
-from perjoule.summary import summary
-
-HEADERS = (*PLACE, "here", "published", "compared", "here / published", "number")
-
-
-def alongside(results: Results, paper: Paper, metrics: Sequence[str] = ()) -> tuple[Held, ...]:
-    """Compare results with a paper.
-
-    Args:
-        results: a folder with measurements.
-        paper: has numbers of the same kind.
-        metrics: keys of `Cell.metrics`; by default all except shares, whose wholes are compared.
-    """
-    records, cells = results.latest(), summary(results).cells
-    pairs = beside(paper, measured(records, cells))
-    chosen = [p for p in pairs if (p.measured.metric in metrics if metrics else p.measured.quantity != "share")]
-    return held(paper, chosen, records, cells)
-
-
-def alongside_table(found: Sequence[Held]) -> Table:
-    """Lay out measured and published values, a row for each printed number."""
-    return Table(HEADERS, tuple(_cells(one) for one in found), (*NAMES, "number", "compared"))
-
-
-def _cells(one: Held) -> tuple[str, ...]:
-    printed = one.pair.number
-    ratio = one.ratio if one.kind.startswith("mean") else replace(one.ratio, high=inf)
-    values = f"{number(one.pair.value / _unit(one).per)} {_unit(one).symbol}", printed.printed
-    return (*place(one.pair.measured.cell), *values, one.kind, ratio_text(ratio), f"{printed.place}: {printed.name}")
-
-
-def _unit(one: Held) -> Unit:
-    return metric_of(one.pair.measured.metric).unit
-
-
-def lines(found: Sequence[Held]) -> Iterator[str]:
-    """Return lines on how rankings agree, and what differs in the configuration."""
-    yield from map(ranking_line, rankings(found))
-    about: dict[str, dict[str, None]] = {}
-    for one in found:
-        for text in one.differs:
-            about.setdefault(text, {})[one.pair.measured.cell.filesystem] = None
-    everyone = {one.pair.measured.cell.filesystem for one in found}
-    for text, names in about.items():
-        yield f"differs, {'all' if set(names) == everyone else ', '.join(names)}: {text}"
-
-
-def ranking_line(one: Ranking) -> str:
-    """Return a line on how two rankings agree."""
-    few = "" if one.least_p < 0.05 else f"; {len(one.own)} file systems can't reach 5 %"
-    signs = [" > " if apart else " ~ " for apart in one.apart]
-    here = "".join(word for pair in zip(one.own, [*signs, ""], strict=True) for word in pair)
-    there = " > ".join(one.published)
-    agreement = f"Kendall's tau {one.tau:+.2f}, p = {p_text(one.p)}{few}"
-    return f"ranking by {one.quantity} ({one.of}): {here} here, {there} there; {agreement}"
-
-
-def as_data(paper: Paper, found: Sequence[Held]) -> dict[str, object]:
-    """Return everything as JSON data, in SI units."""
-    rows = [
-        {
-            "number": one.pair.number.id,
-            "printed": one.pair.number.printed,
-            "published": one.pair.number.value,
-            "own": one.pair.value,
-            "metric": one.pair.measured.metric,
-            "filesystem": one.pair.measured.cell.filesystem,
-            "workload": one.pair.measured.cell.workload,
-            "direction": one.pair.measured.cell.direction,
-            "clients_count": one.pair.measured.cell.clients_count,
-            "compared": one.kind,
-            "ratio": one.ratio.mean,
-            "low": one.ratio.low,
-            "high": one.ratio.high,
-            "differs": one.differs,
-        }
-        for one in found
-    ]
-    return {"paper": paper.name, "rows": rows, "rankings": rankings(found)}
+from perjoule.results.paper_comparison import alongside_table, lines, unit_of
 
 
 def page(name: str, paper: Paper, found: Sequence[Held]) -> str:
@@ -107,11 +22,12 @@ def drawing(paper: Paper, found: Sequence[Held], title: str) -> vega.Spec:
     """Draw both series."""
     pairs = [
         figure.Beside(
-            f"{one.pair.measured.cell.filesystem}",
-            f"{_unit(one).symbol}, {one.pair.measured.cell.direction}, {one.pair.measured.cell.workload}, {one.kind.split()[0]}",
-            one.pair.value / _unit(one).per,
-            one.pair.number.value / _unit(one).per,
+            cell.filesystem,
+            f"{unit.symbol}, {cell.direction}, {cell.workload}, {one.kind.split()[0]}",
+            one.pair.value / unit.per,
+            one.pair.number.value / unit.per,
         )
         for one in found
+        for cell, unit in [(one.pair.measured.cell, unit_of(one))]
     ]
     return figure.beside(pairs, paper.name, title, [paper.reference])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perjoule.model import Cell, Interval, Point
-from perjoule.model.format import above_text, like, number, p_text, ratio_text, with_interval
+from perjoule.model.format import above_text, any_number, like, number, p_text, ratio_text, with_interval
 from perjoule.model.metrics import IDLE, PER_JOULE, RATES, metric_of
 
 if TYPE_CHECKING:  # the plain table is shown by commands that compute nothing
@@ -66,6 +66,12 @@ def cell_text(cell: Cell, key: str, text: Text = with_interval) -> str:
 def load_text(workload: str, direction: str) -> str:
     """Name a load: "fio read", or with its direction where the workload's name does not have it: "hep, read"."""
     return workload if direction in workload else f"{workload}, {direction}"
+
+
+def few(names: Sequence[str], separator: str = ", ", most_count: int = 4) -> str:
+    """Name the first ones, and count the others."""
+    more = f" and {len(names) - most_count} more" if len(names) > most_count else ""
+    return separator.join(names[:most_count]) + more
 
 
 def mean(interval: Interval, per: float = 1.0) -> str:
@@ -134,6 +140,17 @@ def _usual(cells: Sequence[Cell], there: Container[str]) -> Iterator[tuple[str, 
     """Return the columns that every table has; where nothing was loaded, only those with a value."""
     still = bool(cells) and all(cell.direction == "idle" for cell in cells)
     return (column for column in COLUMNS if not still or column[0] in there)
+
+
+def metrics_table(cells: Sequence[Cell]) -> Table:
+    """Lay out the mean of every metric in SI units, under its key."""
+    names = list(dict.fromkeys(name for cell in cells for name in cell.metrics))
+
+    def text(found: Interval | None) -> str:
+        return any_number(found.mean) if found else "–"
+
+    rows = ((c.filesystem, c.direction, str(c.clients_count), *(text(c.metrics.get(n)) for n in names)) for c in cells)
+    return Table(("file system", "direction", "clients", *names), tuple(rows))
 
 
 def amplification_table(cells: Sequence[Cell]) -> Table:

@@ -10,7 +10,8 @@ from perjoule.analysis.trends import campaign_doubts
 from perjoule.model import Clock, Point, Spec
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import MIB
-from perjoule.results.comparison import compare, known, limit
+from perjoule.results.comparison import compare, known
+from perjoule.results.comparison.limits import limit
 from perjoule.results.sides import Side, between, changed, matched
 
 

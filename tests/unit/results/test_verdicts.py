@@ -20,12 +20,12 @@ from perjoule.figures import rendering
 from perjoule.model import Clock, Point, Spec
 from perjoule.model.metrics import BY_LABEL
 from perjoule.model.units import MIB
-from perjoule.report.comparison import comparison_table
 from perjoule.report.content import Content
 from perjoule.report.page import page
-from perjoule.report.paper_comparison import ranking_line
 from perjoule.results.claims import claims_table
 from perjoule.results.comparison import compare
+from perjoule.results.comparison.table import comparison_table
+from perjoule.results.paper_comparison import ranking_line
 from perjoule.results.sides import Side, between
 from perjoule.results.table import winners_table
 

@@ -22,7 +22,7 @@ from perjoule.figures.dimuon import dimuon
 from perjoule.model import Amplification, Cell, ClientResult, Flow, Json, Outcome
 from perjoule.model.errors import WorkloadError
 from perjoule.model.metrics import METRICS
-from perjoule.report import muons
+from perjoule.results import muons
 from perjoule.workloads import hep
 from perjoule.workloads._muons import analysis as muon_analysis
 from perjoule.workloads._muons import data

@@ -1,4 +1,4 @@
-"""The muon analysis in a report: cost per event, data locality, and the physics."""
+"""The muon analysis: cost per event, data locality, and the physics."""
 
 from collections.abc import Sequence
 from math import isfinite

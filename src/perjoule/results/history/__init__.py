@@ -10,18 +10,15 @@ from perjoule.analysis.better import RELEVANT_RATIO
 from perjoule.analysis.steps import LEAST_COUNT, Level, Step, levels, steps
 from perjoule.model import Cell, Direction, Interval
 from perjoule.model.errors import CampaignError, MachineError
-from perjoule.model.format import number, p_text, ratio_text, with_interval
 from perjoule.model.metrics import metric_of
 from perjoule.results import sides
-from perjoule.results.comparison import few
-from perjoule.results.table import NAMES, PLACE, Table
+from perjoule.results.table import few
 from perjoule.store import Results
 from perjoule.summary import summary
 from perjoule.summary.campaign import name_of
 
 Verdict = Literal["worse", "changed", "better", "no relevant step", "no step", "too few campaigns"]
 VERDICTS: Sequence[Verdict] = get_args(Verdict)  # what asks for attention first
-HEADERS = (*PLACE, "metric", "verdict", "campaigns", "latest", "level", "last step", "ratio", "p")
 
 
 @dataclass(frozen=True)
@@ -138,24 +135,6 @@ def _changes(before: Moment, after: Moment) -> tuple[str, ...]:
     """Return what differs in options, software, machine and deployment from the campaign before."""
     found = sides.changed(sides.side(before.results), sides.side(after.results), ())
     return tuple(f"{one.name}: {one.before or 'nothing'} -> {one.after or 'nothing'}" for one in found)
-
-
-def history_table(found: History) -> Table:
-    """Lay out a history, a row for each metric of each combination: what became worse first."""
-    rows = sorted(found.rows, key=lambda row: VERDICTS.index(row.verdict))
-    return Table(HEADERS, tuple(_cells(found, row) for row in rows), (*NAMES, "metric", "last step", "verdict"))
-
-
-def _cells(found: History, row: Row) -> tuple[str, ...]:
-    metric = metric_of(row.metric)
-    label = f"{metric.label} ({row.grade})" if row.grade else metric.label
-    place = (row.filesystem, row.workload, row.direction, str(row.clients_count), label, row.verdict, str(len(row.values)))
-    level = row.levels[-1].mean if len(row.values) >= LEAST_COUNT else None
-    values = with_interval(row.values[-1], metric.unit.per), number(level.mean / metric.unit.per) if level else "–"
-    if not row.steps:
-        return (*place, *values, "–", "–", "–")
-    last = row.steps[-1]
-    return (*place, *values, found.moments[row.moments[last.at]].name, ratio_text(last.ratio), p_text(last.p))
 
 
 def folders_below(paths: Sequence[Path], opened: Callable[[Path], Results]) -> list[Results]:

@@ -1,0 +1,114 @@
+"""Two results folders, or two file systems of one, side by side: what changed, and the effect on the numbers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import nan
+
+from perjoule.analysis.better import Judge, Verdict, hedges_g, refusal, refused_verdict, verdict
+from perjoule.analysis.changes import Change, undeclared
+from perjoule.model import Direction, Interval
+from perjoule.model.errors import CampaignError
+from perjoule.model.metrics import BY_LABEL, COMPARED, metric_of
+from perjoule.results.comparison.doubts import outlier_lines, side_doubts, trend_doubts
+from perjoule.results.sides import Key, Side, matched
+from perjoule.results.table import few
+
+DEFAULT_LABELS = tuple(metric_of(key).label for key in COMPARED)  # of those that were measured
+
+
+@dataclass(frozen=True)
+class Row:
+    """A metric of one combination on both sides."""
+
+    filesystem: str  # "moosefs", or "moosefs -> cephfs" where it is what changed
+    workload: str
+    direction: Direction
+    clients_count: int
+    metric: str  # as people call it
+    before: Interval
+    after: Interval
+    judged: Verdict
+    than: str  # what the second is compared with
+    effect: float = nan  # Hedges' g
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on the second compared with the first."""
+        return self.judged.sentence(self.than)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The result of a comparison."""
+
+    names: tuple[str, str]
+    rows: tuple[Row, ...]
+    doubts: tuple[str, ...]
+    outliers: tuple[str, ...]
+    changes: tuple[Change, ...] = ()
+
+
+def known(metric: str) -> str:
+    """Check a metric's name. Raises CampaignError."""
+    if metric not in BY_LABEL:
+        raise CampaignError(f'no metric is called "{metric}"', next=f"known: {', '.join(BY_LABEL)}")
+    return metric
+
+
+def compare(
+    first: Side, second: Side, metrics: Sequence[str] = (), *, across_grades: bool = False, changes: Sequence[Change] = ()
+) -> Comparison:
+    """Compare two sides, the second over the first.
+
+    Args:
+        first: the side before.
+        second: the side after.
+        metrics: by their labels; by default `DEFAULT_LABELS`.
+        across_grades: whether to compare energies of different grades.
+        changes: all differences; undeclared ones are a doubt.
+
+    Raises:
+        CampaignError: the two have nothing in common.
+    """
+    pairs = matched(first, second)
+    rows: list[Row] = []
+    left = [one.name for one in undeclared(changes)]
+    doubts = [f"{few(left)}: undeclared differences that may be the cause"] if left else []
+    for metric in metrics or DEFAULT_LABELS:
+        chosen = [pair for pair in pairs if _measured(first, second, pair, BY_LABEL[metric].key)]
+        own = [_row(first, second, pair, metric, len(chosen), across_grades=across_grades) for pair in chosen]
+        rows += own
+        if own:
+            doubts += trend_doubts(first, second, metric)
+    if not rows:
+        raise CampaignError(
+            "the two have no workload in common, or no metric was measured in both",
+            where=f"{first.name} and {second.name}",
+            next="compare results that share a workload, a direction and a number of clients",
+        )
+    strange = [text for one in (first, second) for metric in metrics or DEFAULT_LABELS for text in outlier_lines(one, metric)]
+    doubts += side_doubts(first, second, pairs, across_grades)
+    return Comparison((first.name, second.name), tuple(rows), tuple(doubts), tuple(strange), tuple(changes))
+
+
+def _measured(first: Side, second: Side, pair: tuple[Key, Key], key: str) -> bool:
+    return key in first.cell(pair[0]).metrics and key in second.cell(pair[1]).metrics
+
+
+def _row(first: Side, second: Side, pair: tuple[Key, Key], metric: str, count: int, *, across_grades: bool) -> Row:
+    """Compare one combination: within a campaign by the common rule, of two campaigns together with their other combinations."""
+    key, labels = BY_LABEL[metric].key, list(dict.fromkeys(of[1] for of in pair))
+    before, after = first.cell(pair[0]), second.cell(pair[1])
+    if first.records is second.records:
+        judge = Judge(first.cells, across_grades=True) if across_grades else first.judge
+        judged = judge.verdict(after, before, key)
+    elif refused := refusal((before, after), key, across_grades=across_grades):
+        judged = refused_verdict(refused)
+    else:
+        terms = ((1.0, second.judge.sample(after, key)), (-1.0, first.judge.sample(before, key)))
+        judged = verdict(terms, key, count, (after, before))
+    values = [one.metrics[key].values for one in (before, after)]
+    effect = nan if judged.refused else hedges_g(*values)
+    than = labels[0] if len(labels) > 1 else first.name
+    shown = before.metrics[key], after.metrics[key]
+    return Row(" -> ".join(labels), pair[0][2], pair[0][3], pair[0][4], metric, *shown, judged, than, effect)

@@ -1,0 +1,62 @@
+"""Doubts about a comparison: trends, sides that were not measured in turns, what one side has alone; and outliers."""
+
+from collections.abc import Iterator, Sequence
+from math import isfinite, nan
+
+from perjoule.analysis.contrast import in_turns
+from perjoule.analysis.outliers import outliers
+from perjoule.analysis.trends import doubts as told
+from perjoule.model import Point
+from perjoule.model.format import number
+from perjoule.model.metrics import BY_LABEL
+from perjoule.results.sides import Key, Side
+from perjoule.results.table import few
+
+
+def trend_doubts(first: Side, second: Side, metric: str) -> Iterator[str]:
+    """Return what a trend of each campaign may explain."""
+    for side in (first, second)[: 1 if first.records is second.records else 2]:
+        whose = "the campaign" if first.records is second.records else side.name
+        if found := side.judge.trend(BY_LABEL[metric].key):
+            yield from (f"{whose}: {line}" for line in told(metric, found))
+
+
+def side_doubts(first: Side, second: Side, pairs: Sequence[tuple[Key, Key]], across: bool) -> Iterator[str]:
+    """Doubt sides that were not measured alike, and name what one of them has alone."""
+    if not all(_in_turns(first, second, pair) for pair in pairs):
+        yield f"{first.name} and {second.name} were not measured in turns: a change over time would look like a difference"
+    if across:
+        yield "energies are compared across grades of power"
+    for side, n in ((first, 0), (second, 1)):
+        alone = [key for key in side.found if key not in {pair[n] for pair in pairs}]
+        failed_count = sum(record.status == "failed" for record in side.records)
+        if failed_count and not (n and first.records is second.records):
+            yield f"{failed_count} of {len(side.records)} trials failed in {side.name}"
+        if alone:
+            yield f"only in {side.name}: {few([', '.join(map(str, key[1:])) + ' clients' for key in alone], '; ')}"
+    against = [{doubt for own in side.found.values() for _, p in own for doubt in p.doubts} for side in (first, second)]
+    for side, own, other in ((first, *against), (second, *reversed(against))):
+        if alone := sorted(own - other):
+            yield f"{side.name} alone has doubts: {few(alone, '; ', 2)}"
+
+
+def _in_turns(first: Side, second: Side, pair: tuple[Key, Key]) -> bool:
+    return in_turns([side.cell(key) for side, key in zip((first, second), pair, strict=True)])
+
+
+def _has(point: Point, key: str) -> bool:
+    return isfinite(point.metrics.get(key, nan))
+
+
+def outlier_lines(side: Side, metric: str) -> Iterator[str]:
+    """Name the outliers among repetitions, which stay in all numbers."""
+    of = BY_LABEL[metric]
+    for key, measured in side.found.items():
+        told = [point for _, point in measured if _has(point, of.key)]
+        values = [point.metrics[of.key] / of.unit.per for point in told]
+        for n in outliers(values):
+            others = sorted(values)[len(values) // 2]
+            yield (
+                f"{side.name}: {key[1]}, {key[2]}, {key[3]}, {key[4]} clients, repetition {told[n].trial.repetition}: "
+                f"{number(values[n])} {metric} where {number(others)} is typical"
+            )

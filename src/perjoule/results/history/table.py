@@ -1,0 +1,67 @@
+"""A history as a table, and as data."""
+
+from collections.abc import Sequence
+
+from perjoule.analysis.steps import LEAST_COUNT
+from perjoule.model.format import number, p_text, ratio_text, with_interval
+from perjoule.model.metrics import metric_of
+from perjoule.results.history import VERDICTS, History, Row
+from perjoule.results.table import NAMES, PLACE, Table
+
+HEADERS = (*PLACE, "metric", "verdict", "campaigns", "latest", "level", "last step", "ratio", "p")
+
+
+def history_table(found: History) -> Table:
+    """Lay out a history, a row for each metric of each combination: what became worse first."""
+    rows = sorted(found.rows, key=lambda row: VERDICTS.index(row.verdict))
+    return Table(HEADERS, tuple(_cells(found, row) for row in rows), (*NAMES, "metric", "last step", "verdict"))
+
+
+def _cells(found: History, row: Row) -> tuple[str, ...]:
+    metric = metric_of(row.metric)
+    label = f"{metric.label} ({row.grade})" if row.grade else metric.label
+    place = (row.filesystem, row.workload, row.direction, str(row.clients_count), label, row.verdict, str(len(row.values)))
+    level = row.levels[-1].mean if len(row.values) >= LEAST_COUNT else None
+    values = with_interval(row.values[-1], metric.unit.per), number(level.mean / metric.unit.per) if level else "–"
+    if not row.steps:
+        return (*place, *values, "–", "–", "–")
+    last = row.steps[-1]
+    return (*place, *values, found.moments[row.moments[last.at]].name, ratio_text(last.ratio), p_text(last.p))
+
+
+def as_data(found: History) -> dict[str, object]:
+    """Return a history as data for JSON."""
+    moments = [
+        {"results": str(one.results.folder), "utc_s": one.utc_s, "changes": found.changes.get(at, ())}
+        for at, one in enumerate(found.moments)
+    ]
+    return {"campaign": found.name, "campaigns": moments, "rows": [_row_data(row) for row in found.rows]}
+
+
+def _row_data(row: Row) -> dict[str, object]:
+    def of(positions: Sequence[int]) -> list[int]:
+        return [row.moments[at] for at in positions]
+
+    return {
+        "filesystem": row.filesystem,
+        "workload": row.workload,
+        "direction": row.direction,
+        "clients_count": row.clients_count,
+        "servers_count": row.servers_count,
+        "grade": row.grade,
+        "metric": row.metric,
+        "unit": metric_of(row.metric).unit.si,
+        "values": [
+            {"campaign": at, "mean": v.mean, "low": v.low, "high": v.high} for at, v in zip(row.moments, row.values, strict=True)
+        ],
+        "levels": [
+            dict(zip(("first", "last"), of((one.first, one.last)), strict=True))
+            | {"mean": one.mean.mean, "low": one.mean.low, "high": one.mean.high}
+            for one in row.levels
+        ],
+        "steps": [
+            {"campaign": row.moments[one.at], "ratio": one.ratio.mean, "low": one.ratio.low, "high": one.ratio.high, "p": one.p}
+            for one in row.steps
+        ],
+        "verdict": row.verdict,
+    }
