@@ -135,13 +135,13 @@ def _mark(check: Check) -> tuple[str, str]:
 
 
 def show(table: Table, cells: Sequence[Cell], scales: Sequence[float]) -> None:
-    """Print a table, numbers right-aligned, and the notes on its numbers below it."""
+    """Print a table, words on the left and numbers on the right, and the notes on its numbers below it."""
     kept = _fitting(table, out.width)
     rich = RichTable(box=None, header_style="bold", pad_edge=False)
     least = 2 * (len(kept) - 1)
     for index in kept:
         there = [row[index] for row in table.rows]
-        words = all(not cell[:1].isdigit() for cell in there)
+        words = table.headers[index] in table.words
         whole = [*table.headers[index].split(), *(cell for cell in there if not words), *" ".join(there).split()]
         least += max(map(len, whole))
         rich.add_column(table.headers[index], justify="left" if words else "right", min_width=max(map(len, whole)))

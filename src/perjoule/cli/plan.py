@@ -114,7 +114,7 @@ def _show(found: "Answer", everything: bool, number: int | None) -> None:
         style="bold",
     )
     rows = found.rows if everything else texts.shown(found)
-    show(Table(texts.HEADERS, tuple(texts.cells(row) for row in rows)), (), ())
+    show(Table(texts.HEADERS, tuple(texts.cells(row) for row in rows), texts.WORDS), (), ())
     out.print(f"{texts.TOTALS}: all of {need.years:g} years, from the wall, with the switch")
     best = found.pick(LEAST_REGRET)
     out.print(f"\nleast regret, candidate {best.id}:", style="bold")

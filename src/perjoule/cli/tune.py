@@ -208,7 +208,8 @@ def _list(planned: "Study", *, as_json: bool) -> None:
         )
         for one in options
     ]
-    show(Table(("option", "default", "values"), tuple(rows)), (), ())
+    headers = ("option", "default", "values")
+    show(Table(headers, tuple(rows), headers), (), ())
     shared = planned.budget
     show_line(
         f"{planned.declared.space.count} settings; a setting takes {counted(planned.work_count, 'trial')}; "
@@ -222,7 +223,9 @@ def _show(found: "Outcome", folder: Path) -> None:
     rows = [
         (i.option, _said(i.best) + _lost(i.may_lose), _said(i.worst), ratio_text(i.ratio), i.matters) for i in found.importance
     ]
-    show(Table(("option", "best", "worst", f"{found.objective.metric.label}, best / worst", "importance"), tuple(rows)), (), ())
+    words = ("option", "best", "worst", "importance")
+    headers = (*words[:3], f"{found.objective.metric.label}, best / worst", words[3])
+    show(Table(headers, tuple(rows), words), (), ())
     show_line("Each option by itself, as the race's model estimates it (95 % intervals).")
     for line in (*(f"failed: {setting}: {why}" for setting, why in found.failed.items()), *(f"doubt: {d}" for d in found.doubts)):
         show_line(line)

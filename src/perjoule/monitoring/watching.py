@@ -130,6 +130,7 @@ def _measured(results: Results) -> Measured:
     found = summary(results)
     laid = table(found.cells)
     columns = [at for at, header in enumerate(laid.headers) if header not in LEFT_OUT]
+    shown = [tuple(row[at] for at in columns) for row in (laid.headers, *laid.rows)]
     final = {entry.trial: entry for entry in entries}
     last: list[tuple[str, str, bool]] = []
     for entry in entries[-LAST_COUNT:]:
@@ -141,7 +142,7 @@ def _measured(results: Results) -> Measured:
     return Measured(
         len(final),
         sum(entry.status == "failed" for entry in final.values()),
-        Table(tuple(laid.headers[at] for at in columns), tuple(tuple(row[at] for at in columns) for row in laid.rows)),
+        Table(shown[0], tuple(shown[1:]), laid.words),
         last,
         tuple(f"{line.text}{line.more} ({line.rows})" for line in doubts),
         tuple(f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in found.scales),

@@ -15,6 +15,7 @@ from perjoule.planning.measures import AIMS, AXES, GRID, OBJECTIVES, PRICE
 from perjoule.planning.texts import (
     HEADERS,
     TOTALS,
+    WORDS,
     about,
     cells,
     change_text,
@@ -54,6 +55,7 @@ def page(found: Answer) -> str:
         totals=TOTALS,
         picks=[(title.capitalize(), found.pick(name)) for name, title in _PICKS.items()] if found.rows else [],
         headers=HEADERS,
+        words=WORDS,
         rows=[(row, cells(row)) for row in found.rows],
         changes=[change_text(one) for one in main_changes(found)],
         heading=heading(found).capitalize(),

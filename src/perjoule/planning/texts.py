@@ -17,6 +17,7 @@ CHANGES_COUNT = 3  # for each aim
 _SHOWN = (measures.THROUGHPUT, measures.IDLE, *AIMS)  # columns
 _UNITS = {one: one.unit.symbol for one in _SHOWN} | {measures.IDLE: f"{measures.IDLE.words} {measures.IDLE.unit.symbol}"}
 HEADERS = ("#", "servers", "each", "file system", *_UNITS.values(), "meets", "regret", "best at")
+WORDS = ("each", "file system", "best at")  # of them, those of columns that hold words
 TOTALS = f"{measures.ENERGY.unit.symbol}, {measures.MONEY.unit.symbol} and {measures.CARBON.unit.symbol}"
 
 

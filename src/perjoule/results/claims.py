@@ -43,7 +43,7 @@ def claims_table(found: Sequence[Judged], came: str = "") -> Table:
         for one in found
     )
     headers = ("verdict", "claim", "place", "ratio", "p", "cases", "grade", "why")
-    return Table(headers, rows, {*headers} - {"p", "cases"})
+    return Table(headers, rows, {*headers} - {"ratio", "p", "cases"})
 
 
 def lines(found: Sequence[Judged], came: str = "") -> Iterator[str]:

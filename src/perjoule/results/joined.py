@@ -8,7 +8,7 @@ from perjoule.model.format import number, percent, uncertainty_text
 from perjoule.model.series import UNMEASURED
 from perjoule.model.units import listed
 from perjoule.results.ledger import Joined
-from perjoule.results.table import Table
+from perjoule.results.table import NAMES, Table
 
 
 def joined_table(found: Sequence[Joined]) -> Table:
@@ -28,7 +28,7 @@ def joined_table(found: Sequence[Joined]) -> Table:
             held = {None: "–", True: "yes", False: "no"}[side.held]
             shown = ("–" if side.ranged else value, f"{low} to {high}", told, str(len(side.measured)), said, held)
             rows.append((*where, side.metric.label, *shown))
-    return Table(headers, tuple(rows))
+    return Table(headers, tuple(rows), (*NAMES, "never measured before", "metric", "held"))
 
 
 def joined_remarks(found: Sequence[Joined]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from perjoule.model.units import bytes_text
 from perjoule.prediction import Prediction, Profile, Target, parameters
 from perjoule.prediction.power import IDLE, PARTS
 from perjoule.prediction.validation import LEVELS
-from perjoule.results.table import Table
+from perjoule.results.table import NAMES, Table
 
 _RATE, _WORK = (METRICS[key] for key in RANKED)
 _WATTS = METRICS["mean_w"]
@@ -42,7 +42,7 @@ def table(found: Sequence[Prediction]) -> Table:
         )
         for one in found
     )
-    return Table(headers, rows)
+    return Table(headers, rows, (*NAMES, "bottleneck"))
 
 
 def watts_table(found: Sequence[Prediction]) -> Table:
@@ -123,4 +123,4 @@ def parameters_table(found: Profile) -> Table:
         for way in found.known
         for one in parameters(found, way)
     )
-    return Table(("direction", "parameter", "value", "90 %", "identified"), rows)
+    return Table(("direction", "parameter", "value", "90 %", "identified"), rows, (*NAMES, "parameter", "identified"))

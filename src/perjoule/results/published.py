@@ -29,7 +29,8 @@ def published_table(found: Sequence[Published]) -> Table:
         )
         for one in found
     )
-    return Table((*_HEADERS, f"predicted {_RATE.label}", "range", "printed", "error", "held"), rows)
+    headers = (*_HEADERS, f"predicted {_RATE.label}", "range", "printed", "error", "held")
+    return Table(headers, rows, {*_HEADERS, "held"} - {"clients"})
 
 
 def published_remarks(found: Sequence[Published], unpredicted: Iterable[tuple[str, str, str]]) -> Iterator[str]:

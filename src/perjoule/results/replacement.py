@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from perjoule.analysis import replacement
 from perjoule.model import Replacement
 from perjoule.model.format import span_text
-from perjoule.results.table import Table
+from perjoule.results.table import NAMES, Table
 from perjoule.store import Results
 from perjoule.summary import summary
 
@@ -33,4 +33,4 @@ def replacement_table(found: Sequence[Replacement]) -> Table:
         for one in found
     )
     headers = ("replaced server", "machine", "workload", "direction", "machines", "power / server's")
-    return Table((*headers, "whole machines", "power / server's", "verdict"), rows)
+    return Table((*headers, "whole machines", "power / server's", "verdict"), rows, (*NAMES, *headers[:2], "verdict"))

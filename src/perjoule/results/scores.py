@@ -38,7 +38,7 @@ def scores_table(found: Mapping[str, Sequence[Score]]) -> Table:
         for kind, own in found.items()
         for one in own
     )
-    return Table(headers, rows)
+    return Table(headers, rows, ("profile", "left out"))
 
 
 def scores_remarks(profiles: Sequence[Profile]) -> Iterator[str]:

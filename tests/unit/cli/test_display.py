@@ -109,6 +109,13 @@ def test_spare_columns_go_first_on_a_narrow_terminal() -> None:
     assert display._fitting(table, 1000) == list(range(len(headers)))
 
 
+def test_a_table_says_which_columns_hold_words(capsys: pytest.CaptureFixture[str]) -> None:
+    """Signs and bounds do not make words of numbers, nor do digits make numbers of words."""
+    laid = Table(("network", "g", "ratio"), (("1 GbE", "+0.5", "–"), ("100 GbE", "-18.1", "> 30")), ("network",))
+    display.show(laid, (), ())
+    assert capsys.readouterr().out.splitlines() == ["network      g  ratio", "1 GbE     +0.5      –", "100 GbE  -18.1   > 30"]
+
+
 def test_notes_say_in_how_many_rows_a_doubt_is() -> None:
     one = Cell("a", "b", "read", 1, {"mean_w": Interval(1, 1, 1, (1.0,))}, doubts=(Doubt("unsteady"),))
     assert notes([one, one], []) == ["doubt in all rows: unsteady"]

@@ -3,7 +3,14 @@
 import pytest
 
 from perjoule.model import Interval
-from perjoule.results.table import heading, value_text
+from perjoule.prediction import shipped
+from perjoule.results import prediction
+from perjoule.results.claims import claims_table
+from perjoule.results.joined import joined_table
+from perjoule.results.published import published_table
+from perjoule.results.replacement import replacement_table
+from perjoule.results.scores import scores_table
+from perjoule.results.table import Table, heading, value_text, winners_table
 
 
 @pytest.mark.parametrize(
@@ -25,3 +32,20 @@ def test_a_heading_has_the_unit_once(key: str, less: str, text: str) -> None:
 def test_a_value_is_in_the_unit_of_its_metric_and_a_missing_one_a_dash() -> None:
     assert value_text(Interval(4 * 2**20, 3.5 * 2**20, 4.5 * 2**20, (1.0, 2.0)), "tail_disk_read_bytes") == "4.00 ± 0.50"
     assert value_text(None, "tail_disk_read_bytes") == "–"
+
+
+@pytest.mark.parametrize(
+    ("laid", "numbers"),
+    [
+        (winners_table([]), {"clients", "over average of others", "over the second", "p"}),
+        (claims_table([]), {"ratio", "p", "cases"}),
+        (joined_table([]), {"clients", "predicted", "90 %", "measured", "n", "error"}),
+        (published_table([]), {"clients", "predicted MiB/s", "range", "printed", "error"}),
+        (replacement_table([]), {"machines", "power / server's", "whole machines"}),
+        (scores_table({}), {"points", "median", "90 %", "bands hold", "watts: skill", "order: tau"}),
+        (prediction.table([]), {"clients", "MiB/s", "90 %", "W", "idle W", "MiB/J", "bound MiB/s"}),
+        (prediction.parameters_table(shipped("cephfs")), {"value", "90 %"}),
+    ],
+)
+def test_all_other_columns_hold_words(laid: Table, numbers: set[str]) -> None:
+    assert {header for header in laid.headers if header not in laid.words} == numbers
