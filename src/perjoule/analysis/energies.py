@@ -86,9 +86,9 @@ def energies(
     packages_j = joules(component_parts(record, series), began_s, ended_s)
     if packages_j:
         metrics |= energy_metrics("cpu_package_", packages_j * record.scale, work)
-        doubts.append("cpu_package_* are joules of the processors alone (RAPL), not of a whole server")
+        doubts.append(METERS.doubt("cpu_package_* are joules of the processors alone (RAPL), not of a whole server"))
     metrics |= {key: part_j * record.scale for key, part_j in split_j(record, series, found, both, began_s, ended_s).items()}
-    return Energies(metrics, budgets, found.grade, found.source, tuple(map(METERS.doubt, doubts)), shared, omitted, grades)
+    return Energies(metrics, budgets, found.grade, found.source, tuple(doubts), shared, omitted, grades)
 
 
 def energy_metrics(prefix: str, energy_j: float, work: Work) -> dict[str, float]:

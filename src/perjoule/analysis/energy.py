@@ -15,6 +15,7 @@ from perjoule.analysis.integral import BURST_S, GAP_FACTOR, Integral, integral
 from perjoule.analysis.once import once
 from perjoule.analysis.samples import Floats
 from perjoule.model import Channel, Series
+from perjoule.model.doubts import METERS, Doubt
 
 LEAST_COVERAGE_RATIO = 0.95  # of the window, below which an amount is refused
 UNSTEADY_RATIO = 0.2  # range over mean, above which averages over an unknown time give no energy (the SNIA's 20 %)
@@ -26,7 +27,7 @@ class Amount:
 
     value: float | None
     coverage_ratio: float  # of the window, by valid samples
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,13 +71,13 @@ def amount(series: Series, began_s: float, ended_s: float) -> Amount:
     """Integrate a series over one window, and return its doubts; see `amounts`."""
     name = series.channel.name
     if not ended_s > began_s:
-        return Amount(None, 0.0, (f"{name}: the window has zero length",))
+        return Amount(None, 0.0, (METERS.doubt(f"{name}: the window has zero length"),))
     if series.channel.semantics == "state":
-        return Amount(None, 0.0, (f"{name}: a state only bounds the power and gives no energy",))
+        return Amount(None, 0.0, (METERS.doubt(f"{name}: a state only bounds the power and gives no energy"),))
     found = amounts(series, began_s, ended_s)
     value, coverage = float(found.value[0]), float(found.coverage_ratio[0])
-    doubts = tuple(dict.fromkeys(_doubts(integral(series), began_s, ended_s, coverage)))
-    return Amount(value if np.isfinite(value) else None, coverage, doubts)
+    doubts = dict.fromkeys(map(METERS.doubt, _objections(integral(series), began_s, ended_s, coverage)))
+    return Amount(value if np.isfinite(value) else None, coverage, tuple(doubts))
 
 
 def most_j(series: Series, began_s: float, ended_s: float) -> float | None:
@@ -124,7 +125,7 @@ def _least_count(channel: Channel) -> int:
     return 2 if channel.semantics == "instantaneous" else int((channel.semantics, channel.quantity) == ("window mean", "power"))
 
 
-def _doubts(whole: Integral, began_s: float, ended_s: float, coverage: float) -> Iterator[str]:
+def _objections(whole: Integral, began_s: float, ended_s: float, coverage: float) -> Iterator[str]:
     channel = whole.channel
     name, semantics = channel.name, channel.semantics
     yield from filter(None, (fault.within(began_s, ended_s) for fault in whole.faults))

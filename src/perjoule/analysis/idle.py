@@ -82,7 +82,7 @@ def idle(record: Record, series: Sequence[Series], began_s: float, ended_s: floa
             metrics[f"idle_{role}_w"] = drawn_j * record.scale / length_s
         for quantity, metric in COUNTED.items():
             found = total(series, quantity, names, began_s, ended_s)
-            doubts |= dict.fromkeys(map(METERS.doubt, found.doubts if found.value is None else ()))
+            doubts |= dict.fromkeys(found.doubts if found.value is None else ())
             if found.value is not None:
                 metrics[metric.format(role=role)] = found.value / length_s
         with_disks = sorted(name for name in names if name not in nodes or nodes[name].disks)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from perjoule.analysis.energy import Amount, amount
 from perjoule.analysis.hosts import hardware, roles
 from perjoule.model import Quantity, Record, Series
-from perjoule.model.doubts import METERS, Doubt
+from perjoule.model.doubts import Doubt
 
 # Metric name by counter; CPU seconds are those of the machine that did the work, whatever the scale.
 METRICS: Mapping[Quantity, str] = {
@@ -50,14 +50,14 @@ def overhead(record: Record, series: Sequence[Series], began_s: float, ended_s: 
     no such metric.
     """
     metrics: dict[str, float] = {}
-    doubts: dict[str, None] = {}
+    doubts: dict[Doubt, None] = {}
     for role, names in roles(record).items():
         for quantity, metric in METRICS.items():
             found = total(series, quantity, names, began_s, ended_s)
             doubts |= dict.fromkeys(found.doubts if found.value is None else ())
             if found.value is not None:
                 metrics[metric.format(role=role)] = found.value / user_bytes
-    return Overhead(metrics, tuple(map(METERS.doubt, doubts)))
+    return Overhead(metrics, tuple(doubts))
 
 
 def disk_use(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> Mapping[str, float]:

@@ -29,7 +29,6 @@ from perjoule.analysis.rebuild import rebuild
 from perjoule.analysis.sides import CLIENTS
 from perjoule.analysis.windows import Windows, durable_ratio, windows
 from perjoule.model import ClientResult, Direction, Point, Quantity, Record, Series
-from perjoule.model.doubts import METERS
 from perjoule.model.metrics import METRICS
 
 
@@ -145,7 +144,7 @@ def _burst(record: Record, series: Sequence[Series], span: Windows, work: Work, 
     metrics = {f"burst_{name}": value for name, value in found.items() if f"burst_{name}" in METRICS}
     if (share := durable_ratio(record, series, span)) is not None:
         metrics["durable_ratio"] = share
-    missed = () if power.grade == grade else tuple(METERS.doubt(f"until the clients' fsync: {one}") for one in power.doubts)
+    missed = () if power.grade == grade else tuple(one.of("until the clients' fsync") for one in power.doubts)
     return Energies(
         metrics, doubts=missed, shared={f"burst_{name}": own for name, own in power.shared.items() if f"burst_{name}" in metrics}
     )

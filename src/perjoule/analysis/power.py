@@ -12,6 +12,7 @@ from perjoule.analysis.hosts import OUTSIDE, cluster_names, data_hosts, server_n
 from perjoule.analysis.quantities import one_quantity, other_quantity
 from perjoule.analysis.terms import budget
 from perjoule.model import Record, Series
+from perjoule.model.doubts import METERS, Doubt
 
 # Best first. A component's meter (RAPL: the CPU alone) never stands for a host.
 GRADES = ("wall", "PDU", "BMC", "simulated", "modelled", "nameplate")
@@ -29,7 +30,7 @@ class Parts:
     net: Signed = ()
     gross: Signed = ()
     boards: Signed = ()  # the servers without their disks: what controls the storage
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Boundaries:
     gross: Budget | None = None
     boards: Budget | None = None
     parts: Parts | None = None
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
     @property
     def grade(self) -> str:
@@ -95,8 +96,8 @@ def boundaries(
     Of several ways within that grade the first one counts, unless another one is twice as certain. A better grade that covers the
     hosts and was refused is a doubt. `grade` is that of another window, beside whose numbers this energy stands: no other counts.
     """
-    refused: list[str] = []
-    better: list[tuple[str, str]] = []  # grade and words of meters that cover the hosts, and whose energy is refused
+    refused: list[Doubt] = []
+    better: list[tuple[str, Doubt]] = []  # grade and doubts of meters that cover the hosts, and whose energy is refused
     best: Boundaries | None = None
     for parts in candidates(record, series, began_s, ended_s, hosts):
         if grade not in (None, parts.grade):
@@ -106,12 +107,12 @@ def boundaries(
         found = added(record, series, parts, began_s, ended_s)
         if found.net is None and found.gross is None:
             refused.extend(found.doubts)
-            better += [(parts.grade, words) for words in found.doubts if parts.net or parts.gross]
+            better += [(parts.grade, doubt) for doubt in found.doubts if parts.net or parts.gross]
         elif best is None or _better(found, best):
             best = found
     if best is None:
         return Boundaries(doubts=tuple(dict.fromkeys(refused)))
-    replaced = [f"{words}; {best.grade} watts count instead" for of, words in better if of != best.grade]
+    replaced = [METERS.doubt(f"{doubt}; {best.grade} watts count instead") for of, doubt in better if of != best.grade]
     return replace(best, doubts=tuple(dict.fromkeys((*best.doubts, *replaced))))
 
 
@@ -131,7 +132,7 @@ def added(record: Record, series: Sequence[Series], parts: Parts, began_s: float
         return Boundaries(doubts=tuple(doubts))
     count = min(int(((s.t_s > began_s) & (s.t_s <= ended_s)).sum()) for _, s in (parts.net or parts.gross))
     if count < SHORT_COUNT:
-        doubts.append(f"{parts.meter}: the window holds only {count} power samples")
+        doubts.append(METERS.doubt(f"{parts.meter}: the window holds only {count} power samples"))
     return Boundaries(net, gross, boards, parts, tuple(dict.fromkeys(doubts)))
 
 
@@ -159,16 +160,17 @@ def candidates(
     powers = [s for s in series if s.channel.quantity in ("power", "energy") and s.channel.semantics != "state"]
     wanted = server_names(record) if hosts is None else hosts
     if powers and not (wanted and any(s.channel.grade in GRADES for s in powers)):
-        yield Parts("", "", doubts=("no meter covers a whole server" if wanted else OUTSIDE,))
+        yield Parts("", "", doubts=(METERS.doubt("no meter covers a whole server" if wanted else OUTSIDE),))
     for grade in GRADES if wanted else ():
         chosen = [s for s in powers if s.channel.grade == grade]
         meters = sorted({s.channel.meter for s in chosen})
         if record.scale != 1 and grade not in DILATED:
             why = "power of the real machine is not that of a cluster emulated at scale"
-            yield from (Parts(meter, grade, doubts=(f"{meter}: {why} {record.scale:g}",)) for meter in meters)
+            yield from (Parts(meter, grade, doubts=(METERS.doubt(f"{meter}: {why} {record.scale:g}"),)) for meter in meters)
             continue
         if grade == "modelled" and (bare := _diskless(record, chosen) & wanted):
-            yield Parts("modelled", grade, doubts=(f"modelled: the catalogue has no disks for {', '.join(sorted(bare))}",))
+            why = f"modelled: the catalogue has no disks for {', '.join(sorted(bare))}"
+            yield Parts("modelled", grade, doubts=(METERS.doubt(why),))
             continue
         sets = [[s for s in chosen if s.channel.meter == meter] for meter in meters]
         sets += [chosen] if len(meters) > 1 else []
@@ -245,4 +247,4 @@ def parts_of(grade: str, series: Sequence[Series], cluster: frozenset[str], want
     seen = frozenset(device for item in among for device in item.devices)
     missing = sorted({device.partition("/")[0] for device in hosts - seen})
     why = f"no power of {', '.join(missing)}" if missing else "no sum or difference of its channels covers the servers alone"
-    return Parts(meter, grade, doubts=(f"{meter}: {why}",))
+    return Parts(meter, grade, doubts=(METERS.doubt(f"{meter}: {why}"),))

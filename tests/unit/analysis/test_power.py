@@ -5,6 +5,7 @@ import pytest
 from perjoule.analysis.hosts import server_names
 from perjoule.analysis.power import boundaries, energy, joules
 from perjoule.model import Specification
+from perjoule.model.doubts import METERS
 from perjoule.model.records import IMPORTED_BY
 from typed import present
 
@@ -91,6 +92,23 @@ def test_a_short_window_is_reported(made):
     found = boundaries(made.record(), modelled(made), 10, 12)
     assert "modelled: the window holds only 4 power samples" in found.doubts
     assert not any("holds only" in doubt for doubt in boundaries(made.record(), modelled(made), 10, 13).doubts)
+
+
+def test_an_objection_to_a_meter_is_a_doubt_about_meters(made):
+    real = [made.steady(host, 10.0, meter="wall") for host in SERVERS]
+    rapl = [made.steady(host, 5.0, grade="component", component="package-0") for host in SERVERS]
+    late = [made.steady(host, 10.0, meter="wall").at(slice(0, 30)) for host in SERVERS]
+    cases = [
+        (made.record(), rapl, 20, "no meter covers a whole server"),
+        (made.record(), real[:1], 20, "no power of metadata-1, storage-2"),
+        (made.record(scale=0.2), real, 20, "emulated at scale 0.2"),
+        (made.record(), modelled(made), 12, "the window holds only 4 power samples"),
+        (made.record(), [*late, *modelled(made)], 20, "modelled watts count instead"),
+    ]
+    for record, series, ended_s, words in cases:
+        found = boundaries(record, series, 10, ended_s).doubts
+        assert words in found[-1]
+        assert {one.kind for one in found} == {METERS}
 
 
 def test_without_a_meter_there_is_neither_energy_nor_doubt(made):
