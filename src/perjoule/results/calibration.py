@@ -22,16 +22,26 @@ from perjoule.store.disk import spoken
 from perjoule.summary.computing import points_of
 
 
-def observed(results: Results, cluster: Cluster | None = None) -> tuple[tuple[Record, tuple[Observation, ...]], ...]:
+@dataclass(frozen=True)
+class Observed:
+    """A valid trial, its points, and what they say of its file system: nothing if a prediction can't learn from it."""
+
+    record: Record
+    points: tuple[Point, ...]
+    observations: tuple[Observation, ...]
+
+
+def observed(results: Results, cluster: Cluster | None = None) -> tuple[Observed, ...]:
     """Return the valid trials of a results folder with what each says of its file system, on a cluster as of `on`.
 
     Raises MachineError: it can't be read.
     """
-    valid = [record for record in results.latest() if record.status == "valid"]
-    return tuple(
-        (record, tuple(observations(on(record, cluster), points_of(results, [record]), _busiest(results, record))))
-        for record in valid
-    )
+    return tuple(_observed(results, record, cluster) for record in results.latest() if record.status == "valid")
+
+
+def _observed(results: Results, record: Record, cluster: Cluster | None) -> Observed:
+    points = points_of(results, [record])
+    return Observed(record, points, tuple(observations(on(record, cluster), points, _busiest(results, record))))
 
 
 def on(record: Record, cluster: Cluster | None) -> Record:
@@ -116,16 +126,14 @@ def _taught(source: Path, cluster: Cluster | None) -> Iterator[tuple[str, _Taugh
         yield kept.kind, _Taught(kept.points, kept.options, kept.release, kept.emulated, kept.data_roles, kept.unit_bytes)
         return
     results = store.open_results(source)
-    for record, points in observed(results, cluster):
-        if points:
-            used = record.trial.filesystem
+    for one in observed(results, cluster):
+        if one.observations:
+            record, used = one.record, one.record.trial.filesystem
             roles = {host.role for host in record.hosts if host.name in data_hosts(record)}
             emulated, unit_bytes = record.traits.reality != "real", drivers.filesystem(used).unit_bytes
-            odds = tuple(_odds(record, points_of(results, [record])))
-            yield (
-                used.kind,
-                _Taught(points, used.options, _release(record), emulated, tuple(sorted(roles)), unit_bytes, odds),
-            )
+            odds = tuple(_odds(record, one.points))
+            data_roles = tuple(sorted(roles))
+            yield used.kind, _Taught(one.observations, used.options, _release(record), emulated, data_roles, unit_bytes, odds)
 
 
 def _odds(record: Record, points: Iterable[Point]) -> Iterator[Odd]:

@@ -24,7 +24,6 @@ from perjoule.prediction.predicting import fleet_of
 from perjoule.results.calibration import observed
 from perjoule.store import Results
 from perjoule.store.records import to_json
-from perjoule.summary.computing import points_of
 
 FORMAT = "perjoule pledge"
 _RATE, _WORK = (METRICS[key] for key in RANKED)
@@ -158,11 +157,10 @@ def joined(pledges: Iterable[Pledge], results: Iterable[Results], cluster: Clust
     """
     trials: list[tuple[str, float, Observation]] = []
     grades: dict[tuple[str, Direction], str] = {}
-    for one in results:
-        for record, points in observed(one, cluster):
-            trials += [(record.trial.filesystem.kind, began_s(record), point) for point in points]
-            if points:
-                grades |= {(record.trial.id, point.direction): point.grade for point in points_of(one, [record])}
+    for one in (one for folder in results for one in observed(folder, cluster) if one.observations):
+        trial = one.record.trial
+        trials += [(trial.filesystem.kind, began_s(one.record), observation) for observation in one.observations]
+        grades |= {(trial.id, point.direction): point.grade for point in one.points}
     return tuple(join(pledge, row, trials, grades) for pledge in pledges for row in pledge.predictions)
 
 

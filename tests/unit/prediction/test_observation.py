@@ -148,5 +148,19 @@ def test_a_trial_whose_clients_hardly_overlapped_teaches_nothing_and_stops_neith
     monkeypatch.setattr(calibration, "points_of", lambda _results, _records: (point,))
     monkeypatch.setattr(calibration, "_busiest", lambda _results, _record: EVEN)
     results = cast("Results", SimpleNamespace(latest=lambda: [apart]))
-    assert calibration.observed(results) == ((apart, ()),)
+    assert calibration.observed(results) == (calibration.Observed(apart, (point,), ()),)
     assert ledger.joined([], [results]) == ()
+
+
+def test_the_points_of_a_trial_are_read_once(record, monkeypatch, tmp_path):
+    """A folder of many trials is read by `calibrate` and `ledger` in the time that its points take."""
+    read = []
+    monkeypatch.setattr(calibration, "points_of", lambda _results, records: read.extend(records) or (_point(record),))
+    monkeypatch.setattr(calibration, "_busiest", lambda _results, _record: EVEN)
+    results = cast("Results", SimpleNamespace(latest=lambda: [record]))
+    monkeypatch.setattr(calibration.store, "open_results", lambda _folder: results)
+    ledger.joined([], [results])
+    assert read == [record]
+    ((kind, taught),) = calibration._taught(tmp_path, None)
+    assert (kind, len(taught.points), len(taught.odds)) == (record.trial.filesystem.kind, 1, 1)
+    assert read == [record, record]
