@@ -9,7 +9,6 @@ from pydantic import Field, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule import drivers
-from perjoule.campaign.defaults import FAKE
 from perjoule.campaign.messages import clauses, fault, instead
 from perjoule.campaign.source import Source, Table
 from perjoule.drivers.protocols import FileSystem
@@ -154,9 +153,10 @@ def check_possible(
 
 
 def _able(kind: EventKind | None = None) -> list[str]:
-    """Return the file systems to which this can happen, or any event."""
+    """Return the real file systems to which this can happen, or any event."""
     classes = {name: drivers.driver_class("filesystems", name) for name in drivers.kinds("filesystems")}
-    return [n for n, cls in classes.items() if issubclass(cls, FileSystem) and cls.heals and kind not in cls.unable and n != FAKE]
+    real = {name: cls for name, cls in classes.items() if issubclass(cls, FileSystem) and cls.reality == "real"}
+    return [name for name, cls in real.items() if cls.heals and kind not in cls.unable]
 
 
 def _check_hosts(asked: Sequence[Numbered], testbed: Spec, clients_count: int, place: Source) -> None:

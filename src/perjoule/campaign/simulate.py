@@ -12,6 +12,8 @@ from perjoule.drivers.protocols import ListsUsers
 from perjoule.model import Json, Spec, Trial, TrialEvent
 
 _SAID = "Nothing here was measured: hosts, file systems, loads and meters were simulated. The campaign that they stand for:"
+SMALL: Mapping[str, Json] = {"size": "8 MiB"}  # of a simulated load, which ends by its size, or by time if something happens
+SHORT: Mapping[str, Json] = {"size": "1 GiB", "duration": "0.4 s"}
 METERS = tuple(Spec(kind, {"rate": "50 Hz"}, kind) for kind in (COUNTERS, MODEL))
 
 
@@ -31,9 +33,7 @@ def _simulated(trial: Trial) -> Trial:
     speed = 30 + zlib.crc32(trial.filesystem.label.encode()) % 60  # below the NIC of the cluster, so that nothing is doubted
     filesystem: dict[str, Json] = {"throughput": f"{speed} MiB/s", "noise": "3 %", "seed": trial.filesystem.label}
     filesystem |= {"aged": trial.filesystem.options["aged"]} if "aged" in trial.filesystem.options else {}
-    workload = _workload(trial.workload)
-    if trial.events and workload.kind == FAKE:
-        workload = replace(workload, options={**workload.options, "size": "1 GiB", "duration": "0.4 s"})
+    workload = _workload(trial.workload, SHORT if trial.events else SMALL)
     return replace(
         trial,
         events=_events(trial, workload),
@@ -50,8 +50,8 @@ def _events(trial: Trial, workload: Spec) -> tuple[TrialEvent, ...]:
     return tuple(replace(event, at_s=event.at_s * shrunk[0] / shrunk[1]) for event in trial.events)
 
 
-def _workload(asked: Spec) -> Spec:
-    """Return a simulated load in the same direction, the same users, or the load itself if it runs there."""
+def _workload(asked: Spec, ends: Mapping[str, Json] = SMALL) -> Spec:
+    """Return a simulated load in the same direction that ends so, the same users, or the load itself if it runs there."""
     if listing := lists_users("workload", asked.kind):
         option, mark = listing
         users = asked.options[option]
@@ -60,8 +60,7 @@ def _workload(asked: Spec) -> Spec:
     driver = drivers.workload(asked)
     if driver.simulated_with is not None:
         return replace(asked, options={**asked.options, **driver.simulated_with})
-    options: dict[str, Json] = {"operation": driver.directions[0], "size": "8 MiB"}
-    return Spec(FAKE, options, asked.label)
+    return Spec(FAKE, {"operation": driver.directions[0], **ends}, asked.label)
 
 
 def _user(table: Json, mark: ListsUsers) -> Json:

@@ -32,6 +32,7 @@ noise = "2 %"
 class Simulated(FileSystem):
     """A file system of known speed, the same in both directions and for any number of clients."""
 
+    reality: ClassVar = "simulated"
     needs_root: ClassVar = False
     heals: ClassVar[bool] = True
 

@@ -46,6 +46,8 @@ def faults(tree: ast.AST) -> Iterator[str]:
                 yield f"line {node.lineno}: {name}; declare it in drivers/protocols"
             case ast.Compare(left=ast.Attribute(attr="kind"), comparators=[right]) if named(right):
                 yield f"line {node.lineno}: compares a kind with a driver's name; declare a trait in drivers/protocols"
+            case ast.Compare(left=left, comparators=[right]) if "FAKE" in {ast.unparse(left), ast.unparse(right)}:
+                yield f"line {node.lineno}: asks whether a driver is the simulated one; declare a trait in drivers/protocols"
             case ast.Call(func=ast.Name(id="Spec"), args=[ast.Constant(), *_]):
                 yield f"line {node.lineno}: builds a driver by its name; take it from campaign/defaults.py"
             case ast.Dict(keys=keys, values=values):
@@ -84,6 +86,7 @@ def test_a_file_that_knows_no_driver_is_not_excepted(path: str) -> None:
         'hasattr(driver, "discover")',
         'trial.testbed.kind == "local"',
         'record.trial.testbed.kind in ("virtual", "cluster")',
+        "workload.kind == FAKE",
         'Spec("simulated", {})',
         '{"kind": "system"}',
         'seconds = {"moosefs": 12.0}[kind]',

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 from perjoule.drivers.protocols.checks import Check
 from perjoule.drivers.protocols.host import Host
 from perjoule.drivers.protocols.hosts import Hosts
-from perjoule.model import Aged, Amplification, Disk, EventKind, Json, Redundancy
+from perjoule.model import Aged, Amplification, Disk, EventKind, Json, Reality, Redundancy
 from perjoule.model.errors import WorkloadError
 
 Access = Literal["folders", "pools", "devices"]  # how a client gets at its data
@@ -123,6 +123,7 @@ class Mounted(ABC):
 class FileSystem(ABC):
     """A file system that can be brought up on hosts."""
 
+    reality: ClassVar[Reality] = "real"
     offers: ClassVar[Access] = "folders"
     needs_root: ClassVar[bool] = True  # on its hosts
     host_bytes: ClassVar[int] = 64 * 1024**2  # of memory that its daemons or its client take on one host, roughly
