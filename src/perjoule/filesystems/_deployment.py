@@ -37,8 +37,6 @@ class Deployment(Mounted, Generic[Options]):
     """
 
     kind: ClassVar[str]  # names its folder on each host
-    # With dead servers, too: by force, or programs wait in the mount forever, and their files can't be removed.
-    unmounting: ClassVar[tuple[str, ...]] = ("umount", "--force", "--lazy")
     space_late_s: ClassVar[float] = 2.0  # by which it reports its space in use late
     data_files: ClassVar[tuple[str, ...]] = ()  # words of find(1) that choose files with users' data among those in its stores
     user = group = "root"  # that servers run as, and that owns their folders
@@ -178,8 +176,9 @@ class Deployment(Mounted, Generic[Options]):
 
     def abandon(self, client: Host) -> None:
         """Unmount on a client whatever still uses it, as far as possible."""
+        # With dead servers, too: by force, or programs wait in the mount forever, and their files can't be removed.
         with suppress(WorkloadError):
-            client.run([*self.unmounting, self.directories[client.name]], timeout_s=SHORT_S, check=False)
+            client.run(["umount", "--force", "--lazy", self.directories[client.name]], timeout_s=SHORT_S, check=False)
 
     def clean(self, host: Host) -> None:
         """Remove the content of its folder on a host."""

@@ -110,7 +110,7 @@ class CephFs(ceph.Ceph):
             ceph.Pool(DATA_POOL, kind, "host", redundancy),
             ceph.Pool(METADATA_POOL, "ssd" if apart else kind, "osd" if apart else "host", copies),
         )
-        osds = self.osds(hosts.by_role("storage"), metadata, metadata_count=self.metadata_osds_count)
+        osds = self.osds((*hosts.by_role("storage"), *metadata), metadata_count=self.metadata_osds_count)
         striping = ceph.Striping(self.object_bytes, self.stripe_unit_bytes, self.stripe_objects_count)
         return ceph.Layout(self, hosts.management.address, osds, pools, hosts.metadata.name, self.client_cache_bytes, striping)
 

@@ -36,7 +36,6 @@ class Rados(ceph.Ceph):
     def layout(self, hosts: Hosts) -> ceph.Layout:
         """Place all daemons. Raises CampaignError if these hosts can't carry the configured layout."""
         redundancy = self.redundancy(hosts)
-        metadata = [host for host in self.data_hosts(hosts) if host.role == "metadata"]
-        osds = self.osds(hosts.by_role("storage"), metadata, metadata_count=self.osds_per_host_count)
+        osds = self.osds(self.data_hosts(hosts), metadata_count=self.osds_per_host_count)
         pools = (ceph.Pool(client.name, "", "host", redundancy, client.name) for client in hosts.clients)
         return ceph.Layout(self, hosts.management.address, osds, tuple(pools))

@@ -79,8 +79,7 @@ class Rbd(ceph.Ceph):
         if self.erasure:
             what = f'erasure = "{self.erasure}" is not possible: images have copies'
             raise CampaignError(what, where="rbd", next="set copies instead, or use cephfs or rados")
-        metadata = [host for host in self.data_hosts(hosts) if host.role == "metadata"]
-        osds = self.osds(hosts.by_role("storage"), metadata, metadata_count=self.osds_per_host_count)
+        osds = self.osds(self.data_hosts(hosts), metadata_count=self.osds_per_host_count)
         pool = ceph.Pool(POOL, "", "host", self.redundancy(hosts), application="rbd")
         return ceph.Layout(self, hosts.management.address, osds, (pool,))
 

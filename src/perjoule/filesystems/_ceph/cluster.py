@@ -98,7 +98,7 @@ class Cluster(Deployment[ceph.Ceph]):
         old = self._osds(host)
         new = {osd.id: ceph.Osd(osd.id, osd.host, osd.device_class) for osd in old}
         self.layout = dataclasses.replace(self.layout, osds=tuple(new.get(osd.id, osd) for osd in self.layout.osds))
-        self.ask(commands.replacement(new.values(), self._secrets(old)))
+        self.ask(commands.replacement(tuple(new.values()), self._secrets(old)))
         host.run(["install", "-d", "-o", self.user, "-g", self.group, "-m", "750", *self.stores(host)], timeout_s=SHORT_S)
         each(new.values(), self._make_store)
         self.revive(host)

@@ -3,7 +3,7 @@
 import base64
 import os
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from perjoule.filesystems._ceph.layout import Layout, Osd, Pool, Striping
 from perjoule.model import Json
@@ -68,30 +68,27 @@ def placement(layout: Layout) -> list[list[Command]]:
     ]
 
 
-def _placed(osds: Iterable[Osd]) -> list[list[Command]]:
-    there = tuple(osds)
+def _placed(osds: Sequence[Osd]) -> list[list[Command]]:
     return [
-        [{"prefix": "osd crush add", "id": osd.id, "weight": 1.0, "args": [f"host={osd.host}", "root=default"]} for osd in there],
-        [{"prefix": "osd crush set-device-class", "class": osd.device_class, "ids": [str(osd.id)]} for osd in there],
+        [{"prefix": "osd crush add", "id": osd.id, "weight": 1.0, "args": [f"host={osd.host}", "root=default"]} for osd in osds],
+        [{"prefix": "osd crush set-device-class", "class": osd.device_class, "ids": [str(osd.id)]} for osd in osds],
     ]
 
 
-def _registered(osds: Iterable[Osd], secrets: Mapping[int, str]) -> list[Command]:
+def _registered(osds: Sequence[Osd], secrets: Mapping[int, str]) -> list[Command]:
     return [{"prefix": "osd new", "uuid": osd.uuid, "id": osd.id, "input": secrets[osd.id]} for osd in osds]
 
 
-def addition(osds: Iterable[Osd], secrets: Mapping[int, str]) -> list[list[Command]]:
+def addition(osds: Sequence[Osd], secrets: Mapping[int, str]) -> list[list[Command]]:
     """Return the commands that register and place OSDs in a cluster that runs, with these secrets (JSON)."""
-    there = tuple(osds)
-    return [_registered(there, secrets), *_placed(there)]
+    return [_registered(osds, secrets), *_placed(osds)]
 
 
-def replacement(osds: Iterable[Osd], secrets: Mapping[int, str]) -> list[list[Command]]:
+def replacement(osds: Sequence[Osd], secrets: Mapping[int, str]) -> list[list[Command]]:
     """Return the commands that give up the data of OSDs and register new ones in their places, with these secrets (JSON)."""
-    there = tuple(osds)
     return [
-        [{"prefix": "osd destroy", "id": osd.id, "force": True, "yes_i_really_mean_it": True, "target": "mgr"} for osd in there],
-        _registered(there, secrets),
+        [{"prefix": "osd destroy", "id": osd.id, "force": True, "yes_i_really_mean_it": True, "target": "mgr"} for osd in osds],
+        _registered(osds, secrets),
     ]
 
 

@@ -208,8 +208,8 @@ class Ceph(Deployed):
         """Return the hosts whose OSDs carry data."""
         return hosts.by_role("storage") + (hosts.by_role("metadata")[:1] if self.classes == "together" else ())
 
-    def osds(self, data: Sequence[Host], metadata: Sequence[Host], *, metadata_count: int) -> tuple[Osd, ...]:
+    def osds(self, on: Sequence[Host], *, metadata_count: int) -> tuple[Osd, ...]:
         """Number the OSDs: class "hdd" on storage hosts, "ssd" on the metadata host, which has SSDs in the papers' clusters."""
-        hdds: list[tuple[str, DeviceClass]] = [(host.name, "hdd") for host in data for _ in range(self.osds_per_host_count)]
-        ssds: list[tuple[str, DeviceClass]] = [(host.name, "ssd") for host in metadata for _ in range(metadata_count)]
-        return tuple(Osd(n, *place) for n, place in enumerate(hdds + ssds))
+        counts = {"storage": self.osds_per_host_count, "metadata": metadata_count}
+        places = [host for host in on for _ in range(counts[host.role])]
+        return tuple(Osd(n, host.name, "ssd" if host.role == "metadata" else "hdd") for n, host in enumerate(places))

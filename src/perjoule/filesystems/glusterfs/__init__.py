@@ -248,8 +248,8 @@ class _GlusterFS(Deployment[GlusterFS]):
         return "; ".join([*found, *words.tasks(self._gluster("volume", "status", VOLUME, "--xml", timeout_s=SHORT_S))])
 
     def _rooms(self, host: Host) -> None:
-        folder, bricks = self.folder(host), [brick for other, brick in self._bricks if other is host]
-        host.run(["install", "-d", *(folder / room for room in ROOMS), *bricks, *ROOMS.values()], timeout_s=SHORT_S)
+        folder = self.folder(host)
+        host.run(["install", "-d", *(folder / room for room in ROOMS), *self.stores(host), *ROOMS.values()], timeout_s=SHORT_S)
         for room, path in ROOMS.items():
             self.bind(host, folder / room, Path(path))
         if host in self.bearers and host.run(["test", "-e", self._gsyncd], timeout_s=SHORT_S, check=False).returncode == 0:
@@ -313,8 +313,7 @@ class _GlusterFS(Deployment[GlusterFS]):
         names = [word for index in indices for word in ("!", "-name", f"{index}-*")]
 
         def marked(host: Host) -> str:
-            bricks = [brick for other, brick in self._bricks if other is host]
-            folders = [brick / ".glusterfs" / "indices" / index for brick in bricks for index in indices]
+            folders = [brick / ".glusterfs" / "indices" / index for brick in self.stores(host) for index in indices]
             return host.run(["find", *folders, "-type", "f", *names], timeout_s=SHORT_S, check=False).stdout.strip()
 
         return not any(each(self.bearers, marked))

@@ -16,10 +16,9 @@ from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Hosts, Tunable
-from perjoule.filesystems import _ageing
 from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._deployment import SHORT_S, Deployment
-from perjoule.filesystems._options import Deployed, needs_beneath
+from perjoule.filesystems._options import Deployed
 from perjoule.filesystems._said import found
 from perjoule.machine.mounts import fuse, has_own_mounts, kernel_check, require_mountable
 from perjoule.machine.programs import programs
@@ -42,6 +41,7 @@ _FUSE_MOUNT = Path(__file__).with_name("mount.py")
 class Nfs(Deployed):
     """One NFS server on a host of the testbed; all other servers idle."""
 
+    in_user_space: ClassVar = False  # its checks depend on the client
     copied_by_client: ClassVar = True  # its one copy goes to the one server
 
     server: Literal["ganesha", "kernel"] = "ganesha"
@@ -75,7 +75,7 @@ class Nfs(Deployed):
 
     def checks(self) -> tuple[Check, ...]:
         """Check for the server, its back end, and the client."""
-        return (*self._server_checks(), *self._client_checks(), *needs_beneath(self.beneath), *_ageing.needs(self.aged))
+        return (*self._server_checks(), *self._client_checks(), *super().checks())
 
     def _client_checks(self) -> tuple[Check, ...]:
         if self.client == "kernel":
@@ -161,9 +161,8 @@ class _Ganesha(_Nfs):
         if has_own_mounts(host):  # sockets and locks below /run are compiled in
             self.bind(host, folder / "run", Path("/run"))
         if self.options.spoken == "3":
-            listens = ["test", "-S", "/run/rpcbind.sock"]
             self.start(host, "rpcbind", ["rpcbind", "-f"])
-            self.daemons.wait("an rpcbind", lambda: bool(host.run(listens, timeout_s=SHORT_S)))
+            self.daemons.retry("an rpcbind", lambda: host.run(["test", "-S", "/run/rpcbind.sock"], timeout_s=SHORT_S))
         clients = [client.address for client in self.hosts.users]
         host.put(ganesha_text(self.export, folder / "recovery", clients, self.options.spoken), folder / "ganesha.conf")
         argv = ["ganesha.nfsd", "-F", "-f", folder / "ganesha.conf", "-L", "/dev/stderr", "-p", folder / "ganesha.pid"]
