@@ -1,6 +1,7 @@
 """What holds for every test: it lies where the package has what it tests, and it can fail."""
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ FILES = sorted(TESTS.rglob("test_*.py"))
 SHARED = [path for path in TESTS.rglob("*.py") if path not in FILES]  # what several files of tests call
 SKIPS = {"skip", "skipif", "importorskip", "xfail"}
 CLOCKS = {"monotonic", "perf_counter", "process_time", "time"}
+TOOK = re.compile(r"(?P<event>.+)\.(ended_s - (?P=event)\.began_s|late_s)")  # of what happened, by a clock that the code has read
 # Of tests/unit: what several modules have in common. All others are named after the module or package that they test.
 THEMES = {
     "analysis/audit/test_words.py",
@@ -140,9 +142,8 @@ def late(asserted: ast.expr, clocked: tuple[set[str], set[str]]) -> bool:
     for one in (node for node in ast.walk(asserted) if isinstance(node, ast.Compare)):
         sides = [one.left, *one.comparators]
         for left, op, right in zip(sides, one.ops, sides[1:], strict=False):
-            if isinstance(op, ast.Lt | ast.LtE) and lasting(left, *clocked):
-                return True
-            if isinstance(op, ast.Gt | ast.GtE) and lasting(right, *clocked):
+            lesser = left if isinstance(op, ast.Lt | ast.LtE) else right if isinstance(op, ast.Gt | ast.GtE) else None
+            if lesser is not None and (lasting(lesser, *clocked) or TOOK.fullmatch(ast.unparse(lesser))):
                 return True
     return False
 
@@ -195,6 +196,8 @@ def test_took():
     assert took_s < 10
     assert 0.2 < took_s
     assert 5 > time.monotonic() - began_s
+def test_event(): assert event.ended_s - event.began_s < 0.2
+def test_event_in_time(): assert all(one.late_s < 0.2 for one in events)
 def test_order():
     before_s = time.monotonic()
     assert before_s - 0.01 <= read().t_s <= before_s + 1
@@ -206,5 +209,7 @@ def test_named():
     with pytest.raises(OSError): pytest.skip("fio is missing: apt install fio")
 """)
     assert unchecked(one) == ["test_nothing", "test_skipped"]
-    assert loose(one) == ["a or b", "a in (1, 2)", "time.monotonic() < 5", "took_s < 10", "5 > time.monotonic() - began_s"]
+    timed = ["time.monotonic() < 5", "took_s < 10", "5 > time.monotonic() - began_s"]
+    timed += ["event.ended_s - event.began_s < 0.2", "all((one.late_s < 0.2 for one in events))"]
+    assert loose(one) == ["a or b", "a in (1, 2)", *timed]
     assert silent(one) == ["pytest.mark.skipif(True)", "pytest.skip()"]
