@@ -100,12 +100,14 @@ def noted():
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print which workloads ran valid on which file systems over SSH, as one table."""
     reports = [report for of in terminalreporter.stats.values() for report in of if hasattr(report, "user_properties")]
-    rows = {value[0]: value[1:] for report in reports for name, value in report.user_properties if name == OVER_SSH}
+    rows: dict[str, dict[str, str]] = {
+        value[0]: value[1] for report in reports for name, value in report.user_properties if name == OVER_SSH
+    }
     if not rows:
         return
-    columns = {workload: max(len(workload), 7) for workloads, _ in rows.values() for workload in workloads}
+    columns = {workload: max(len(workload), 7) for found in rows.values() for workload in found}
     terminalreporter.section("workloads on file systems over SSH")
     terminalreporter.line(" " * 34 + "  ".join(f"{column:{width}}" for column, width in columns.items()))
-    for name, (workloads, found) in rows.items():
-        cells = (f"{found if column in workloads else '-':{width}}" for column, width in columns.items())
+    for name, found in rows.items():
+        cells = (f"{found.get(column, '-'):{width}}" for column, width in columns.items())
         terminalreporter.line(f"{name:34}" + "  ".join(cells))

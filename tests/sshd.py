@@ -18,7 +18,7 @@ from perjoule.drivers.protocols import Host, Process
 
 NEEDS_SSHD = pytest.mark.skipif(not Path("/usr/sbin/sshd").exists(), reason="sshd is missing: apt install openssh-server")
 CURVE25519 = "curve25519-sha256"  # a fifth of the CPU time of OpenSSH 9's default key exchange
-OVER_SSH = "over ssh"  # a property of a test, [name, workloads, what came of it]: a row of the table that is printed
+OVER_SSH = "over ssh"  # a property of a test, [name, what came of each workload]: a row of the table that is printed
 USER, SUDOER = "pj-user", "pj-sudoer"  # without rights, and with sudo; the hosts alone know them
 PERJOULE = Path(sys.executable).with_name("perjoule")
 # $1 the lab's folder, $2 the configuration of sshd: a host that keeps its disk when it reboots.

@@ -83,6 +83,7 @@ PARTS = {
         "every workload on NFS by the kernel's client, on hosts over SSH",
         ("tests/live/test_cluster.py", "-k", "what_runs_on and nfs and not user"),
         40,
+        whole=False,
     ),
     "ranks": Part("IOR and mdtest", ("tests/live/test_ior.py", "tests/live/test_mdtest.py"), 15, whole=False),
     "slurm": Part("nodes that Slurm allocates", ("tests/live/test_slurm.py",), 15, whole=False),
