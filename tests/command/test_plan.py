@@ -103,9 +103,7 @@ def test_a_candidate_of_catalogued_boards_becomes_a_campaign_on_virtual_hosts(tm
     said(need, "--candidate", 1, "--write", tmp_path / "c.toml", "--scale", 0.1)
     asked = campaign.read(tmp_path / "c.toml")
     assert asked.trials[0].testbed.kind == "virtual"
-    assert "The virtual hosts have the disks of odroid-hc4" in " ".join(
-        (tmp_path / "c.toml").read_text().replace("#", "").split()
-    )
+    assert "The virtual hosts are those of odroid-hc4" in " ".join((tmp_path / "c.toml").read_text().replace("#", "").split())
 
 
 @pytest.mark.parametrize(

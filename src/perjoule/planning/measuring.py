@@ -9,9 +9,11 @@ import tomlkit
 
 from perjoule import campaign, catalogue
 from perjoule.model.errors import CampaignError
+from perjoule.model.hardware import Node
 from perjoule.model.units import BYTES, MIB, exact_text
 from perjoule.planning.answer import Answer, Row
 from perjoule.planning.measures import IDLE, PEAK, READ, THROUGHPUT, WRITE
+from perjoule.planning.parts import emulated
 
 SHOWN = ("192.0.2", "198.51.100", "203.0.113")  # of documentation, RFC 5737
 METER = "snmp_pdu"  # whose example stands for the meters of the reader
@@ -20,6 +22,9 @@ LOAD_S = {
     "virtual": 20.0,
     "real": 300.0,
 }  # how long a load should last at the expected rate; pages of servers' memory don't hold the latter
+SAME_RATIO = 0.01  # speeds that are as near as this are the same
+DISK_GIB_COUNT, FREE_RATIO = 8, 2.0  # of a virtual host's disk by default, and its size over an equal share of the data
+MOST_RATIO = 100.0  # of a virtual host's speed over the catalogue's
 _WIDTH = 120
 
 
@@ -40,7 +45,7 @@ def written(found: Answer, row: Row, scale: float | None) -> str:
         "description": f"Candidate {row.id} of the plan for {found.question.need.name}: {row.text}. {' '.join(_expected(row))}",
         "clients": [found.question.need.clients_count],
         "repetitions": 5,
-        "testbed": _real(found, row) if scale is None else _virtual(found, row, scale),
+        "testbed": _real(found, row) if scale is None else _virtual(found, row, scale, _storage(found, row)),
         "filesystem": [_filesystem(found, row)],
         "workload": [_workload(found, row, LOAD_S[kind])],
     }
@@ -60,13 +65,48 @@ def _expected(row: Row) -> Iterator[str]:
     yield f"and {peak} at the rates of the need, with the switch."
 
 
-def _virtual(found: Answer, row: Row, scale: float) -> dict[str, Any]:
+def _storage(found: Answer, row: Row) -> Node:
+    """Return the storage host of the cluster that emulates a candidate. Raises CampaignError: its server names none."""
+    server = row.machine.server
+    if not (cluster := found.question.parts.server[server].cluster):
+        what = f"no cluster of the catalogue stands for the server {server}, so virtual hosts can't emulate it"
+        known = " or ".join(emulated())
+        advice = f'add cluster = "CLUSTER" to [server.{server}] ({known}), or remove --scale for real hosts'
+        raise CampaignError(what, where="--scale", next=advice)
+    return next(node for node in catalogue.cluster(cluster).nodes if node.role == "storage")
+
+
+def _virtual(found: Answer, row: Row, scale: float, storage: Node) -> dict[str, Any]:
     cluster = found.question.parts.server[row.machine.server].cluster
-    if not cluster:
-        there = [name for name, one in found.question.parts.server.items() if one.cluster]
-        what = f"no cluster of the catalogue has the server {row.machine.server}, so virtual hosts can't emulate it"
-        raise CampaignError(what, where="--scale", next=f"remove --scale for real hosts, or plan with {' or '.join(there)}")
-    return {"kind": "virtual", "cluster": cluster, "scale": scale, "servers": row.servers_count, "disk": "xfs"}
+    hosts = {"kind": "virtual", "cluster": cluster, "scale": scale, "servers": row.servers_count, "disk": "xfs"}
+    made_bytes = _size_bytes(found, row, LOAD_S["virtual"]) * found.question.need.clients_count
+    each_bytes = made_bytes * row.choice.amplification.write.disk_written_ratio / row.servers_count
+    gib_count = ceil(FREE_RATIO * each_bytes / BYTES["GiB"])
+    disk = {"disk_size": f"{gib_count} GiB"} if gib_count > DISK_GIB_COUNT else {}
+    return {**hosts, **disk, **_speeds(found, row, storage)}
+
+
+def _speeds(found: Answer, row: Row, storage: Node) -> dict[str, float]:
+    """Return the options with which the servers of a cluster are as fast as the candidate's."""
+    parts, machine = found.question.parts, row.machine
+    server, drive, board = parts.server[machine.server], parts.drive[machine.drive], storage.board
+    pairs = {
+        "server_cpu": (server.mips.value, board.mips.value),
+        "server_network": (parts.network[machine.network].goodput.value, board.nic_bytes_per_s.value),
+        "server_disk": (_disks(found, row, drive.write.value), sum(one.write_bytes_per_s.value for one in storage.disks)),
+    }
+    ratios = {option: float(f"{own / its:.4g}") for option, (own, its) in pairs.items()}
+    far = {option: ratio for option, ratio in ratios.items() if abs(ratio - 1) > SAME_RATIO}
+    for option, ratio in far.items():
+        if ratio > MOST_RATIO:
+            what = f"{option} = {ratio:g}: the cluster that stands for the server {machine.server} is too slow"
+            raise CampaignError(what, where="--scale", next=f"name a faster one in [server.{machine.server}], or remove --scale")
+    return far
+
+
+def _disks(found: Answer, row: Row, each_bytes_per_s: float) -> float:
+    """Return the rate of all disks of a server, behind its port."""
+    return min(row.machine.drives_count * each_bytes_per_s, found.question.parts.server[row.machine.server].port.value)
 
 
 def _real(found: Answer, row: Row) -> dict[str, Any]:
@@ -90,33 +130,48 @@ def _filesystem(found: Answer, row: Row) -> dict[str, Any]:
 
 def _workload(found: Answer, row: Row, load_s: float) -> dict[str, Any]:
     need = found.question.need
-    fastest = max(row.values[one].value for one in (READ, WRITE))
-    size_bytes = ceil(fastest * load_s / need.clients_count / TRANSFER_BYTES) * TRANSFER_BYTES
     rates = {"write": need.write_bytes_per_s, "read": need.read_bytes_per_s}
     return {
         "kind": "fio",
         "operation": [direction for direction, rate in rates.items() if rate is not None],
         "transfer": exact_text(TRANSFER_BYTES, BYTES),
-        "size": exact_text(size_bytes, BYTES),
+        "size": exact_text(_size_bytes(found, row, load_s), BYTES),
     }
+
+
+def _size_bytes(found: Answer, row: Row, load_s: float) -> int:
+    """Return what each client moves: whole transfers, for as long as a load should last at the higher rate."""
+    fastest = max(row.values[one].value for one in (READ, WRITE))
+    return ceil(fastest * load_s / found.question.need.clients_count / TRANSFER_BYTES) * TRANSFER_BYTES
 
 
 def _differences(found: Answer, row: Row, kind: str) -> Iterator[str]:
     """Say what the campaign's hosts have instead of the candidate's, and what the reader has to fill in."""
+    machine = row.machine
+    disks = f"{machine.drives_count} x {machine.drive}"
     if kind == "real":
         yield "Replace the addresses, which are of documentation, by your hosts'; first read docs/how-to/real-hosts.md."
+        yield f"Storage hosts keep the data below /var/tmp/perjoule: set `work` in [testbed] to a folder on the {disks} of each."
         yield "For the watts, replace the [[meter]] table at the end by those of your meters, without the # before their lines."
         yield "docs/how-to/meters.md has each meter's; `perjoule meters test` on this file says how good they are."
         return
-    machine = row.machine
-    cluster = catalogue.cluster(found.question.parts.server[machine.server].cluster)
-    storage = next(node for node in cluster.nodes if node.role == "storage")
-    disks = ", ".join(disk.name for disk in storage.disks)
-    have = f"The virtual hosts have the disks of {cluster.name} ({disks})"
-    yield f"{have}; the candidate has {machine.drives_count} x {machine.drive}."
-    own, its = found.question.parts.network[machine.network].goodput.value, storage.board.nic_bytes_per_s.value
-    if abs(own / its - 1) > 0.05:
-        yield f"Their network has {THROUGHPUT.text(its)}; the candidate's has {THROUGHPUT.text(own)}."
-    others = f"Beside {row.servers_count} storage hosts they have the other servers of {cluster.name}"
-    yield f"{others}; the candidate has {row.hosts_count - row.servers_count}."
+    storage, need, server = _storage(found, row), found.question.need, found.question.parts.server[machine.server]
+    drive, cluster = found.question.parts.drive[machine.drive], catalogue.cluster(server.cluster)
+    own = ", ".join(disk.name for disk in storage.disks)
+    hosts = f"The virtual hosts are those of {cluster.name} ({storage.board.name} with {own})"
+    speed = f"{machine.server} with {disks}: CPUs by their ratings, disks by their rates of writing"
+    yield f"{hosts} at the speed of the candidate's {speed}."
+    speeds = _speeds(found, row, storage)
+    reads = sum(disk.read_bytes_per_s.value for disk in storage.disks) * speeds.get("server_disk", 1.0)
+    if abs(reads / (wanted := _disks(found, row, drive.read.value)) - 1) > 0.05:
+        yield f"Their disks read {THROUGHPUT.text(reads)}; the candidate's read {THROUGHPUT.text(wanted)}."
+    others = {node.board.name for node in cluster.nodes if node.role == "storage"} - {storage.board.name}
+    if others and row.servers_count > storage.count:
+        yield f"Storage hosts after the first {storage.count} are other boards of {cluster.name}: {', '.join(sorted(others))}."
+    client = next(node.board.nic_bytes_per_s.value for node in cluster.nodes if node.role == "client")
+    if abs(client / need.client_network_bytes_per_s - 1) > 0.05:
+        theirs = THROUGHPUT.text(need.client_network_bytes_per_s)
+        yield f"Their clients have a network of {THROUGHPUT.text(client)}; the need's, whose rates are expected, have {theirs}."
+    beside = f"Beside {row.servers_count} storage hosts they have the other servers of {cluster.name}"
+    yield f"{beside}; the candidate has {row.hosts_count - row.servers_count}."
     yield "Watts are modelled from the catalogue's, not from the plan's."

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from perjoule import catalogue
 from perjoule.campaign.messages import clauses, fault, instead
 from perjoule.campaign.source import Source
 from perjoule.model import OPTIONS, Json, option_name
@@ -164,6 +165,15 @@ def _tables() -> tuple[Mapping[str, Any], ...]:
     )
 
 
+def emulated() -> tuple[str, ...]:
+    """Name the clusters of the catalogue that virtual hosts can emulate as the servers of a plan: those with storage hosts."""
+    return tuple(name for name in catalogue.names() if _stores(name))
+
+
+def _stores(cluster: str) -> bool:
+    return any(node.role == "storage" for node in catalogue.cluster(cluster).nodes)
+
+
 def parts(own: Mapping[str, Any], source: Source) -> Parts:
     """Read the parts that come with perjoule, changed by the user's own tables.
 
@@ -251,6 +261,9 @@ def _unfitting(found: Parts) -> Iterator[tuple[tuple[str, ...], str, str]]:
                 yield ("server", name, "networks"), f'no network "{network}"', instead(network, found.network)
         if not 0 < server.supply_efficiency.value <= server.supply_efficiency.high <= 1:
             yield ("server", name, "supply_efficiency"), f"[server.{name}]: supply_efficiency is not between 0 and 1", ""
+        if server.cluster and not (server.cluster in catalogue.names() and _stores(server.cluster)):
+            what = f'the catalogue has no cluster "{server.cluster}" with storage hosts'
+            yield ("server", name, "cluster"), what, instead(server.cluster, emulated())
         if not server.networks or not server.slots:
             yield ("server", name), f"[server.{name}] has no networks or no slots", "name at least one of each"
     for name, switch in found.switch.items():
