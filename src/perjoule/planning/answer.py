@@ -114,14 +114,18 @@ def derived(need: Need, found: Outcome) -> Outcome:
 def regrets(aims: Floats, meets: Bools) -> Floats:
     """Return the regret of candidates: how much worse than the best of a draw is the worst of their aims, at its 95th percentile.
 
+    Where the best costs nothing, such as money of hardware that one has, none is worse by 0 % and all others without a limit.
+
     Args:
         aims: shape (draws, candidates, aims), each the better the lower.
         meets: shape (draws, candidates): only candidates that meet the need in a draw count as its best.
     """
     best: Floats = np.min(np.where(meets[..., None], aims, np.inf), axis=1, keepdims=True)
     best = np.where(np.isfinite(best), best, np.min(aims, axis=1, keepdims=True))
-    worst: Floats = np.max(aims / best - 1, axis=2)
-    return np.asarray(np.percentile(worst, BAND[1], axis=0), dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        worst: Floats = np.max(np.where(aims == best, 0.0, aims / best - 1), axis=2)
+        found = np.percentile(worst, BAND[1], axis=0)  # between two infinite ones it is undefined
+    return np.asarray(np.where(np.isnan(found), np.inf, found), dtype=np.float64)
 
 
 def _rows(there: Space, need: Need, some: Candidates, draws_count: int) -> Iterator[Row]:

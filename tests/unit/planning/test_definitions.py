@@ -1,6 +1,7 @@
 """Every number of a plan, computed again from docs/how-to/plan.md with round inputs, and no code of perjoule."""
 
 import json
+import re
 from fractions import Fraction
 from itertools import product
 from math import ceil
@@ -244,3 +245,16 @@ def test_regret_is_the_worst_aim_over_its_best_and_only_those_that_meet_the_need
     aims = np.array([[[10.0, 30.0], [20.0, 20.0], [5.0, 5.0]]])
     assert regrets(aims, np.array([[True, True, False]])).tolist() == pytest.approx([30 / 20 - 1, 20 / 10 - 1, 5 / 10 - 1])
     assert regrets(aims, np.array([[False, False, False]])).tolist() == pytest.approx([30 / 5 - 1, 20 / 5 - 1, 0])
+
+
+def test_where_the_best_costs_nothing_it_has_no_regret_and_any_cost_has_one_without_a_limit() -> None:
+    aims = np.zeros((3, 3, 2))
+    aims[:, :, 0] = [10.0, 20.0, 10.0]
+    aims[:, 2, 1] = 7.0
+    assert regrets(aims, np.ones((3, 3), dtype=np.bool_)).tolist() == [0, 1, np.inf]
+
+
+def test_hardware_that_one_has_in_a_room_without_a_bill_has_a_regret(small) -> None:
+    free = re.sub(r'"\d+ USD"', '"0 USD"', small).replace("0.36 USD/kWh", "0 USD/kWh")
+    rows = planning.answer(planning.parse(free), draws_count=5).rows
+    assert rows and all(row.values[measures.MONEY].value == 0 and row.regret_ratio >= 0 for row in rows)
