@@ -117,6 +117,14 @@ def test_the_ledger_has_published_clusters_and_names_those_that_can_not_be_predi
     assert "not predicted: green-storage, orangefs on reference-1: no profile of it comes with perjoule" in told
 
 
+def test_a_cluster_whose_file_lies_here_is_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my-boards.toml").touch()
+    assert 'did you mean the file "my-boards.toml"?' in refused(capsys, "predict", "moosefs", "--on", "my-boards")
+
+
 def test_a_calibration_is_written_and_can_be_checked(tmp_path: Path) -> None:
     said("calibrate", "moosefs", "glusterfs", "--write", tmp_path / "c.toml", "--repetitions", "2")
     assert "192" in said("check", tmp_path / "c.toml")
@@ -141,7 +149,10 @@ def test_a_profiles_points_are_fitted_again_and_no_trial_counts_twice(tmp_path: 
         (["predict", "moosfs", "--on", "odroid-hc4"], 'there is no profile "moosfs"; did you mean "moosefs"?'),
         (["ledger", "a.json"], "results to compare the pledges with are missing; add --with DIR"),
         (["predict", "nosuch", "--on", "odroid-hc4"], 'there is no profile "nosuch"; known: cephfs'),
-        (["predict", "moosefs", "--on", "nosuch"], 'no cluster "nosuch"'),
+        (["predict", "moosefs", "--on", "my-boards"], 'no cluster "my-boards"; known: cubieboard2, '),
+        (["predict", "moosefs", "--on", "my-boards"], "your own hardware in a file: --on my-boards.toml"),
+        (["predict", "moosefs", "--on", "odroid"], 'did you mean "odroid-hc4"?'),
+        (["predict", "moosefs", "--on", "my-boards.toml"], 'docs/how-to/predict.md, "Your boards", shows such a file'),
         (["predict", "moosefs", "--on", "odroid-hc4", "--set", "gaol=2"], 'moosefs has no option "gaol"; known: '),
         (["predict", "moosefs", "--on", "odroid-hc4", "--set", "goal=two"], "goal: Input should be a valid integer"),
         (["predict", "moosefs", "--on", "odroid-hc4", "--set", "goal=9"], "goal"),
