@@ -166,6 +166,8 @@ def test_a_profiles_points_are_fitted_again_and_no_trial_counts_twice(tmp_path: 
         (["predict", "moosefs", "--on", "odroid-hc4", "--figure", "f.png"], "a figure is an SVG or a PDF"),
         (["calibrate"], "name file systems to measure, or results with --from"),
         (["calibrate", "--from", "glusterfs", "--into", "d"], "--into is for measuring, but --from measures nothing"),
+        (["calibrate", "moosefs", "--write", "c.toml", "--into", "d"], "--into is for a run and its profile, but --write runs"),
+        (["calibrate", "moosefs", "--write", "c.toml", "--profiles", "d"], "remove it; later: perjoule run c.toml --into DIR"),
         (["calibrate", "nosuch"], "can't be calibrated"),
         (["calibrate", "device"], "can't be calibrated"),
         (["ledger", "--with", "."], "pledges to compare the results with are missing; name files that"),

@@ -86,6 +86,9 @@ def calibrate(
         return
     if cluster:
         raise CampaignError("--on is for results, and this measures on virtual hosts", next="add it to --from, or remove it")
+    if target and (given := [name for name, value in {"--into": into, "--profiles": place}.items() if value]):
+        what = f"{given[0]} is for a run and its profile, but --write runs nothing"
+        raise CampaignError(what, next=f"remove it; later: perjoule run {target} --into DIR, and perjoule calibrate --from DIR")
     text = calibration.written(kinds, repetitions=repetitions or calibration.REPETITIONS_COUNT, scale=scale or calibration.SCALE)
     asked = campaign.parse(text, source=target.name if target else "calibration.toml")
     if target is not None:
