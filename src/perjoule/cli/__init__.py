@@ -32,7 +32,7 @@ COMMANDS = {
     "papers": ("papers", "papers_command", "List published papers, or a paper's numbers."),
     "audit": ("audit", "audit_command", "Recompute the derived numbers of a paper or results folder."),
     "reproduce": ("papers", "reproduce_command", "Repeat a paper's study: write its campaign, or run it."),
-    "calibrate": ("predict", "calibrate", "Measure what predictions of a file system rest on."),
+    "calibrate": ("calibrate", "calibrate", "Measure what predictions of a file system rest on."),
     "predict": ("predict", "predict", "Predict throughput and energy on a cluster you don't have."),
     "ledger": ("ledger", "ledger", "Compare predictions with what was measured later."),
     "plan": ("plan", "plan_command", "Find the hardware and file system for a need."),

@@ -1,6 +1,5 @@
-"""Commands about what was not measured: calibrate, predict, ledger."""
+"""The command that predicts what was not measured: predict."""
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,126 +7,23 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from perjoule.cli import exits, json_output, parameters
+from perjoule.cli import json_output
 from perjoule.cli.display import out, show, show_line
 from perjoule.cli.inputs import hardware, json_text
-from perjoule.cli.outputs import OutputFile, OutputFolder, write
+from perjoule.cli.outputs import OutputFile, write
 from perjoule.cli.parameters import examples
 from perjoule.model.errors import CampaignError
-from perjoule.model.units import BYTES, counted, quantity
+from perjoule.model.units import BYTES, quantity
 
 if TYPE_CHECKING:  # `--help` and completion need none of it
     from perjoule.figures.vega import Spec
     from perjoule.model import Json
-    from perjoule.model.hardware import Cluster
     from perjoule.prediction import Profile
 
 MOST_HOSTS_COUNT = 100_000  # of a role
 MOST_ROWS_COUNT = 200
 MOST_BYTES = 2**60  # of a client
 WORTH_COUNT = 4  # assumptions that are printed
-
-
-@click.command(
-    "calibrate",
-    short_help="Measure what predictions of a file system rest on.",
-    epilog=examples(
-        "sudo perjoule calibrate moosefs --into results/moosefs-calibrated",
-        "perjoule calibrate moosefs glusterfs --write calibration.toml",
-        "perjoule calibrate --from results/moosefs-calibrated --profiles .",
-        "perjoule calibrate --from moosefs --from results/more --profiles .",
-    ),
-)
-@click.argument("kinds", nargs=-1, metavar="[FILESYSTEMS]")
-@click.option("--repetitions", metavar="N", type=click.IntRange(min=2), help="Repetitions of each point; 5 by default.")
-@parameters.scale("Speed of the virtual hosts; 0.2 by default.")
-@click.option("--write", "target", type=OutputFile(), metavar="FILE.toml", help="Only write the campaign; run nothing.")
-@parameters.into
-@click.option(
-    "--from",
-    "sources",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="DIR|PROFILE",
-    help="Fit to results, and to a profile's points; measure nothing. Repeat it to join them.",
-)
-@parameters.stands_for
-@click.option(
-    "--profiles", "place", type=OutputFolder(), metavar="DIR", help="Folder for FILESYSTEM.json; with --from, the current one."
-)
-def calibrate(
-    kinds: tuple[str, ...],
-    repetitions: int | None,
-    scale: float | None,
-    target: Path | None,
-    into: Path | None,
-    sources: tuple[Path, ...],
-    cluster: str | None,
-    place: Path | None,
-) -> None:
-    """Measure file systems on a virtual cluster whose resources are slowed in turn, and write a profile of each.
-
-    A profile holds the measured points, the work per byte by role, the fitted parameters, and the errors about points that were
-    left out. `perjoule predict` reads it. After an interruption: `perjoule resume DIR`, then `perjoule calibrate --from DIR`.
-    """
-    from perjoule import campaign
-    from perjoule.campaign import calibration
-
-    if bool(kinds) == bool(sources):
-        raise CampaignError(
-            "name file systems to measure, or results with --from; not both", next="see perjoule calibrate --help"
-        )
-    if sources:
-        measuring = {"--repetitions": repetitions, "--scale": scale, "--write": target, "--into": into}
-        if given := [name for name, value in measuring.items() if value]:
-            what = f"{given[0]} is for measuring, but --from measures nothing"
-            raise CampaignError(what, next="remove it; --profiles says where the profile is written")
-        _fit(sources, place or Path(), hardware(cluster) if cluster else None)
-        return
-    if cluster:
-        raise CampaignError("--on is for results, and this measures on virtual hosts", next="add it to --from, or remove it")
-    if target and (given := [name for name, value in {"--into": into, "--profiles": place}.items() if value]):
-        what = f"{given[0]} is for a run and its profile, but --write runs nothing"
-        raise CampaignError(what, next=f"remove it; later: perjoule run {target} --into DIR, and perjoule calibrate --from DIR")
-    text = calibration.written(kinds, repetitions=repetitions or calibration.REPETITIONS_COUNT, scale=scale or calibration.SCALE)
-    asked = campaign.parse(text, source=target.name if target else "calibration.toml")
-    if target is not None:
-        write(target, text)
-        show_line(f"{target}: {counted(len(asked.trials), 'trial')}; perjoule check {target} says how long they take")
-        return
-    from perjoule.cli.measuring import measured
-
-    results, code = measured(asked, into)
-    _fit((results.folder,), place or results.folder)
-    click.get_current_context().exit(code)
-
-
-def _fit(sources: tuple[Path, ...], place: Path, cluster: "Cluster | None" = None) -> None:
-    from perjoule.prediction import parameters as numbers
-    from perjoule.prediction.scores import scores
-    from perjoule.results.calibration import profiles
-    from perjoule.results.prediction import parameters_table
-    from perjoule.results.scores import scores_table
-    from perjoule.store.records import to_json
-
-    for kind, fitted in profiles(sources, cluster).items():
-        found = fitted.profile
-        path = place / f"{kind}.json"
-        with exits.place(place):
-            place.mkdir(parents=True, exist_ok=True)
-        data = to_json(found)
-        assert isinstance(data, dict)
-        write(path, json.dumps({**data, "digest": found.digest}) + "\n")
-        out.print(f"{kind} {found.release}: {counted(len(found.points), 'point')}, {found.digest}", style="bold")
-        show(parameters_table(found), (), ())
-        if tested := scores([known.tests for known in found.known.values()]):
-            show(scores_table({kind: tested}), (), ())
-        unknown = [f"{way} {one.name}" for way in found.known for one in numbers(found, way) if not one.identified]
-        if unknown:
-            show_line(f"not identified: {', '.join(unknown)}: predictions that rest on them have wide bands, or are ranges")
-        for line in fitted.moved:
-            show_line(line)
-        show_line(f"profile: {path}")
 
 
 @click.command(
