@@ -17,6 +17,7 @@ usage: .venv/bin/python benchmarks/prediction.py
 import sys
 import time
 from itertools import product
+from math import inf
 from statistics import median
 
 from scipy.stats import kendalltau
@@ -78,6 +79,8 @@ def _chosen(groups: list[tuple[str, list[Test]]], idle_w: float) -> list[str]:
         over_w = idle_w if metric == "MiB/J" else None
         tests = [test for of, group in groups for test in group if (of, test.level) == (way, level)]
         tests = [test for test in tests if over_w is None or test.measured_dynamic_w is not None]
+        if not tests:
+            continue
         told = [_per(test.measured_bytes_per_s, test.measured_dynamic_w, over_w) for test in tests]
         said = [_per(test.predicted_bytes_per_s, test.predicted_dynamic_w, over_w) for test in tests]
         lost = 1 - told[said.index(max(said))] / max(told)
@@ -137,7 +140,7 @@ def _print(name: str, found: tuple[Score, ...]) -> None:
 
 
 def _faults(one: Score) -> list[str]:
-    middle, outer = GOALS[one.level]
+    middle, outer = GOALS.get(one.level, (inf, None))
     found = [f"{one.level}: median {one.median_ratio:.1%}"] * (one.median_ratio > middle)
     found += [f"{one.level}: 90 % at {one.p90_ratio:.1%}"] * (outer is not None and one.p90_ratio > outer)
     found += [f"{one.level}: bands hold {one.held_ratio:.0%}"] * (not 0.85 <= one.held_ratio <= 0.95)

@@ -37,18 +37,18 @@ def points(
     noise_ratio: float = 0.0,
     repetitions_count: int = 2,
     unit_bytes: float = inf,
+    sizes: Sequence[float] = (128.0 * MIB,),
 ) -> list[Observation]:
     """Measure the made-up file system on an Odroid HC4 cluster whose servers are slowed in turn."""
     random = np.random.default_rng(7)
     found: list[Observation] = []
-    for speed, copies_count, count, _ in product(speeds, copies, clients, range(repetitions_count)):
+    for speed, copies_count, count, client_bytes, _ in product(speeds, copies, clients, sizes, range(repetitions_count)):
         cpu, network, disk = speed
         cluster = catalogue.at_speed(catalogue.cluster("odroid-hc4"), cpu_ratio=cpu, network_ratio=network, disk_ratio=disk)
         there = fleet(cluster, {"A": 4}, clients_count=count, memory=False)
         assert there is not None
-        case = Case(
-            direction, Redundancy(copies_count, acknowledged="in memory"), flow(copies_count, direction), there, 128.0 * MIB
-        )
+        kept = Redundancy(copies_count, acknowledged="in memory")
+        case = Case(direction, kept, flow(copies_count, direction), there, client_bytes)
         asked: Demand = demand(truth.works, case.flow)
         rate = throughput_bytes_per_s(truth, case, unit_bytes) * float(np.exp(noise_ratio * random.standard_normal()))
         power = plant(cluster, {"A": 4, "B": 1, "C": 1})

@@ -33,8 +33,9 @@ def test_a_prediction_names_its_bottleneck_and_what_it_extrapolates() -> None:
 
 def test_another_size_than_measured_is_extrapolated() -> None:
     words = ("predict", "moosefs", "--on", "odroid-hc4", "--clients", "4", "--size")
-    assert "another size than measured (128 MiB), which the bands leave out" in said(*words, "1 GiB")
+    assert "extrapolated: another size than measured (128 MiB)" in said(*words, "1 GiB")
     assert "extrapolated" not in said(*words, "128 MiB")
+    assert said(*words, "128 MiB") == said(*words[:-1]), "by default it is the size that was measured"
 
 
 def test_bands_of_emulated_hosts_are_said_to_be_too_narrow_for_real_ones() -> None:

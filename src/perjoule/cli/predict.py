@@ -47,7 +47,7 @@ WORTH_COUNT = 4  # assumptions that are printed
     type=click.IntRange(min=1, max=MOST_HOSTS_COUNT),
     help="Storage hosts; as many as the cluster has by default.",
 )
-@click.option("--size", default="1 GiB", show_default=True, metavar="SIZE", help="What each client moves.")
+@click.option("--size", metavar="SIZE", help="What each client moves; by default as much as when the profile was measured.")
 @click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="An option of the file system: goal=2.")
 @click.option("--virtual", is_flag=True, help="As virtual hosts: page caches as large as this machine's memory.")
 @click.option("--watts", is_flag=True, help="Show where the servers' watts go as well.")
@@ -59,7 +59,7 @@ def predict(
     cluster: str,
     clients: str,
     servers: int | None,
-    size: str,
+    size: str | None,
     settings: tuple[str, ...],
     virtual: bool,
     watts: bool,
@@ -78,14 +78,9 @@ def predict(
     if figure is not None and figure.suffix not in (".svg", ".pdf"):
         raise CampaignError("a figure is an SVG or a PDF", where=str(figure), next="name it FILE.svg or FILE.pdf")
     counts = _counts(clients)
-    try:
-        client_bytes = round(quantity(size, BYTES))
-    except ValueError as error:
-        raise CampaignError(f"--size {size}: {error}", next='write "1 GiB"') from None
-    if not 0 < client_bytes <= MOST_BYTES:
-        raise CampaignError(f"--size {size} is not between 1 B and 1 EiB", next='write "1 GiB"')
+    client_bytes = _client_bytes(size) if size else None
     target = Target(_profile(name), hardware(cluster), _settings(settings), memory=not virtual, servers_count=servers)
-    found = tuple(predictions(target, counts, client_bytes))
+    found = tuple(predictions(target, counts, client_bytes or round(target.profile.client_bytes)))
     if pledge is not None:
         from perjoule.results import ledger
 
@@ -110,6 +105,17 @@ def _draw(path: Path, spec: "Spec") -> None:
     from perjoule.figures.rendering import pdf, svg
 
     write(path, pdf(spec) if path.suffix == ".pdf" else svg(spec))
+
+
+def _client_bytes(size: str) -> int:
+    """Read "1 GiB". Raises CampaignError."""
+    try:
+        found = round(quantity(size, BYTES))
+    except ValueError as error:
+        raise CampaignError(f"--size {size}: {error}", next='write "1 GiB"') from None
+    if not 0 < found <= MOST_BYTES:
+        raise CampaignError(f"--size {size} is not between 1 B and 1 EiB", next='write "1 GiB"')
+    return found
 
 
 def _counts(text: str) -> list[int]:

@@ -19,7 +19,7 @@ from perjoule.planning.need import DAY_S, YEAR_S, Need
 from perjoule.planning.quantities import Bools, Floats, Ints
 from perjoule.prediction import Demand, Fleet, times_s_per_byte
 
-FILE_BYTES = 1024**3  # that each client moves: the default of `predict`
+FILE_BYTES = 1024**3  # that each client moves
 EXACT = 1e-12  # by which floats of one number may differ
 
 Outcome = dict[Measure, Floats]  # of many candidates; energies are at the wall, with the switch, over all years of the need

@@ -153,7 +153,8 @@ def _predicted(
         return np.array([by_rate, by_watts, by_rate - by_watts])
 
     beyond = _beyond(target.profile, case)
-    model = log(band_ratio(known, beyond or ("clients",))) / NORMAL_90
+    levels: tuple[tuple[Level, ...], ...] = (("clients",), beyond)  # what differs in more is never surer
+    model = log(max(band_ratio(known, one) for one in levels)) / NORMAL_90
     share = (watts - plant(target.cluster, _counts(target)).idle_w) / watts  # of the watts, that moves with throughput
     # By what is uncertain: how far it moves ln of throughput, watts and work per joule, down and up.
     moves = {"the model, by points that were left out": _alike([model, model * share, model * (1 - share)])}

@@ -57,6 +57,11 @@ class Profile:
     version: int = 1  # of this format
 
     @property
+    def client_bytes(self) -> float:
+        """What each client moved where it was measured; of several sizes the largest, by which rates are those that last."""
+        return max(one.case.client_bytes for one in self.points)
+
+    @property
     def digest(self) -> str:
         """A digest of what it was fitted to."""
         text = json.dumps([asdict(one) for one in self.points], sort_keys=True, default=str)
@@ -142,7 +147,7 @@ def shipped(name: str) -> Profile:
 def band_ratio(known: Known, levels: Sequence[Level], share: float = 0.9) -> float:
     """Return the factor on either side of a prediction within which this share of points lay that were left out like it.
 
-    With several levels their logarithms add up in quadrature. A level without enough points left out lends the next one's.
+    With several levels their logarithms add up in quadrature. A level without enough points left out has the errors of all.
     """
     total = 0.0
     for level in levels:

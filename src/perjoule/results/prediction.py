@@ -19,6 +19,7 @@ _WORDS = {
     "clients": "another number of clients than measured",
     "redundancy": "another redundancy than measured",
     "hardware": "other hardware than measured",
+    "size": "another size than measured",
 }
 
 
@@ -89,11 +90,9 @@ def remarks(target: Target, found: Sequence[Prediction], worth_count: int) -> It
     )
     if target.profile.emulated and target.memory:
         yield "the bands are those of emulated hosts; of published clusters they have been too narrow (perjoule ledger)"
-    beyond = [_WORDS[level] for level in LEVELS if any(level in one.beyond for one in found)]
-    sizes = {one.case.client_bytes for one in target.profile.points}
-    if not min(sizes) <= found[0].client_bytes <= max(sizes):
-        measured = " to ".join(dict.fromkeys((bytes_text(min(sizes)), bytes_text(max(sizes)))))
-        beyond.append(f"another size than measured ({measured}), which the bands leave out")
+    sizes = sorted({one.case.client_bytes for one in target.profile.points})
+    measured = {"size": f" ({', '.join(map(bytes_text, sizes))})"}
+    beyond = [_WORDS[level] + measured.get(level, "") for level in LEVELS if any(level in one.beyond for one in found)]
     if beyond:
         yield f"extrapolated: {', '.join(beyond)}"
     yield from _ranges(target, found)

@@ -245,6 +245,17 @@ def test_what_was_not_measured_is_named() -> None:
     assert "hardware" in next(iter(predictions(more, [4], 128 * MIB))).beyond
 
 
+def test_another_size_than_measured_is_named_and_no_surer() -> None:
+    """Of MooseFS's reads, points without their number of clients were predicted worse than all points together."""
+    target = Target(shipped("moosefs"), catalogue.cluster("odroid-hc4"), {})
+    measured, longer = (tuple(predictions(target, [4], size)) for size in (round(target.profile.client_bytes), 1024 * MIB))
+    assert [one.beyond for one in measured] == [(), ()]
+    assert [one.beyond for one in longer] == [("size",), ("size",)]
+    for one, other in zip(measured, longer, strict=True):
+        (value, low, _), (longer_value, longer_low, _) = one.throughput_bytes_per_s, other.throughput_bytes_per_s
+        assert longer_value / longer_low >= 0.999 * value / low
+
+
 def test_bands_widen_with_what_differs() -> None:
     known = _profile().known["write"]
     assert band_ratio(known, ("clients", "hardware")) > max(band_ratio(known, ("clients",)), band_ratio(known, ("hardware",)))

@@ -27,6 +27,13 @@ def test_a_level_of_one_kind_alone_has_no_tests() -> None:
     assert "redundancy" not in {one.level for one in left_out(made.points(copies=(1,)), inf)}
 
 
+def test_sizes_are_left_out_where_several_were_measured() -> None:
+    levels = [
+        {test.level for test in left_out(made.points(speeds=[(1, 1, 1)], sizes=sizes), inf)} for sizes in ((1e8,), (1e8, 1e9))
+    ]
+    assert levels[1] - levels[0] == {"size"}
+
+
 def test_simpler_models_see_clients_alone() -> None:
     points = made.points(copies=(1,), speeds=made.SPEEDS[:1])
     models = simpler(points)
