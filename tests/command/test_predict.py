@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from click.testing import CliRunner
 
 from perjoule import prediction
 from perjoule.cli import cli, exits
+from perjoule.store.records import to_json
 
 
 def said(*words: object) -> str:
@@ -142,6 +144,25 @@ def test_a_profiles_points_are_fitted_again_and_no_trial_counts_twice(tmp_path: 
     assert CliRunner().invoke(cli, ["calibrate", "--from", "nosuch"]).exception  # neither a folder nor a profile
     twice = refused(capsys, "calibrate", "--from", "glusterfs", "--from", tmp_path / "glusterfs.json")
     assert "glusterfs: the same trial is in two of these; name each results folder and profile once" in twice
+
+
+def test_a_calibration_with_too_few_conditions_for_a_band_says_so_and_what_to_measure(tmp_path: Path) -> None:
+    own = prediction.shipped("moosefs")
+    first = next(one.case for one in own.points if one.case.fleet.clients_count == 1)
+    alike = [
+        replace(one.case, direction=first.direction, flow=first.flow, fleet=replace(one.case.fleet, clients_count=1))
+        for one in own.points
+    ]
+    few = [one for one, case in zip(own.points, alike, strict=True) if case == first and one.case.fleet.clients_count < 3]
+    data = to_json(replace(own, points=tuple(few)))
+    assert isinstance(data, dict)
+    (tmp_path / "few.json").write_text(json.dumps({**data, "digest": replace(own, points=tuple(few)).digest}))
+    told = said("calibrate", "--from", tmp_path / "few.json", "--profiles", tmp_path)
+    assert "moosefs, write: 2 conditions left out and predicted, where a 90 % band takes 9, so that bands have no end;" in told
+    assert "server_cpu = [1.0, 0.5] in [testbed]" in told
+    assert "no end" not in said("calibrate", "--from", "glusterfs", "--profiles", tmp_path)
+    said("calibrate", "moosefs", "--write", tmp_path / "c.toml")
+    assert "# Bands take 9 conditions" in (tmp_path / "c.toml").read_text()
 
 
 @pytest.mark.parametrize(

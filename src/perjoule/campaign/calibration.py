@@ -16,6 +16,7 @@ SCALE = 0.2
 _HEAD = """\
 name = "calibration"
 description = "{kinds}: throughput and work by clients and by speed of CPUs, networks and disks, for predictions."
+# Bands take 9 conditions of a direction that are left out in turn, by clients and by each speed: with far fewer they have no end.
 clients = [1, 2, 4]
 repetitions = {repetitions}
 seed = 16

@@ -95,7 +95,7 @@ def calibrate(
 def _fit(sources: tuple[Path, ...], place: Path, cluster: "Cluster | None" = None) -> None:
     from perjoule.prediction import parameters as numbers
     from perjoule.prediction.scores import scores
-    from perjoule.results.calibration import profiles
+    from perjoule.results.calibration import endless, profiles
     from perjoule.results.prediction import parameters_table
     from perjoule.results.scores import scores_table
     from perjoule.store.records import to_json
@@ -115,6 +115,6 @@ def _fit(sources: tuple[Path, ...], place: Path, cluster: "Cluster | None" = Non
         unknown = [f"{way} {one.name}" for way in found.known for one in numbers(found, way) if not one.identified]
         if unknown:
             show_line(f"not identified: {', '.join(unknown)}: predictions that rest on them have wide bands, or are ranges")
-        for line in fitted.moved:
+        for line in (*endless(found), *fitted.moved):
             show_line(line)
         show_line(f"profile: {path}")

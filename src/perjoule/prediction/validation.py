@@ -13,6 +13,7 @@ bound of networks and disks that was reached).
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from math import ceil, exp, inf, log
 from typing import Literal
 
@@ -136,6 +137,11 @@ def _usl(clients: np.ndarray, rates: np.ndarray) -> Callable[[float], float]:
     began = np.array([log(float(np.median(rates / clients))), -3.0, -6.0])
     found = least_squares(lambda x: np.log(law(np.clip(x, -30, 30), clients) / rates), began, loss="soft_l1", f_scale=0.03).x
     return lambda n: float(law(np.clip(found, -30, 30), np.array(n)))
+
+
+def least_count(share: float) -> int:
+    """Return the fewest errors of which `quantile_ratio` says a factor."""
+    return next(n for n in count(1) if ceil((n + 1) * share) <= n)
 
 
 def quantile_ratio(errors: Sequence[float], share: float) -> float:

@@ -17,6 +17,8 @@ from perjoule.model.format import number
 from perjoule.model.hardware import Cluster
 from perjoule.model.units import counted
 from perjoule.prediction import Observation, Profile, observations, profile
+from perjoule.prediction.scores import BAND_RATIO
+from perjoule.prediction.validation import least_count
 from perjoule.store import Results
 from perjoule.store.disk import spoken
 from perjoule.summary.computing import points_of
@@ -158,6 +160,16 @@ def _moved(odds: Sequence[Odd]) -> tuple[str, ...]:
         for (direction, name), found in sorted(ratios.items())
     )
     return (f"{explained} of {counted(len(odds), 'point')}", *others) if odds else ()
+
+
+def endless(found: Profile) -> Iterator[str]:
+    """Name the directions of which so few conditions were left out that no band has an end, and what to measure for one."""
+    needed_count = least_count(BAND_RATIO)
+    for way, known in found.known.items():
+        if len(known.tests) < needed_count:
+            tests = f"{counted(len(known.tests), 'condition')} left out and predicted, where a 90 % band takes {needed_count}"
+            advice = "measure more numbers of clients, or servers at several speeds: server_cpu = [1.0, 0.5] in [testbed]"
+            yield f"{found.kind}, {way}: {tests}, so that bands have no end; {advice}"
 
 
 def _text(path: Path) -> str:

@@ -5,7 +5,7 @@ from math import exp, inf, log
 import pytest
 
 from perjoule.prediction.scores import scores, skill
-from perjoule.prediction.validation import Level, Test, left_out, quantile_ratio, simpler
+from perjoule.prediction.validation import Level, Test, least_count, left_out, quantile_ratio, simpler
 from tests import made
 
 
@@ -50,6 +50,12 @@ def test_the_quantile_is_conformal() -> None:
     assert quantile_ratio(errors, 0.9) == pytest.approx(1.18)
     assert quantile_ratio([-e for e in errors], 0.9) == pytest.approx(1.18)
     assert quantile_ratio(errors[:8], 0.9) == inf  # 9 x 0.9 is more than 8
+
+
+def test_nine_errors_are_the_fewest_for_a_band_of_90_percent() -> None:
+    assert least_count(0.9) == 9
+    assert quantile_ratio([0.1] * 8, 0.9) == inf
+    assert quantile_ratio([0.1] * 9, 0.9) == pytest.approx(exp(0.1))
 
 
 def test_scores_are_of_each_level() -> None:
