@@ -38,17 +38,19 @@ def points(
     repetitions_count: int = 2,
     unit_bytes: float = inf,
     sizes: Sequence[float] = (128.0 * MIB,),
+    in_flight: Sequence[float] = (1.0,),
 ) -> list[Observation]:
     """Measure the made-up file system on an Odroid HC4 cluster whose servers are slowed in turn."""
     random = np.random.default_rng(7)
     found: list[Observation] = []
-    for speed, copies_count, count, client_bytes, _ in product(speeds, copies, clients, sizes, range(repetitions_count)):
+    loads = tuple(product(clients, sizes, in_flight))
+    for speed, copies_count, (count, client_bytes, calls), _ in product(speeds, copies, loads, range(repetitions_count)):
         cpu, network, disk = speed
         cluster = catalogue.at_speed(catalogue.cluster("odroid-hc4"), cpu_ratio=cpu, network_ratio=network, disk_ratio=disk)
         there = fleet(cluster, {"A": 4}, clients_count=count, memory=False)
         assert there is not None
         kept = Redundancy(copies_count, acknowledged="in memory")
-        case = Case(direction, kept, flow(copies_count, direction), there, client_bytes)
+        case = Case(direction, kept, flow(copies_count, direction), there, client_bytes, calls)
         asked: Demand = demand(truth.works, case.flow)
         rate = throughput_bytes_per_s(truth, case, unit_bytes) * float(np.exp(noise_ratio * random.standard_normal()))
         power = plant(cluster, {"A": 4, "B": 1, "C": 1})

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from perjoule import prediction
+from perjoule import campaign, prediction
 from perjoule.cli import cli, exits
 from perjoule.store.records import to_json
 
@@ -146,6 +146,25 @@ def test_a_profiles_points_are_fitted_again_and_no_trial_counts_twice(tmp_path: 
     assert "glusterfs: the same trial is in two of these; name each results folder and profile once" in twice
 
 
+def test_calls_in_flight_are_an_axis_of_a_calibration(tmp_path: Path) -> None:
+    said("calibrate", "cephfs", "--write", tmp_path / "c.toml", "--repetitions", "2", "--clients", "1..3", "--in-flight", "1,4")
+    trials = campaign.read(tmp_path / "c.toml").trials
+    assert {trial.workload.options["in_flight"] for trial in trials} == {1, 4}
+    assert {trial.clients_count for trial in trials} == {1, 2, 3}
+    assert len(trials) == 2 * 3 * 2 * 2 * 8
+
+
+def test_other_calls_in_flight_than_measured_are_extrapolated() -> None:
+    words = ("predict", "cephfs", "--on", "odroid-hc4", "--clients", "2", "--json")
+    one, more = (json.loads(said(*words, *calls))["predictions"] for calls in ((), ("--in-flight", "16")))
+    assert [found["in_flight_count"] for found in (*one, *more)] == [1, 1, 16, 16]
+    assert [found["beyond"] for found in (*one, *more)] == [[], [], ["in flight"], ["in flight"]]
+    assert more[1]["throughput_bytes_per_s"][0] > 1.1 * one[1]["throughput_bytes_per_s"][0]
+    told = said(*words[:-1], "--in-flight", "16")
+    assert "extrapolated: another number of calls in flight than measured (1)" in told
+    assert "16 calls in flight" in told
+
+
 def test_a_calibration_with_too_few_conditions_for_a_band_says_so_and_what_to_measure(tmp_path: Path) -> None:
     own = prediction.shipped("moosefs")
     first = next(one.case for one in own.points if one.case.fleet.clients_count == 1)
@@ -179,9 +198,9 @@ def test_a_calibration_with_too_few_conditions_for_a_band_says_so_and_what_to_me
         (["predict", "moosefs", "--on", "odroid-hc4", "--set", "goal=two"], "goal: Input should be a valid integer"),
         (["predict", "moosefs", "--on", "odroid-hc4", "--set", "goal=9"], "goal"),
         (["predict", "moosefs", "--on", "odroid-hc4", "--set", "goal"], "is not OPTION=VALUE"),
-        (["predict", "moosefs", "--on", "odroid-hc4", "--clients", "0"], "not numbers of clients"),
-        (["predict", "moosefs", "--on", "odroid-hc4", "--clients", "4..1"], "not numbers of clients"),
-        (["predict", "moosefs", "--on", "odroid-hc4", "--clients", "1..100000"], "not numbers of clients"),
+        (["predict", "moosefs", "--on", "odroid-hc4", "--clients", "0"], "not whole numbers from 1 to 100000"),
+        (["predict", "moosefs", "--on", "odroid-hc4", "--clients", "4..1"], "not whole numbers from 1 to 100000"),
+        (["predict", "moosefs", "--on", "odroid-hc4", "--clients", "1..100000"], "not whole numbers from 1 to 100000"),
         (["predict", "moosefs", "--on", "odroid-hc4", "--size", "3"], "has no unit"),
         (["predict", "moosefs", "--on", "odroid-hc4", "--size", "0 B"], "--size 0 B is not between 1 B and 1 EiB"),
         (["predict", "moosefs", "--on", "pc-ssd1"], "the testbed has 0 storage hosts"),
@@ -190,6 +209,9 @@ def test_a_calibration_with_too_few_conditions_for_a_band_says_so_and_what_to_me
         (["calibrate", "--from", "glusterfs", "--into", "d"], "--into is for measuring, but --from measures nothing"),
         (["calibrate", "moosefs", "--write", "c.toml", "--into", "d"], "--into is for a run and its profile, but --write runs"),
         (["calibrate", "moosefs", "--write", "c.toml", "--profiles", "d"], "remove it; later: perjoule run c.toml --into DIR"),
+        (["calibrate", "moosefs", "--clients", "4"], "--clients: one number of clients says nothing about others"),
+        (["calibrate", "moosefs", "--in-flight", "0"], "--in-flight 0: not whole numbers from 1 to 1024"),
+        (["calibrate", "--from", "glusterfs", "--in-flight", "4"], "--in-flight is for measuring, but --from measures nothing"),
         (["calibrate", "nosuch"], "can't be calibrated"),
         (["calibrate", "device"], "can't be calibrated"),
         (["ledger", "--with", "."], "pledges to compare the results with are missing; name files that"),

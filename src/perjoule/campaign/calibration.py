@@ -1,6 +1,6 @@
-"""The campaign from which prediction learns: clients x direction, on servers whose CPUs, networks and disks are slowed in turn.
+"""The campaign from which prediction learns: clients x calls in flight x direction, on servers of several speeds.
 
-Each resource is then the bottleneck once, and its part in the throughput shows.
+CPUs, networks and disks are slowed in turn: each resource is then the bottleneck once, and its part in the throughput shows.
 """
 
 from collections.abc import Sequence
@@ -11,13 +11,15 @@ from perjoule.drivers.protocols import FileSystem
 from perjoule.model.errors import CampaignError
 
 REPETITIONS_COUNT = 5
+CLIENTS_COUNTS = (1, 2, 4)
+IN_FLIGHT_COUNTS = (1,)
 SCALE = 0.2
 
 _HEAD = """\
 name = "calibration"
 description = "{kinds}: throughput and work by clients and by speed of CPUs, networks and disks, for predictions."
 # Bands take 9 conditions of a direction that are left out in turn, by clients and by each speed: with far fewer they have no end.
-clients = [1, 2, 4]
+clients = {clients}
 repetitions = {repetitions}
 seed = 16
 
@@ -36,10 +38,18 @@ kind = "fio"
 operation = ["write", "read"]
 transfer = "4 MiB"
 size = "128 MiB"
+in_flight = {in_flight}
 """
 
 
-def written(kinds: Sequence[str], *, repetitions: int = REPETITIONS_COUNT, scale: float = SCALE) -> str:
+def written(
+    kinds: Sequence[str],
+    *,
+    repetitions: int = REPETITIONS_COUNT,
+    scale: float = SCALE,
+    clients: Sequence[int] = CLIENTS_COUNTS,
+    in_flight: Sequence[int] = IN_FLIGHT_COUNTS,
+) -> str:
     """Write the campaign for these file systems, with the options of their documented examples.
 
     Raises:
@@ -50,7 +60,14 @@ def written(kinds: Sequence[str], *, repetitions: int = REPETITIONS_COUNT, scale
         if kind not in known:
             raise CampaignError(f'"{kind}" can\'t be calibrated', next=f"choose from {', '.join(known)}")
     tables = "\n".join(example_text("filesystem", kind) + "\n" for kind in kinds)
-    return _HEAD.format(kinds=", ".join(kinds), repetitions=repetitions, scale=scale, filesystems=tables)
+    return _HEAD.format(
+        kinds=", ".join(kinds),
+        repetitions=repetitions,
+        scale=scale,
+        clients=list(clients),
+        in_flight=list(in_flight),
+        filesystems=tables,
+    )
 
 
 def _calibrated(kind: str) -> bool:

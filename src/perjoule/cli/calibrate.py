@@ -8,7 +8,7 @@ import click
 
 from perjoule.cli import exits, parameters
 from perjoule.cli.display import out, show, show_line
-from perjoule.cli.inputs import hardware
+from perjoule.cli.inputs import hardware, whole_numbers
 from perjoule.cli.outputs import OutputFile, OutputFolder, write
 from perjoule.cli.parameters import examples
 from perjoule.model.errors import CampaignError
@@ -16,6 +16,8 @@ from perjoule.model.units import counted
 
 if TYPE_CHECKING:  # `--help` and completion need none of it
     from perjoule.model.hardware import Cluster
+
+MOST_COUNT = 1024  # clients, and calls of each in flight
 
 
 @click.command(
@@ -30,6 +32,8 @@ if TYPE_CHECKING:  # `--help` and completion need none of it
 )
 @click.argument("kinds", nargs=-1, metavar="[FILESYSTEMS]")
 @click.option("--repetitions", metavar="N", type=click.IntRange(min=2), help="Repetitions of each point; 5 by default.")
+@click.option("--clients", metavar="COUNTS", help="Numbers of clients; 1,2,4 by default.")
+@click.option("--in-flight", metavar="COUNTS", help="Calls that each client has in flight: 1,4; 1 by default.")
 @parameters.scale("Speed of the virtual hosts; 0.2 by default.")
 @click.option("--write", "target", type=OutputFile(), metavar="FILE.toml", help="Only write the campaign; run nothing.")
 @parameters.into
@@ -48,6 +52,8 @@ if TYPE_CHECKING:  # `--help` and completion need none of it
 def calibrate(
     kinds: tuple[str, ...],
     repetitions: int | None,
+    clients: str | None,
+    in_flight: str | None,
     scale: float | None,
     target: Path | None,
     into: Path | None,
@@ -68,7 +74,8 @@ def calibrate(
             "name file systems to measure, or results with --from; not both", next="see perjoule calibrate --help"
         )
     if sources:
-        measuring = {"--repetitions": repetitions, "--scale": scale, "--write": target, "--into": into}
+        measuring = {"--repetitions": repetitions, "--clients": clients, "--in-flight": in_flight, "--scale": scale}
+        measuring |= {"--write": target, "--into": into}
         if given := [name for name, value in measuring.items() if value]:
             what = f"{given[0]} is for measuring, but --from measures nothing"
             raise CampaignError(what, next="remove it; --profiles says where the profile is written")
@@ -79,7 +86,17 @@ def calibrate(
     if target and (given := [name for name, value in {"--into": into, "--profiles": place}.items() if value]):
         what = f"{given[0]} is for a run and its profile, but --write runs nothing"
         raise CampaignError(what, next=f"remove it; later: perjoule run {target} --into DIR, and perjoule calibrate --from DIR")
-    text = calibration.written(kinds, repetitions=repetitions or calibration.REPETITIONS_COUNT, scale=scale or calibration.SCALE)
+    clients_counts = whole_numbers("--clients", clients, MOST_COUNT) if clients else calibration.CLIENTS_COUNTS
+    if len(clients_counts) < 2:
+        what = "one number of clients says nothing about others"
+        raise CampaignError(what, where="--clients", next="name two or more, such as 1,2,4")
+    text = calibration.written(
+        kinds,
+        repetitions=repetitions or calibration.REPETITIONS_COUNT,
+        scale=scale or calibration.SCALE,
+        clients=clients_counts,
+        in_flight=whole_numbers("--in-flight", in_flight, MOST_COUNT) if in_flight else calibration.IN_FLIGHT_COUNTS,
+    )
     asked = campaign.parse(text, source=target.name if target else "calibration.toml")
     if target is not None:
         write(target, text)

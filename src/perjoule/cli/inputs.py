@@ -1,5 +1,6 @@
 """Files that a command line names, JSON and clusters: read within limits, and refused in a sentence."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ from perjoule.cli import exits
 if TYPE_CHECKING:
     from perjoule.model.hardware import Cluster
 
+MOST_NUMBERS_COUNT = 200
 _OWN = 'docs/how-to/predict.md, "Your boards",'
 
 
@@ -21,6 +23,21 @@ def json_text(path: Path) -> str:
             return text_of(path, MOST_NAMED_BYTES)
     except ValueError as error:
         raise CampaignError(str(error), where=str(path), next="check the path") from None
+
+
+def whole_numbers(option: str, text: str, most: int) -> list[int]:
+    """Read "4", "1,2,8" or "1..64", each from 1 to `most`. Raises CampaignError."""
+    from perjoule.model.errors import CampaignError
+
+    numbers: list[int] = []
+    for part in text.replace(" ", "").split(","):
+        found = re.fullmatch(r"(\d{1,6})(?:\.\.(\d{1,6}))?", part)
+        first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+        numbers += range(first, min(last, first + MOST_NUMBERS_COUNT) + 1)
+    if not 0 < min(numbers, default=0) <= max(numbers) <= most or len(numbers) > MOST_NUMBERS_COUNT:
+        what = f"not whole numbers from 1 to {most}, {MOST_NUMBERS_COUNT} of them at most"
+        raise CampaignError(what, where=f"{option} {text}", next="write 4, 1,2,8 or 1..64")
+    return list(dict.fromkeys(numbers))
 
 
 def hardware(name: str) -> "Cluster":

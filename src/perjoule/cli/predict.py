@@ -1,6 +1,5 @@
 """The command that predicts what was not measured: predict."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -9,7 +8,7 @@ import click
 
 from perjoule.cli import json_output
 from perjoule.cli.display import out, show, show_line
-from perjoule.cli.inputs import hardware, json_text
+from perjoule.cli.inputs import hardware, json_text, whole_numbers
 from perjoule.cli.outputs import OutputFile, write
 from perjoule.cli.parameters import examples
 from perjoule.model.errors import CampaignError
@@ -21,8 +20,8 @@ if TYPE_CHECKING:  # `--help` and completion need none of it
     from perjoule.prediction import Profile
 
 MOST_HOSTS_COUNT = 100_000  # of a role
-MOST_ROWS_COUNT = 200
 MOST_BYTES = 2**60  # of a client
+MOST_CALLS_COUNT = 1024  # of a client in flight, as a load may have
 WORTH_COUNT = 4  # assumptions that are printed
 
 
@@ -48,6 +47,12 @@ WORTH_COUNT = 4  # assumptions that are printed
     help="Storage hosts; as many as the cluster has by default.",
 )
 @click.option("--size", metavar="SIZE", help="What each client moves; by default as much as when the profile was measured.")
+@click.option(
+    "--in-flight",
+    metavar="N",
+    type=click.IntRange(min=1, max=MOST_CALLS_COUNT),
+    help="Calls that each client has in flight; by default as many as when the profile was measured.",
+)
 @click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="An option of the file system: goal=2.")
 @click.option("--virtual", is_flag=True, help="As virtual hosts: page caches as large as this machine's memory.")
 @click.option("--watts", is_flag=True, help="Show where the servers' watts go as well.")
@@ -60,6 +65,7 @@ def predict(
     clients: str,
     servers: int | None,
     size: str | None,
+    in_flight: int | None,
     settings: tuple[str, ...],
     virtual: bool,
     watts: bool,
@@ -77,10 +83,10 @@ def predict(
 
     if figure is not None and figure.suffix not in (".svg", ".pdf"):
         raise CampaignError("a figure is an SVG or a PDF", where=str(figure), next="name it FILE.svg or FILE.pdf")
-    counts = _counts(clients)
+    counts = whole_numbers("--clients", clients, MOST_HOSTS_COUNT)
     client_bytes = _client_bytes(size) if size else None
     target = Target(_profile(name), hardware(cluster), _settings(settings), memory=not virtual, servers_count=servers)
-    found = tuple(predictions(target, counts, client_bytes or round(target.profile.client_bytes)))
+    found = tuple(predictions(target, counts, client_bytes or round(target.profile.client_bytes), in_flight))
     if pledge is not None:
         from perjoule.results import ledger
 
@@ -116,19 +122,6 @@ def _client_bytes(size: str) -> int:
     if not 0 < found <= MOST_BYTES:
         raise CampaignError(f"--size {size} is not between 1 B and 1 EiB", next='write "1 GiB"')
     return found
-
-
-def _counts(text: str) -> list[int]:
-    """Read "4", "1,2,8" or "1..64". Raises CampaignError."""
-    where, advice = f"--clients {text}", "write 4, 1,2,8 or 1..64"
-    counts: list[int] = []
-    for part in text.replace(" ", "").split(","):
-        found = re.fullmatch(r"(\d{1,6})(?:\.\.(\d{1,6}))?", part)
-        first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
-        counts += range(first, min(last, first + MOST_ROWS_COUNT) + 1)
-    if not 0 < min(counts, default=0) <= max(counts) <= MOST_HOSTS_COUNT or len(counts) > MOST_ROWS_COUNT:
-        raise CampaignError(f"not numbers of clients, {MOST_ROWS_COUNT} of them at most", where=where, next=advice)
-    return list(dict.fromkeys(counts))
 
 
 def _profile(name: str) -> "Profile":

@@ -105,7 +105,8 @@ def jobs(found: Fit, cases: Sequence[Case], unit_bytes: float) -> Job:
 
 
 def _job(case: Case, works: Works, unit_bytes: float, uneven: float) -> Job:
-    return job(demand(works, case.flow), case.fleet, _spread(case, unit_bytes, uneven), case.client_bytes)
+    asked, placed = demand(works, case.flow), _spread(case, unit_bytes, uneven)
+    return job(asked, case.fleet, placed, case.client_bytes, case.in_flight_count)
 
 
 def _spread(case: Case, unit_bytes: float, uneven: float) -> Spread:

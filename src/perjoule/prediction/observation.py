@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 
+from perjoule import drivers
 from perjoule.analysis.hosts import data_hosts, hardware, loading
 from perjoule.model import Direction, Flow, Point, Record, Redundancy
 from perjoule.model.hardware import Cluster, Node
@@ -22,6 +23,7 @@ class Case:
     flow: Flow  # of the direction
     fleet: Fleet
     client_bytes: float  # that each client moves
+    in_flight_count: float = 1.0  # calls of each client; points of an earlier version have one, and don't say it
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def observations(record: Record, points: tuple[Point, ...], busiest: Mapping[Dir
         flow = amplification.write if point.direction == "write" else amplification.read
         yield Observation(
             source=record.trial.id,
-            case=Case(point.direction, redundancy, flow, hosts, float(sizes.pop())),
+            case=Case(point.direction, redundancy, flow, hosts, float(sizes.pop()), _in_flight_count(record)),
             plant=plant(cluster, _counts(record)),
             client_mips_s_per_byte=works[0],
             server_mips_s_per_byte=works[1],
@@ -101,6 +103,16 @@ def _capped(record: Record) -> bool:
     """Whether hosts have the memory of their boards: real ones, and virtual ones if it is capped."""
     testbed = record.trial.testbed.options
     return record.traits.reality == "real" or testbed.get("memory_cap") is True
+
+
+def _in_flight_count(record: Record) -> float:
+    """Return how many calls a client has in flight, as the option of its load says; 1 if the load has no such option."""
+    used = record.trial.workload
+    stated: object = used.options.get("in_flight")
+    if stated is None and used.kind in drivers.kinds("workloads"):
+        option = drivers.options(drivers.driver_class("workloads", used.kind)).get("in_flight_count")
+        stated = option and option.default
+    return float(stated) if isinstance(stated, int) else 1.0
 
 
 def _counts(record: Record) -> Mapping[str, int]:

@@ -46,6 +46,7 @@ class Prediction:
     # Numbers that were not identified and alone move throughput by more than RANGE_RATIO: then the band counts and not the value.
     rests_on: tuple[str, ...] = ()  # a pledge of an earlier version has none
     parts_w: Mapping[Part, float] = field(default_factory=dict[Part, float])  # of mean_w by component; likewise
+    in_flight_count: int = 1  # calls of each client; likewise
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,10 @@ class Target:
     servers_count: int | None = None  # storage hosts, if not as many as the cluster has
 
 
-def predictions(target: Target, clients_counts: Sequence[int], client_bytes: int) -> Iterator[Prediction]:
-    """Predict both directions for each number of clients.
+def predictions(
+    target: Target, clients_counts: Sequence[int], client_bytes: int, in_flight_count: int | None = None
+) -> Iterator[Prediction]:
+    """Predict both directions for each number of clients, with as many calls in flight as measured if none are given.
 
     Raises:
         CampaignError: the options are wrong, or the layout is impossible on the cluster, or it has no client.
@@ -70,7 +73,8 @@ def predictions(target: Target, clients_counts: Sequence[int], client_bytes: int
         unidentified = ends(target.profile, direction)
         flow = amplification.write if direction == "write" else amplification.read
         for count in clients_counts:
-            case = Case(direction, redundancy, flow, _fleet(target, held, count), float(client_bytes))
+            calls = float(in_flight_count or target.profile.in_flight_count)
+            case = Case(direction, redundancy, flow, _fleet(target, held, count), float(client_bytes), calls)
             yield _predicted(target, known, case, held, unidentified)
 
 
@@ -197,6 +201,7 @@ def _predicted(
         beyond=beyond,
         worth=dict(sorted(((name, share / whole) for name, share in shares.items()), key=lambda item: -item[1])),
         rests_on=tuple(rests_on),
+        in_flight_count=int(case.in_flight_count),
         parts_w=parts_w(target.cluster, _counts(target), demand(known.fit.works, case.flow), rate),
     )
 

@@ -25,7 +25,7 @@ _POSITIVE = (
     *_UNLIMITED,
     *(field.name for field in fields(Fleet)),
     *("in_flight", "overlap", "on_disk_ratio", "fixed_s", "cpu_ratio"),
-    *("client_bytes", "throughput_bytes_per_s", "measured_bytes_per_s", "predicted_bytes_per_s"),
+    *("client_bytes", "in_flight_count", "throughput_bytes_per_s", "measured_bytes_per_s", "predicted_bytes_per_s"),
 )
 
 
@@ -62,10 +62,23 @@ class Profile:
         return max(one.case.client_bytes for one in self.points)
 
     @property
+    def in_flight_count(self) -> int:
+        """The calls that each client had in flight where it was measured; of several numbers the smallest."""
+        return round(min(one.case.in_flight_count for one in self.points))
+
+    @property
     def digest(self) -> str:
         """A digest of what it was fitted to."""
-        text = json.dumps([asdict(one) for one in self.points], sort_keys=True, default=str)
+        text = json.dumps([_digested(one) for one in self.points], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _digested(one: Observation) -> Mapping[str, Any]:
+    """Return a point as data; one call in flight is left out, as in profiles of an earlier version."""
+    data = asdict(one)
+    if one.case.in_flight_count == 1:
+        del data["case"]["in_flight_count"]
+    return data
 
 
 def profile(

@@ -41,11 +41,11 @@ DIRTY_RATIO = 0.2  # vm.dirty_ratio: https://docs.kernel.org/admin-guide/sysctl/
 class Way:
     """How a file system moves data in one direction, beyond bytes and CPU time."""
 
-    in_flight: float  # transfers of a client, as if each were to another host
+    in_flight: float  # transfers of a client for each of its calls, as if each were to another host
     overlap: float  # p: the stages of a server take (sum of t^p)^(1/p); 1: in sequence, large: all at once
     on_disk_ratio: float  # of written bytes, those that disks take while they arrive; the rest is written back afterwards
     fixed_s: float  # for each file, whatever its size
-    at_once: float = inf  # stations that one client's transfers use at once
+    at_once: float = inf  # stations that one client's transfers use at once, for each of its calls
     cpu_ratio: float = 1.0  # of the servers' counted CPU work, what holds data up; the rest is done before, after or beside
 
 
@@ -80,10 +80,11 @@ class Job:
     most_left_ratio: Number  # share of the data that servers' memory can hold back at most
     least_flying_count: Number  # of a client: without a bound where its transfers never wait for those on other stations
     most_at_once: Number  # stations that a client can use at once at most
+    in_flight_count: Number = 1.0  # calls of a client, as far as they go to different stations
 
 
-def job(demand: Demand, fleet: Fleet, spread: Spread, client_bytes: Number) -> Job:
-    """Return the job of clients that move as many bytes each."""
+def job(demand: Demand, fleet: Fleet, spread: Spread, client_bytes: Number, in_flight_count: Number = 1.0) -> Job:
+    """Return the job of clients that move as many bytes each, with as many calls in flight."""
     times = times_s_per_byte(demand, fleet)
     user_bytes = np.asarray(fleet.clients_count) * client_bytes
     stations = np.maximum(1.0, np.asarray(fleet.servers_count) / (spread.group_count if spread.whole else 1.0))
@@ -100,6 +101,7 @@ def job(demand: Demand, fleet: Fleet, spread: Spread, client_bytes: Number) -> J
         most_left_ratio=np.minimum(1.0, held / np.maximum(1.0, user_bytes * demand.flow.disk_written_ratio)),
         least_flying_count=MANY_COUNT if spread.whole else 0.0,
         most_at_once=1.0 if spread.whole and spread.read else inf,
+        in_flight_count=1.0 if spread.whole else in_flight_count,
     )
 
 
@@ -159,8 +161,9 @@ def duration_s(way: Way, job: Job) -> Floats:
     slowest_s = np.maximum.reduce(stages)
     served_s = slowest_s * np.power(sum(np.power(stage / slowest_s, way.overlap) for stage in stages), 1 / way.overlap)
     clients = np.asarray(job.clients_count)
-    used_ratio = np.minimum(1.0, clients * np.minimum(way.at_once, job.most_at_once) / job.stations_count)
-    flying = clients * np.maximum(way.in_flight, job.least_flying_count)
+    calls = np.asarray(job.in_flight_count)
+    used_ratio = np.minimum(1.0, clients * np.minimum(way.at_once * calls, job.most_at_once) / job.stations_count)
+    flying = clients * np.maximum(way.in_flight * calls, job.least_flying_count)
     waiting = np.maximum(waiting_ratio(flying, job.stations_count, job.fullest_ratio), 1 / used_ratio)
     moving_s = np.maximum(served_s * waiting, job.clients_s)
     after_s = left * job.fullest_ratio * np.asarray(job.disks_s)

@@ -4,6 +4,7 @@
     redundancy    all points with this redundancy were left out
     hardware      all points with this speed of CPUs, networks and disks were left out
     size          all points with as many bytes of each client were left out
+    in flight     all points with as many calls of each client in flight were left out
 
 A level has errors only where something of its kind remains to learn from. Beside it, what simpler models say of the same points,
 fitted to the same rest: `constant` (the median throughput for each client of its own direction), `linear` (throughput = a + b
@@ -25,7 +26,7 @@ from perjoule.prediction.fitting import Fit, demand, fit, throughput_bytes_per_s
 from perjoule.prediction.observation import Case, Observation
 from perjoule.prediction.power import dynamic_w
 
-Level = Literal["clients", "redundancy", "hardware", "size"]
+Level = Literal["clients", "redundancy", "hardware", "size", "in flight"]
 KEYS: Mapping[Level, Callable[[Case], object]] = {
     "clients": lambda case: case.fleet.clients_count,
     "redundancy": lambda case: case.redundancy,
@@ -36,6 +37,7 @@ KEYS: Mapping[Level, Callable[[Case], object]] = {
         case.fleet.disk_write_bytes_per_s,
     ),
     "size": lambda case: case.client_bytes,
+    "in flight": lambda case: case.in_flight_count,
 }
 LEVELS: tuple[Level, ...] = tuple(KEYS)
 

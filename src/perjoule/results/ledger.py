@@ -199,11 +199,12 @@ def _same_memory(row: Pledged, one: Observation) -> bool:
 def _same(row: Pledged, one: Observation) -> bool:
     case, there = one.case, one.case.fleet
     asked = row.prediction
-    exact = (case.direction, case.redundancy, int(there.clients_count), int(case.client_bytes)) == (
+    exact = (case.direction, case.redundancy, int(there.clients_count), int(case.client_bytes), int(case.in_flight_count)) == (
         asked.direction,
         Redundancy(**vars(asked.redundancy)),
         asked.clients_count,
         asked.client_bytes,
+        asked.in_flight_count,
     )
     pairs = (
         (row.servers_count, there.servers_count),

@@ -7,7 +7,7 @@ from perjoule.figures.prediction import Predicted, prediction
 from perjoule.figures.vega import Spec
 from perjoule.model.format import estimate, number, percent
 from perjoule.model.metrics import METRICS, RANKED
-from perjoule.model.units import bytes_text
+from perjoule.model.units import bytes_text, counted
 from perjoule.prediction import Prediction, Profile, Target, parameters
 from perjoule.prediction.power import IDLE, PARTS
 from perjoule.prediction.validation import LEVELS
@@ -20,6 +20,7 @@ _WORDS = {
     "redundancy": "another redundancy than measured",
     "hardware": "other hardware than measured",
     "size": "another size than measured",
+    "in flight": "another number of calls in flight than measured",
 }
 
 
@@ -84,14 +85,16 @@ def _band(triple: tuple[float, float, float], per: float) -> str:
 def remarks(target: Target, found: Sequence[Prediction], worth_count: int) -> Iterator[str]:
     """Say what the numbers are, what they extrapolate, and what would narrow the bands of MiB/J most."""
     where = "emulated hosts" if target.profile.emulated else "real hosts"
+    load = f"{bytes_text(found[0].client_bytes)} with {counted(found[0].in_flight_count, 'call')} in flight"
     yield (
         f"predicted, not measured: from {len(target.profile.points)} points on {where}; each client moves "
-        f"{bytes_text(found[0].client_bytes)}; W are those of the servers at the wall, without the switch"
+        f"{load}; W are those of the servers at the wall, without the switch"
     )
     if target.profile.emulated and target.memory:
         yield "the bands are those of emulated hosts; of published clusters they have been too narrow (perjoule ledger)"
     sizes = sorted({one.case.client_bytes for one in target.profile.points})
-    measured = {"size": f" ({', '.join(map(bytes_text, sizes))})"}
+    calls = sorted({round(one.case.in_flight_count) for one in target.profile.points})
+    measured = {"size": f" ({', '.join(map(bytes_text, sizes))})", "in flight": f" ({', '.join(map(str, calls))})"}
     beyond = [_WORDS[level] + measured.get(level, "") for level in LEVELS if any(level in one.beyond for one in found)]
     if beyond:
         yield f"extrapolated: {', '.join(beyond)}"

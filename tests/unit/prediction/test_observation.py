@@ -127,6 +127,16 @@ def test_a_trial_without_cpu_counters_or_with_unequal_clients_teaches_nothing(re
     assert list(observations(replace(record, hosts=blank), (point,), EVEN)) == []
 
 
+def test_calls_in_flight_are_those_that_the_load_says_or_has_by_default(record):
+    def calls(kind, options):
+        load = replace(record.trial.workload, kind=kind, options=options)
+        one = replace(record, trial=replace(record.trial, workload=load))
+        (found,) = observations(one, (_point(one),), EVEN)
+        return found.case.in_flight_count
+
+    assert [calls("fio", {}), calls("fio", {"in_flight": 4}), calls("rados", {}), calls("ior", {})] == [1, 4, 16, 1]
+
+
 def test_the_busiest_host_counts_and_a_trial_that_does_not_know_it_teaches_nothing(record):
     known: dict[Direction, float] = {"write": 1.25, "read": 2.0}
     (found,) = observations(record, (_point(record),), known)

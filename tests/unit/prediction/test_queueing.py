@@ -215,6 +215,19 @@ def test_many_files_are_placed_as_a_simulation_places_them() -> None:
         assert float(fallen_count(units, stations)) == pytest.approx(float(wanted), abs=1)
 
 
+def test_calls_in_flight_are_as_many_transfers_and_change_nothing_where_all_are_at_one_station() -> None:
+    there = replace(FLEET, clients_count=2.0)
+    for way, more in (
+        (Way(2.0, 5.0, 1.0, 0.0), Way(8.0, 5.0, 1.0, 0.0)),
+        (Way(9e9, 5.0, 1.0, 0.0, 1.0), Way(9e9, 5.0, 1.0, 0.0, 4.0)),
+    ):
+        four = duration_s(way, job(Demand(READ), there, Spread(1), 1e9, 4.0))
+        assert four == pytest.approx(float(duration_s(more, job(Demand(READ), there, Spread(1), 1e9))))
+        assert four < duration_s(way, job(Demand(READ), there, Spread(1), 1e9))
+        whole = Spread(1, 64 * 2**20, read=True)
+        assert duration_s(way, job(Demand(READ), there, whole, 1e9, 4.0)) == duration_s(way, job(Demand(READ), there, whole, 1e9))
+
+
 def test_very_many_files_fall_almost_evenly_and_need_no_memory() -> None:
     """Their excess over the mean is some standard deviations of a station, as of 4 independent normal numbers."""
     one = np.random.default_rng(5).standard_normal((200_000, 4)).max(axis=1)

@@ -34,6 +34,14 @@ def test_sizes_are_left_out_where_several_were_measured() -> None:
     assert levels[1] - levels[0] == {"size"}
 
 
+@pytest.mark.heavy
+def test_calls_in_flight_are_left_out_where_several_were_measured_and_a_true_model_predicts_them() -> None:
+    tests = list(left_out(made.points(in_flight=(1, 4)), inf))
+    errors = [abs(test.error) for test in tests if test.level == "in flight"]
+    assert len(errors) == 2 * 3 * 2 * 4
+    assert max(errors) < 0.03
+
+
 def test_simpler_models_see_clients_alone() -> None:
     points = made.points(copies=(1,), speeds=made.SPEEDS[:1])
     models = simpler(points)

@@ -45,12 +45,21 @@ def test_a_pledge_of_an_earlier_version_is_read() -> None:
     data = json.loads(_pledge())
     for row in data["predictions"]:
         del row["prediction"]["rests_on"], row["prediction"]["parts_w"], row["server_memory_bytes"]
+        del row["prediction"]["in_flight_count"]
     del data["digest"]
     digest = hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
     found = ledger.read(json.dumps({**data, "digest": digest}), "p.json")
     assert [row.prediction.rests_on for row in found.predictions] == [()] * 3
     trial = ("moosefs", 1001.0, _with_memory(_measured(4), 4.0 * 2**30))
     assert ledger.join(found, found.predictions[2], [trial]).measured_bytes_per_s, "it says nothing of memory"
+
+
+def test_a_trial_with_other_calls_in_flight_is_another() -> None:
+    found = ledger.read(_pledge(), "p.json")
+    one = _measured(4)
+    more = replace(one, case=replace(one.case, in_flight_count=4.0))
+    joined = [ledger.join(found, found.predictions[2], [("moosefs", 1001.0, point)]) for point in (one, more)]
+    assert [len(each.measured_bytes_per_s) for each in joined] == [1, 0]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": "perjoule pledge"}'])
