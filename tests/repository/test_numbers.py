@@ -19,6 +19,7 @@ ALLOWED = {
     "cli/progress.py": "a line that is drawn again, and must keep its width",
     "monitoring/drawing.py": "data of a figure: fewer bytes in a page",
     "planning/enumeration.py": "a limit as the user wrote it",
+    "planning/measuring.py": "options of a campaign, with as many digits as their values are known to",
     "planning/texts.py": "losses a year, of which not even the first digit is sure",
     "results/comparison/table.py": "an effect size, which has no unit",
     "results/muons.py": "masses of particles with the digits that physics gives them, and watt-hours of a small job",
