@@ -20,9 +20,9 @@ from perjoule.testbeds._spawn import spawn
 Lead = Sequence[str] | Callable[[Sequence[str]], list[str]]
 
 _DEFAULTED = (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-# How what leads onto a host says that it did not get there, or that there is no such program.
-_WRITTEN_BACK_S = 600.0  # what is dirty
 MOST_OUTPUT_BYTES = 64 * 1024**2  # of a program's output; the rest is not read
+_WRITTEN_BACK_S = 600.0  # in which all that is dirty is on its disks
+# How what leads onto a host says that it did not get there, or that there is no such program.
 _REFUSALS = ("nsenter: ", "perjoule: ")
 
 

@@ -39,6 +39,7 @@ from typed import as_written
 LOGIN = Ssh("storage-1", "10.0.0.11", user="root", port=2222, identity="/home/user/.ssh/lab")
 HOST = {"name": "storage-1", "address": "192.0.2.11", "role": "storage"}
 CLIENT = {"name": "client-1", "address": "192.0.2.21", "role": "client"}
+RUN = f"{os.getpid() % 10**8:08}"  # a keeper ends all that bears its run's mark on this machine, where other tests run, too
 JUMP = "its ProxyJump or ProxyCommand failed"
 # It gives up on a lock, or on a folder that another keeper makes, after a moment.
 HASTY = KEEP.replace("flock -w 2 9", "flock -w 0.2 9").replace("for _ in {1..20}; do [ -f", "for _ in 1; do [ -f")
@@ -205,13 +206,13 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
     """A keeper on this machine, instead of behind ssh."""
     monkeypatch.setattr(Ssh, "command", lambda _self, argv, **_ways: list(argv))
     keeper = Keeper(Ssh("h1", "here"), str(tmp_path / "work"))
-    keeper.keep("00000001")
+    keeper.keep(RUN)
     try:
         yield keeper
     finally:
         alive = keeper.alive
         assert keeper.close() is alive
-        assert (tmp_path / "work/cluster/00000001-h1").exists() is not alive
+        assert (tmp_path / f"work/cluster/{RUN}-h1").exists() is not alive
 
 
 def test_a_keeper_that_is_ended_removes_what_is_ours_first(tmp_path: Path) -> None:
@@ -220,13 +221,13 @@ def test_a_keeper_that_is_ended_removes_what_is_ours_first(tmp_path: Path) -> No
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as keeper:
         assert keeper.stdin
         assert keeper.stdout
-        keeper.stdin.write("keep 00000001\n")
+        keeper.stdin.write(f"keep {RUN}\n")
         keeper.stdin.flush()
         assert "ready\n" in keeper.stdout
-        assert (tmp_path / "work/cluster/00000001-h1").exists()
+        assert (tmp_path / f"work/cluster/{RUN}-h1").exists()
         keeper.terminate()
         assert keeper.wait(timeout=20) == 0
-        assert not (tmp_path / "work/cluster/00000001-h1").exists()
+        assert not (tmp_path / f"work/cluster/{RUN}-h1").exists()
 
 
 def test_a_keeper_runs_commands_side_by_side_and_starts_no_process_here(kept: Keeper) -> None:
@@ -253,7 +254,7 @@ def test_a_program_that_takes_too_long_is_ended_with_its_children(kept: Keeper) 
 
 
 def test_a_killed_program_ends_on_its_host_with_all_that_it_started_or_that_is_not_known(kept: Keeper, tmp_path: Path) -> None:
-    host = SshHost("h1", "client", "here", None, tmp_path / "work/cluster/00000001-h1", kept, None)
+    host = SshHost("h1", "client", "here", None, tmp_path / f"work/cluster/{RUN}-h1", kept, None)
     nap = f"sleep {3 * 10**6 + os.getpid()}"  # of no other process on this machine
     naps = ["pgrep", "-xf", nap]
     program = host.spawn(["sh", "-c", f"trap '' TERM; setsid {nap} & {nap}"], log=tmp_path / "log")
@@ -273,7 +274,7 @@ def test_who_waits_for_a_program_learns_that_another_host_of_the_run_was_lost(
 ) -> None:
     monkeypatch.setattr(program, "LOOK_S", 0.01)
     other: Any = SimpleNamespace(alive=True, lost=lambda: TransientError("the connection was lost", where="h2"))
-    folder = tmp_path / "work/cluster/00000001-h1"
+    folder = tmp_path / f"work/cluster/{RUN}-h1"
     host = SshHost("h1", "client", "here", None, folder, kept, None, (kept, other))
     hanging = host.spawn(["sleep", "1000"], log=tmp_path / "log")
     with pytest.raises(TimeoutError):
@@ -329,7 +330,7 @@ def test_a_host_that_sends_no_answers_is_lost_with_the_reason_and_no_other_is(
     script = f"cat {tmp_path / 'probe'}; echo probed; read -r line; echo ready; read -r line; {sent}; cat > /dev/null"
     monkeypatch.setattr(Ssh, "command", lambda *_argv, **_ways: ["bash", "-c", script])
     strange = Keeper(Ssh("h2", "there"), str(tmp_path))
-    strange.keep("00000001")
+    strange.keep(RUN)
     with pytest.raises(TransientError, match=rf"h2 \(there\): the connection was lost \({why}"):
         strange.run(["true"], timeout_s=2.0)
     with pytest.raises(TransientError, match=rf"h2 \(there\): the connection was lost \({why}"):
@@ -386,7 +387,7 @@ def test_a_fault_with_one_host_leaves_the_others_heard(kept: Keeper) -> None:
 
 def keep(work: Path, text: str = "", script: str = KEEP) -> list[str]:
     argv = [*BASH, script, "perjoule-keeper", str(work), "h1"]
-    text = f"keep 00000001\n{text}"
+    text = f"keep {RUN}\n{text}"
     said = subprocess.run(argv, input=text, capture_output=True, text=True, check=False, timeout=30).stdout
     return said.partition("probed\n")[2].splitlines()
 
@@ -423,12 +424,12 @@ def test_a_host_is_taken_from_a_dead_run_whose_keeper_still_waits_and_from_no_ot
     monkeypatch.setattr(Ssh, "command", lambda _self, argv, **_ways: list(argv))
     monkeypatch.setattr(keeper, "KEEP", HASTY)
     first, second, third = (Keeper(Ssh("h1", "here"), str(tmp_path / "work")) for _ in range(3))
-    first.keep("00000001")
+    first.keep(RUN)
     with pytest.raises(MachineError, match="h1: another perjoule uses this host"):
         second.keep("00000002", ["00000003"])
-    assert (first.alive, (tmp_path / "work/cluster/00000001-h1").exists()) == (True, True)
-    third.keep("00000002", ["00000003", "00000001"])
-    assert not (tmp_path / "work/cluster/00000001-h1").exists()
+    assert (first.alive, (tmp_path / f"work/cluster/{RUN}-h1").exists()) == (True, True)
+    third.keep("00000002", ["00000003", RUN])
+    assert not (tmp_path / f"work/cluster/{RUN}-h1").exists()
     assert (tmp_path / "work/cluster/00000002-h1").exists()
     assert third.close()
     first.close()
@@ -573,7 +574,7 @@ def test_a_room_gets_the_files_it_asks_for_and_no_others(kept: Keeper, tmp_path:
     here.mkdir()
     for name in ("job.fio", "other-host.json"):
         (here / name).write_text(name)
-    host = SshHost("h1", "client", "here", None, tmp_path / "work/cluster/00000001-h1", kept, None)
+    host = SshHost("h1", "client", "here", None, tmp_path / f"work/cluster/{RUN}-h1", kept, None)
     with rooms([host], here, "job.fio") as there:
         assert host.run(["ls", there["h1"]], timeout_s=9).stdout == "job.fio\n"
         host.run(["cp", there["h1"] / "job.fio", there["h1"] / "out.json"], timeout_s=9)
@@ -585,7 +586,7 @@ def test_a_room_gets_the_files_it_asks_for_and_no_others(kept: Keeper, tmp_path:
 
 
 def test_counters_of_a_lost_host_are_a_gap(kept: Keeper, tmp_path: Path) -> None:
-    host = SshHost("h1", "client", "here", None, tmp_path / "work/cluster/00000001-h1", kept, None)
+    host = SshHost("h1", "client", "here", None, tmp_path / f"work/cluster/{RUN}-h1", kept, None)
     assert host.counters().cpu_s is not None
     kept._child.kill()
     assert host.counters().cpu_s is None
@@ -610,7 +611,7 @@ def test_a_command_that_failed_is_said_to_be_late_only_if_it_was(
 
 
 def test_outputs_of_more_than_one_answer_holds_come_back_whole(kept: Keeper, tmp_path: Path) -> None:
-    host = SshHost("h1", "client", "here", None, tmp_path / "work/cluster/00000001-h1", kept, None)
+    host = SshHost("h1", "client", "here", None, tmp_path / f"work/cluster/{RUN}-h1", kept, None)
     here = tmp_path / "here"
     here.mkdir()
     with rooms([host], here) as there:
@@ -619,7 +620,7 @@ def test_outputs_of_more_than_one_answer_holds_come_back_whole(kept: Keeper, tmp
     assert (here / "small.log").read_text() == "more\n"
     assert (here / "big.log").stat().st_size == 70 * 2**20 + 4
     assert (here / "big.log").read_bytes().endswith(b"\0end\n")
-    assert list((tmp_path / "work/cluster/00000001-h1/programs").iterdir()) == []
+    assert list((tmp_path / f"work/cluster/{RUN}-h1/programs").iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -628,7 +629,7 @@ def test_outputs_of_more_than_one_answer_holds_come_back_whole(kept: Keeper, tmp
 def test_outputs_that_do_not_come_back_whole_stay_on_the_host(
     kept: Keeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, come: Callable[[bytes], bytes]
 ) -> None:
-    host = SshHost("h1", "client", "here", None, tmp_path / "work/cluster/00000001-h1", kept, None)
+    host = SshHost("h1", "client", "here", None, tmp_path / f"work/cluster/{RUN}-h1", kept, None)
     raw = Line.raw
 
     def cut(line: Line, argv: Sequence[str], content: bytes = b"") -> bytes:
@@ -650,7 +651,7 @@ def test_the_keeper_cuts_outputs_where_we_take_them_for_cut() -> None:
 
 
 def test_an_output_that_was_cut_is_not_content_of_a_file(kept: Keeper, tmp_path: Path) -> None:
-    host = SshHost("h1", "client", "here", None, tmp_path / "work/cluster/00000001-h1", kept, None)
+    host = SshHost("h1", "client", "here", None, tmp_path / f"work/cluster/{RUN}-h1", kept, None)
     kept.run(["truncate", "--size=65M", str(tmp_path / "big")], timeout_s=20)
     with pytest.raises(WorkloadError, match=r"can't read .*big \(more than 64 MiB\)"):
         host.read(tmp_path / "big")
