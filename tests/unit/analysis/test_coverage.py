@@ -29,6 +29,24 @@ def group(made, *covers, power_w, grade="wall", meter="wall", component="group")
     return replace(one, channel=replace(one.channel, covers=covers))
 
 
+@pytest.mark.parametrize(
+    ("host", "grade", "found"),
+    [
+        ("", "modelled", {"a/board", "a/disks", "b/board", "b/disks"}),
+        ("b", "modelled", {"a/board", "b/board", "b/disks"}),
+        ("", "wall", {"a/board", "a/disks", "b/board", "b/disks"}),
+    ],
+)
+def test_a_host_has_the_parts_that_a_channel_of_it_or_of_all_hosts_reads_alone(host, grade, found):
+    channel = Channel("m", host, "disks", "power", "W", "window mean", grade)
+    assert coverage.devices_of(["a", "b"], [Series(channel, np.empty(0), np.empty(0), np.empty(0))]) == found
+
+
+def test_a_measured_host_has_disks_of_its_own_whether_they_are_metered_or_not():
+    channel = Channel("m", "a", "board", "power", "W", "window mean", "wall")
+    assert coverage.devices_of(["a"], [Series(channel, np.empty(0), np.empty(0), np.empty(0))]) == {"a/board", "a/disks"}
+
+
 def test_a_difference_is_found_and_a_sum_is_preferred():
     total, switch, a, b = item("total", "a", "b", "s"), item("switch", "s"), item("a", "a"), item("b", "b")
     assert names(cover(frozenset("ab"), [total, switch])) == {(1, "total"), (-1, "switch")}

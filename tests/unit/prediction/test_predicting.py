@@ -256,6 +256,23 @@ def test_another_size_than_measured_is_named_and_no_surer() -> None:
         assert longer_value / longer_low >= 0.999 * value / low
 
 
+def test_what_is_like_the_measured_points_has_at_least_the_band_of_points_left_out_by_clients() -> None:
+    for kind in ("moosefs", "cephfs"):
+        target = Target(shipped(kind), catalogue.cluster("odroid-hc4"), {})
+        for one in predictions(target, [4], round(target.profile.client_bytes)):
+            value, low, _ = one.throughput_bytes_per_s
+            assert one.beyond == ()
+            assert value / low >= 0.999 * band_ratio(target.profile.known[one.direction], ("clients",))
+
+
+def test_clients_with_more_calls_in_flight_are_faster_where_objects_lie_on_all_servers() -> None:
+    target = Target(shipped("cephfs"), catalogue.cluster("odroid-hc4"), {})
+    size_bytes = round(target.profile.client_bytes)
+    single, four = (tuple(predictions(target, [2], size_bytes, calls)) for calls in (1, 4))
+    for one, other in zip(single, four, strict=True):
+        assert other.throughput_bytes_per_s[0] > 1.05 * one.throughput_bytes_per_s[0]
+
+
 def test_bands_widen_with_what_differs() -> None:
     known = _profile().known["write"]
     assert band_ratio(known, ("clients", "hardware")) > max(band_ratio(known, ("clients",)), band_ratio(known, ("hardware",)))
