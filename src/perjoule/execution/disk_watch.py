@@ -59,7 +59,7 @@ class _Watch(threading.Thread):
     def run(self) -> None:
         while not self._over.wait(self._period_s):
             for name, space in self._disks.items():
-                with suppress(PerjouleError):  # a host that is lost meanwhile is the trial's matter
+                with suppress(PerjouleError, OSError):  # a host or folder that is lost meanwhile is the trial's matter
                     free_bytes, total_bytes = space()
                     if total_bytes and free_bytes < STOP_RATIO * reserve_bytes(total_bytes):
                         self._interrupt(f"{name} is nearly full ({bytes_text(free_bytes)} left); stopped in time")

@@ -27,3 +27,14 @@ def test_a_disk_that_fills_up_stops_the_block_and_is_named(
 def test_an_interrupt_stays_one(disk: dict[str, int], tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), disk_watch.watched([tmp_path]):
         raise KeyboardInterrupt
+
+
+@pytest.mark.usefixtures("handled")
+def test_a_folder_that_is_gone_ends_no_watch_of_the_others() -> None:
+    def gone() -> tuple[int, int]:
+        raise FileNotFoundError
+
+    disks = {"gone": gone, "the disk of storage-1": lambda: (2 * GIB, 100 * GIB)}
+    with pytest.raises(MachineError, match="the disk of storage-1 is nearly full"), disk_watch.watched_disks(disks, 0.01):
+        for _ in range(1000):
+            time.sleep(0.01)
