@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 
+from pydantic import ValidationError
+
 from perjoule import drivers
 from perjoule.analysis.hosts import data_hosts, hardware, loading
 from perjoule.model import Direction, Flow, Point, Record, Redundancy
@@ -45,11 +47,14 @@ def observations(record: Record, points: tuple[Point, ...], busiest: Mapping[Dir
 
     `busiest` are the bytes of the busiest data host over the mean, by direction.
 
-    Only trials count in which the data were on servers, every client moved as much as the others, and clients overlapped.
+    Only trials count in which the data were on servers, every client moved as much as the others, in order and as fast as it
+    could, clients overlapped, and nothing was done to the file system meanwhile.
     """
-    cluster = hardware(record)
+    cluster, calls_count = hardware(record), _calls_count(record)
     redundancy, amplification, outcome = record.redundancy, record.amplification, record.outcome
     if cluster is None or redundancy is None or amplification is None or outcome is None:
+        return
+    if calls_count is None or record.events:
         return
     hosts = fleet(cluster, _held(record, cluster), clients_count=len(loading(record)), memory=_capped(record))
     for point in points:
@@ -63,7 +68,7 @@ def observations(record: Record, points: tuple[Point, ...], busiest: Mapping[Dir
         flow = amplification.write if point.direction == "write" else amplification.read
         yield Observation(
             source=record.trial.id,
-            case=Case(point.direction, redundancy, flow, hosts, float(sizes.pop()), _in_flight_count(record)),
+            case=Case(point.direction, redundancy, flow, hosts, float(sizes.pop()), float(calls_count)),
             plant=plant(cluster, _counts(record)),
             client_mips_s_per_byte=works[0],
             server_mips_s_per_byte=works[1],
@@ -105,14 +110,15 @@ def _capped(record: Record) -> bool:
     return record.traits.reality == "real" or testbed.get("memory_cap") is True
 
 
-def _in_flight_count(record: Record) -> float:
-    """Return how many calls a client has in flight, as the option of its load says; 1 if the load has no such option."""
+def _calls_count(record: Record) -> int | None:
+    """Return how many calls a client has in flight, as its load says; None if it is one of which a prediction can't learn."""
     used = record.trial.workload
-    stated: object = used.options.get("in_flight")
-    if stated is None and used.kind in drivers.kinds("workloads"):
-        option = drivers.options(drivers.driver_class("workloads", used.kind)).get("in_flight_count")
-        stated = option and option.default
-    return float(stated) if isinstance(stated, int) else 1.0
+    if used.kind not in drivers.kinds("workloads"):
+        return None
+    try:
+        return drivers.workload(used).streaming_calls_count
+    except ValidationError:  # options of another release, or of a program whose output was imported
+        return None
 
 
 def _counts(record: Record) -> Mapping[str, int]:

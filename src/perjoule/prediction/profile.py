@@ -11,8 +11,9 @@ from math import exp, inf, log
 from typing import Any, cast
 
 from perjoule.machine.untrusted import from_json, json_from
-from perjoule.model import Direction, Json
+from perjoule.model import Direction, Json, Pattern
 from perjoule.model.errors import CampaignError
+from perjoule.model.units import MIB
 from perjoule.prediction.bounds import Fleet, bound_bytes_per_s
 from perjoule.prediction.fitting import Fit, draws, fit, pressing
 from perjoule.prediction.observation import WAYS, Observation
@@ -20,6 +21,7 @@ from perjoule.prediction.validation import Level, Test, left_out, quantile_ratio
 
 SUFFIX = ".json"
 LEAST, MOST = 1e-12, 1e20  # of numbers in a file: no product of a few of them is 0 or infinite
+_PATTERN = Pattern(4 * MIB, "sequential", direct=False)  # of all profiles of an earlier version, which don't say it
 _UNLIMITED = ("at_once", "unit_bytes", "server_memory_bytes")
 _POSITIVE = (
     *_UNLIMITED,
@@ -54,6 +56,7 @@ class Profile:
     emulated: bool  # whether the hosts were
     points: tuple[Observation, ...]
     known: Mapping[Direction, Known]
+    pattern: Pattern = _PATTERN  # of the loads
     version: int = 1  # of this format
 
     @property
@@ -90,6 +93,7 @@ def profile(
     data_roles: tuple[str, ...],
     unit_bytes: float,
     emulated: bool,
+    pattern: Pattern = _PATTERN,
 ) -> Profile:
     """Fit a profile. Raises CampaignError: there are too few points to learn from."""
     known: dict[Direction, Known] = {}
@@ -107,7 +111,7 @@ def profile(
         known[way] = Known(found, draws(own, unit_bytes, found), tuple(left_out(own, unit_bytes)))
     if not known:
         raise CampaignError(f"{kind}: no valid trial that a prediction can learn from")
-    return Profile(kind, options, release, data_roles, unit_bytes, emulated, tuple(points), known)
+    return Profile(kind, options, release, data_roles, unit_bytes, emulated, tuple(points), known, pattern)
 
 
 def read(text: str, name: str) -> Profile:

@@ -10,12 +10,13 @@ from perjoule import drivers, prediction, store
 from perjoule.analysis import amplification
 from perjoule.analysis.hosts import data_hosts, hardware
 from perjoule.analysis.overlap import served_bytes
+from perjoule.drivers.protocols import FileSystem
 from perjoule.machine.untrusted import MOST_NAMED_BYTES, text_of
-from perjoule.model import Direction, Flow, Json, Point, Record, value_at
+from perjoule.model import Direction, Flow, Json, Pattern, Point, Record, Redundancy, option_name, value_at
 from perjoule.model.errors import CampaignError
 from perjoule.model.format import number
 from perjoule.model.hardware import Cluster
-from perjoule.model.units import counted
+from perjoule.model.units import bytes_text, counted
 from perjoule.prediction import Observation, Profile, observations, profile
 from perjoule.prediction.scores import BAND_RATIO
 from perjoule.prediction.validation import least_count
@@ -68,12 +69,13 @@ def _busiest(results: Results, record: Record) -> Mapping[Direction, float]:
     return found
 
 
+_ALONE = "calibrate from one of them alone"
 Odd = tuple[Direction, Mapping[str, float]]  # of a point: what its layout does not explain, see `amplification.unexplained`
 
 
 @dataclass(frozen=True)
 class _Taught:
-    """What one results folder, or one profile, says of a file system."""
+    """What one trial, or one profile, says of a file system."""
 
     points: tuple[Observation, ...]
     options: Mapping[str, Json]
@@ -81,6 +83,8 @@ class _Taught:
     emulated: bool
     data_roles: tuple[str, ...]
     unit_bytes: float
+    pattern: Pattern
+    setting: FileSystem | None = None  # of a trial; a profile does not keep those of all its points
     odds: tuple[Odd, ...] = ()  # of points that were compared with their layout
 
 
@@ -125,17 +129,28 @@ def _taught(source: Path, cluster: Cluster | None) -> Iterator[tuple[str, _Taugh
     shipped = not source.exists() and str(source) in prediction.names()
     if shipped or source.is_file():
         kept = prediction.shipped(str(source)) if shipped else prediction.read(_text(source), str(source))
-        yield kept.kind, _Taught(kept.points, kept.options, kept.release, kept.emulated, kept.data_roles, kept.unit_bytes)
+        roles, unit_bytes = kept.data_roles, kept.unit_bytes
+        yield kept.kind, _Taught(kept.points, kept.options, kept.release, kept.emulated, roles, unit_bytes, kept.pattern)
         return
     results = store.open_results(source)
     for one in observed(results, cluster):
         if one.observations:
             record, used = one.record, one.record.trial.filesystem
-            roles = {host.role for host in record.hosts if host.name in data_hosts(record)}
-            emulated, unit_bytes = record.traits.reality != "real", drivers.filesystem(used).unit_bytes
-            odds = tuple(_odds(record, one.points))
-            data_roles = tuple(sorted(roles))
-            yield used.kind, _Taught(one.observations, used.options, _release(record), emulated, data_roles, unit_bytes, odds)
+            setting = drivers.filesystem(used)
+            yield (
+                used.kind,
+                _Taught(
+                    points=one.observations,
+                    options=used.options,
+                    release=_release(record),
+                    emulated=record.traits.reality != "real",
+                    data_roles=tuple(sorted({host.role for host in record.hosts if host.name in data_hosts(record)})),
+                    unit_bytes=setting.unit_bytes,
+                    pattern=record.traits.pattern,
+                    setting=setting,
+                    odds=tuple(_odds(record, one.points)),
+                ),
+            )
 
 
 def _odds(record: Record, points: Iterable[Point]) -> Iterator[Odd]:
@@ -179,18 +194,44 @@ def _text(path: Path) -> str:
 
 def _joined(kind: str, taught: Sequence[_Taught]) -> Profile:
     first = taught[0]
-    releases = {one.release for one in taught}
-    realities = {"emulated hosts" if one.emulated else "real hosts" for one in taught}
-    if len(releases) > 1 or len(realities) > 1:
-        what = " and ".join(sorted(releases if len(releases) > 1 else realities))
-        raise CampaignError(f"{kind}: trials of {what} can't be mixed", next="calibrate from one of them alone")
+    for told in (
+        {one.release for one in taught},
+        {"emulated hosts" if one.emulated else "real hosts" for one in taught},
+        {_calls_text(one.pattern) for one in taught},
+    ):
+        if len(told) > 1:
+            raise CampaignError(f"{kind}: trials of {' and '.join(sorted(told))} can't be mixed", next=_ALONE)
+    _require_one_setting(kind, taught)
     points = [point for one in taught for point in one.points]
     if len({(one.source, one.case.direction) for one in points}) < len(points):
         raise CampaignError(f"{kind}: the same trial is in two of these", next="name each results folder and profile once")
     roles = tuple(sorted({role for one in taught for role in one.data_roles}))
     return profile(
-        kind, first.options, points, release=first.release, data_roles=roles, unit_bytes=first.unit_bytes, emulated=first.emulated
+        kind,
+        first.options,
+        points,
+        release=first.release,
+        data_roles=roles,
+        unit_bytes=first.unit_bytes,
+        emulated=first.emulated,
+        pattern=first.pattern,
     )
+
+
+def _calls_text(pattern: Pattern) -> str:
+    size = "calls of unknown size" if pattern.transfer_bytes is None else f"calls of {bytes_text(pattern.transfer_bytes)}"
+    return size + (" by direct I/O" if pattern.direct else "")
+
+
+def _require_one_setting(kind: str, taught: Sequence[_Taught]) -> None:
+    """Check that trials differ in layout alone: other settings would be taken for scatter. Raises CampaignError."""
+    known: dict[tuple[Redundancy, float], FileSystem] = {}
+    for setting, point in ((one.setting, point) for one in taught if one.setting for point in one.points):
+        other = known.setdefault((point.case.redundancy, float(point.case.fleet.servers_count)), setting)
+        for name in drivers.options(type(setting)):
+            if name != "patience_s" and getattr(setting, name) != getattr(other, name):
+                what = f"trials of the same redundancy with another {option_name(name)} can't be mixed"
+                raise CampaignError(f"{kind}: {what}", next=_ALONE)
 
 
 def _release(record: Record) -> str:

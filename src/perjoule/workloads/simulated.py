@@ -89,6 +89,11 @@ class Simulated(Workload):
         """One after the other."""
         return Pattern(self.transfer_bytes, "sequential")
 
+    @property
+    def streaming_calls_count(self) -> int:
+        """One."""
+        return 1
+
     def moved_bytes(self, clients_count: int) -> int:
         """Return the bytes of all clients."""
         return clients_count * self.size_bytes

@@ -9,7 +9,8 @@ import pytest
 
 from perjoule import catalogue
 from perjoule.analysis.overlap import told_rates
-from perjoule.model import Direction, Flow, HostFact, Point, Redundancy, Traits
+from perjoule.model import Direction, Flow, Happened, HostFact, Pattern, Point, Redundancy, Spec, Traits, TrialEvent
+from perjoule.model.errors import CampaignError
 from perjoule.model.redundancy import Amplification
 from perjoule.prediction import observations
 from perjoule.results import calibration, ledger
@@ -127,14 +128,90 @@ def test_a_trial_without_cpu_counters_or_with_unequal_clients_teaches_nothing(re
     assert list(observations(replace(record, hosts=blank), (point,), EVEN)) == []
 
 
+def _under(record, kind, options):
+    """Return a record whose load is of this kind."""
+    load = replace(record.trial.workload, kind=kind, options=options)
+    return replace(record, trial=replace(record.trial, workload=load))
+
+
 def test_calls_in_flight_are_those_that_the_load_says_or_has_by_default(record):
     def calls(kind, options):
-        load = replace(record.trial.workload, kind=kind, options=options)
-        one = replace(record, trial=replace(record.trial, workload=load))
+        one = _under(record, kind, options)
         (found,) = observations(one, (_point(one),), EVEN)
         return found.case.in_flight_count
 
     assert [calls("fio", {}), calls("fio", {"in_flight": 4}), calls("rados", {}), calls("ior", {})] == [1, 4, 16, 1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("fio", {"operation": "randwrite", "transfer": "4 KiB"}),
+        ("fio", {"operation": "rw"}),
+        ("fio", {"rate": "10 MiB/s"}),
+        ("fio", {"burst": "16 MiB", "pause": "2 s"}),
+        ("fio", {"round": "2 s"}),
+        ("fio", {"verify": "crc32c"}),
+        ("ior", {"ranks": 4}),
+        ("ior", {"shared_file": True}),
+        ("rados", {"operation": "rand"}),
+        ("hep", {}),
+        ("mdtest", {}),
+        ("fio", {"option_of_another_release": 1}),
+        ("imported", {}),
+        ("tool_of_another_release", {}),
+    ],
+    ids=str,
+)
+def test_a_load_that_does_not_stream_as_fast_as_it_can_teaches_nothing(record, kind, options):
+    one = _under(record, kind, options)
+    assert list(observations(one, (_point(one),), EVEN)) == []
+
+
+def test_a_trial_in_which_something_was_done_to_the_file_system_teaches_nothing(record):
+    failed = replace(record, events=(Happened(TrialEvent(2.0, "kill", "storage-1"), 12.0, 12.0, 12.1),))
+    assert list(observations(failed, (_point(failed),), EVEN)) == []
+
+
+def _profiles(record, monkeypatch, tmp_path, *changes):
+    """Fit trials of one, two and three clients, for each change of the record."""
+    trials = [
+        replace(changed, trial=replace(changed.trial, repetition=number, clients_count=count), outcome=_outcome(changed, count))
+        for number, changed in enumerate(changes or (record,))
+        for count in (1, 2)
+    ]
+    monkeypatch.setattr(calibration, "points_of", lambda _results, records: tuple(_point(one) for one in records))
+    monkeypatch.setattr(calibration, "_busiest", lambda _results, _record: EVEN)
+    monkeypatch.setattr(calibration.store, "open_results", lambda _folder: SimpleNamespace(latest=lambda: trials))
+    return calibration.profiles([tmp_path])
+
+
+def _outcome(record, clients_count):
+    return replace(record.outcome, results=record.outcome.results[:clients_count])
+
+
+def test_trials_of_one_redundancy_with_other_settings_are_not_mixed(record, monkeypatch, tmp_path):
+    def of(**options):
+        return replace(record, trial=replace(record.trial, filesystem=Spec("orangefs", options, "orangefs")))
+
+    same = (of(), of(stripe="64 KiB", patience="2 min"))  # 64 KiB is the default
+    assert len(_profiles(record, monkeypatch, tmp_path, *same)["orangefs"].profile.points) == 4
+    with pytest.raises(CampaignError, match="orangefs: trials of the same redundancy with another stripe can't be mixed; calibr"):
+        _profiles(record, monkeypatch, tmp_path, of(), of(stripe="1 MiB"))
+    more = replace(of(stripe="1 MiB"), redundancy=Redundancy(2))
+    assert len(_profiles(record, monkeypatch, tmp_path, of(), more)["orangefs"].profile.points) == 4
+
+
+def test_trials_of_other_calls_are_not_mixed_and_a_profile_keeps_theirs(record, monkeypatch, tmp_path):
+    def of(transfer_bytes: int = 4 * MIB, *, direct: bool = False):
+        return replace(record, traits=Traits("emulated", pattern=Pattern(transfer_bytes, "sequential", direct)))
+
+    kind = record.trial.filesystem.kind
+    assert _profiles(record, monkeypatch, tmp_path, of(direct=True))[kind].profile.pattern.direct
+    with pytest.raises(CampaignError, match="trials of calls of 4 MiB and calls of 64 KiB can't be mixed"):
+        _profiles(record, monkeypatch, tmp_path, of(), of(64 * 1024))
+    with pytest.raises(CampaignError, match="trials of calls of 4 MiB and calls of 4 MiB by direct I/O can't be mixed"):
+        _profiles(record, monkeypatch, tmp_path, of(), of(direct=True))
 
 
 def test_the_busiest_host_counts_and_a_trial_that_does_not_know_it_teaches_nothing(record):

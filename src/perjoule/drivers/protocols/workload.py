@@ -120,6 +120,14 @@ class Workload(ABC):
         """How it gets at its data, as far as its options say."""
         return Pattern()
 
+    @property
+    def streaming_calls_count(self) -> int | None:
+        """Calls that each client has in flight all the time, as fast as it can, in order through one file of its own.
+
+        None: it loads in another way, and says nothing of what the file system could do.
+        """
+        return None
+
 
 def require_time(results: Sequence[ClientResult]) -> None:
     """Check that each client's load took time. Raises WorkloadError: one ended when it began, so it has no rate."""

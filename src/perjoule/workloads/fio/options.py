@@ -187,6 +187,13 @@ class FioOptions(Workload):
         access = "random" if self.operation.startswith("rand") else "sequential"
         return Pattern(self.transfer_bytes, access, self.direct)
 
+    @property
+    def streaming_calls_count(self) -> int | None:
+        """Not of a job file, nor of rounds, which go over the file again; checksums are work of the client's."""
+        plain = self.job is None and self.operation in ("write", "read") and not self.verify and not self.round_s
+        paced = self.rate_bytes_per_s is not None or self.pause_s is not None
+        return self.in_flight_count if plain and not paced else None
+
     def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
         """No longer than `duration`."""
         whole_s = super().loading_s(clients_count, bytes_per_s)

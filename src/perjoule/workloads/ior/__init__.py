@@ -130,6 +130,11 @@ class Ior(Workload):
         """In order, by transfers of one size."""
         return Pattern(self.transfer_bytes, "sequential", self.direct)
 
+    @property
+    def streaming_calls_count(self) -> int | None:
+        """One of each rank; several ranks of a client, or all clients, would share or have other files."""
+        return 1 if self.ranks_count == 1 and not self.shared_file else None
+
     def moved_bytes(self, clients_count: int) -> int:
         """Return the bytes of all clients, unless a stonewall comes first."""
         return clients_count * self.size_bytes

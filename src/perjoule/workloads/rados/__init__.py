@@ -106,6 +106,11 @@ class RadosBench(Workload):
         return Pattern(self.object_bytes, "random" if self.operation == "rand" else "sequential")
 
     @property
+    def streaming_calls_count(self) -> int | None:
+        """Those of objects in order."""
+        return self.in_flight_count if self.operation != "rand" else None
+
+    @property
     def duration_limit_s(self) -> float:
         """`duration`; once all of `size` is written or read in order, it ends earlier."""
         return self.duration_s
