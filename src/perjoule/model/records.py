@@ -12,6 +12,7 @@ from perjoule.model.hardware import Cluster
 from perjoule.model.options import Json
 from perjoule.model.redundancy import Amplification, Redundancy
 from perjoule.model.series import Series
+from perjoule.model.units import bytes_text
 
 WRITE_BACK = "write-back"  # the phase at whose end the disks hold what was written
 REBUILT = "rebuilt"  # the phase at whose end the disks hold what was rebuilt
@@ -125,6 +126,12 @@ class Pattern:
     transfer_bytes: int | None = None  # of one request; None where that is not known, or differs
     access: Literal["sequential", "random", ""] = ""
     direct: bool | None = None  # whether it passes by the page cache
+
+    @property
+    def calls_text(self) -> str:
+        """A short form: "calls of 4 MiB by direct I/O"."""
+        size = "unknown size" if self.transfer_bytes is None else bytes_text(self.transfer_bytes)
+        return f"calls of {size}" + (" by direct I/O" if self.direct else "")
 
 
 @dataclass(frozen=True)

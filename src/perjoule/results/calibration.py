@@ -16,7 +16,7 @@ from perjoule.model import Direction, Flow, Json, Pattern, Point, Record, Redund
 from perjoule.model.errors import CampaignError
 from perjoule.model.format import number
 from perjoule.model.hardware import Cluster
-from perjoule.model.units import bytes_text, counted
+from perjoule.model.units import counted
 from perjoule.prediction import Observation, Profile, observations, profile
 from perjoule.prediction.scores import BAND_RATIO
 from perjoule.prediction.validation import least_count
@@ -197,7 +197,7 @@ def _joined(kind: str, taught: Sequence[_Taught]) -> Profile:
     for told in (
         {one.release for one in taught},
         {"emulated hosts" if one.emulated else "real hosts" for one in taught},
-        {_calls_text(one.pattern) for one in taught},
+        {one.pattern.calls_text for one in taught},
     ):
         if len(told) > 1:
             raise CampaignError(f"{kind}: trials of {' and '.join(sorted(told))} can't be mixed", next=_ALONE)
@@ -216,11 +216,6 @@ def _joined(kind: str, taught: Sequence[_Taught]) -> Profile:
         emulated=first.emulated,
         pattern=first.pattern,
     )
-
-
-def _calls_text(pattern: Pattern) -> str:
-    size = "calls of unknown size" if pattern.transfer_bytes is None else f"calls of {bytes_text(pattern.transfer_bytes)}"
-    return size + (" by direct I/O" if pattern.direct else "")
 
 
 def _require_one_setting(kind: str, taught: Sequence[_Taught]) -> None:

@@ -7,7 +7,7 @@ from perjoule.figures.prediction import Predicted, prediction
 from perjoule.figures.vega import Spec
 from perjoule.model.format import estimate, number, percent
 from perjoule.model.metrics import METRICS, RANKED
-from perjoule.model.units import bytes_text, counted
+from perjoule.model.units import bytes_text
 from perjoule.prediction import Prediction, Profile, Target, parameters
 from perjoule.prediction.power import IDLE, PARTS
 from perjoule.prediction.validation import LEVELS
@@ -85,7 +85,7 @@ def _band(triple: tuple[float, float, float], per: float) -> str:
 def remarks(target: Target, found: Sequence[Prediction], worth_count: int) -> Iterator[str]:
     """Say what the numbers are, what they extrapolate, and what would narrow the bands of MiB/J most."""
     where = "emulated hosts" if target.profile.emulated else "real hosts"
-    load = f"{bytes_text(found[0].client_bytes)} with {counted(found[0].in_flight_count, 'call')} in flight"
+    load = f"{bytes_text(found[0].client_bytes)} in {target.profile.pattern.calls_text}, {found[0].in_flight_count} in flight"
     yield (
         f"predicted, not measured: from {len(target.profile.points)} points on {where}; each client moves "
         f"{load}; W are those of the servers at the wall, without the switch"
