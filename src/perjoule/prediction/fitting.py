@@ -28,6 +28,7 @@ NUMBERS = ("in_flight", "overlap", "on_disk_ratio", "fixed_s", "at_once", "cpu_r
 # strongly they hold, in units of ln(throughput) per unit of theirs. Weak: a point that a parameter moves by 1 % outweighs them.
 PRIOR = np.array([1.0, 1.0, 0.0, -4.0, 2.0, 1.0])
 HOLD = np.array([0.02, 0.01, 0.01, 0.02, 0.02, 0.02])
+LEAST = np.array([-12.0, -12.0, -12.0, -12.0, 0.0, -12.0])  # a call is served by one station at least
 STARTS = [(2.0, overlap, disk, -4.0, many, 1.0) for overlap in (-1.0, 2.0) for disk in (-4.0, 4.0) for many in (0.1, 2.0)]
 
 
@@ -137,7 +138,7 @@ def fit(points: Sequence[Observation], unit_bytes: float, start: Way | None = No
 
 
 def _way(x: NDArray[np.float64]) -> Way:
-    flying, overlap, disk, fixed, many, cpu = np.clip(x, -12.0, 12.0).tolist()
+    flying, overlap, disk, fixed, many, cpu = np.clip(x, LEAST, 12.0).tolist()
     return Way(exp(flying), 1 + exp(overlap), _share(disk), exp(fixed), exp(many), _share(cpu))
 
 
@@ -155,8 +156,7 @@ def moved(way: Way, name: str, ratio: float) -> Way:
     """Return a way with a number times a ratio: of a share its odds, of `overlap` what it is above 1; within what is possible."""
     x = _numbers(way)
     x[NUMBERS.index(name)] += log(ratio)
-    number = float(getattr(_way(x), name))
-    return replace(way, **{name: max(number, min(1.0, way.at_once)) if name == "at_once" else number})
+    return replace(way, **{name: float(getattr(_way(x), name))})
 
 
 def draws(points: Sequence[Observation], unit_bytes: float, near: Fit, *, seed: int = 1) -> tuple[Fit, ...]:
