@@ -159,7 +159,7 @@ def _published() -> None:
         off = "" if value is None else f", {value / one.printed_bytes_per_s - 1:+.1%}"
         what = f"{one.paper}, {one.filesystem} {one.redundancy} on {one.cluster}, {one.direction}, clients {one.clients}"
         print(f"published, {what}: predicted by {one.basis} {said}, printed {one.printed_bytes_per_s / MIB:.0f}{off}")
-    for paper, what, why in published.unpredicted():
+    for paper, what, why in published.UNPREDICTED:
         print(f"published, {paper}, {what}: not predicted, {why}")
 
 

@@ -183,7 +183,7 @@ def ledger_page() -> str:
             "",
             *table_rows(published_table(compared)),
             "",
-            *(f"- {line}." for line in published_remarks(compared, published.unpredicted())),
+            *(f"- {line}." for line in published_remarks(compared, published.UNPREDICTED)),
             "",
         ]
     )

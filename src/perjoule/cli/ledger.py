@@ -81,7 +81,7 @@ def _shipped(*, as_json: bool) -> None:
     from perjoule.results import scores
     from perjoule.results.published import published_remarks, published_table
 
-    compared, unpredicted = published.compared(), tuple(published.unpredicted())
+    compared, unpredicted = published.compared(), published.UNPREDICTED
     found = scores.shipped_scores(compared)
     if as_json:
         by_profile = {kind: own for kind, own in found.items() if kind != "all"}

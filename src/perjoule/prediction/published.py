@@ -22,8 +22,10 @@ from perjoule.prediction.queueing import Spread, Way, duration_s, job
 Basis = Literal["profile", "law", "bytes"]
 _GREEN: Mapping[str, Mapping[str, Json]] = {  # options that the paper says, by its configurations
     "arm-cephfs": {"copies": 2},
+    "arm-orangefs": {"beneath": {"kind": "zfs", "mirror": "zfs"}},
     "arm-moosefs": {"goal": 1},
     "arm-glusterfs": {"layout": "dispersed", "redundancy": 1},
+    "reference-1": {},
     "reference-2": {"copies": 3},
 }
 _BENCH = Way(in_flight=16.0, overlap=50.0, on_disk_ratio=1.0, fixed_s=0.0)  # `rados bench` has 16 operations in flight by default
@@ -72,15 +74,6 @@ class Published:
 def compared() -> tuple[Published, ...]:
     """Predict all that can be predicted."""
     return (*_green_storage(), *_cubieboards(), *_ceph_servers())
-
-
-def unpredicted() -> Iterator[tuple[str, str, str]]:
-    """Return what can't be predicted: paper, what it prints, why not."""
-    paper = published.paper("green-storage")
-    for name, facts in paper.configurations.items():
-        if name not in _GREEN:
-            yield "green-storage", f"{facts['filesystem']} on {facts['cluster']}", "no profile of it comes with perjoule"
-    yield from UNPREDICTED
 
 
 def _green_storage() -> Iterator[Published]:

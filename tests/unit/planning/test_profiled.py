@@ -67,10 +67,11 @@ def test_a_file_system_without_a_profile_reaches_what_points_of_the_profiles_rea
     found = reached(direction)
     assert (found.value, found.low, found.high) == pytest.approx((statistics.median(shares), min(shares), max(shares)))
     text = (EXAMPLES / "needs" / "archive.toml").read_text().replace("failures = 1", "failures = 0")
-    asked = planning.parse(text + '\n[choose]\nfilesystems = ["orangefs"]\n')
-    stated = planning.parse(
-        text + '\n[choose]\nfilesystems = ["orangefs"]\n[filesystem.orangefs]\nread_reached = 1\nwrite_reached = 1\n'
+    text += (
+        '\n[choose]\nfilesystems = ["beegfs"]\n'
+        "[filesystem.beegfs]\nfurther_hosts = 1\noptions = [{}]\nread_cpu = 2.6e-5\nwrite_cpu = 2.6e-5\n"
     )
+    asked, stated = planning.parse(text), planning.parse(f"{text}read_reached = 1\nwrite_reached = 1\n")
     what = SERVERS_READ if direction == "read" else SERVERS_WRITE
     for row, bound in zip(planning.answer(asked, 5).rows[:1], planning.answer(stated, 5).rows[:1], strict=True):
         assert (row.text, row.values[what].value) == (bound.text, pytest.approx(found.value * bound.values[what].value))
