@@ -73,8 +73,9 @@ def _loads_bytes(group: Sequence[Trial], hosts: Hosts) -> int:
     for trial in group:
         stored_bytes = drivers.workload(trial.workload).stored_bytes(trial.clients_count)
         largest[trial.workload.label] = max(largest.get(trial.workload.label, 0), stored_bytes)
-    explained = drivers.filesystem(group[0].filesystem).amplification(hosts.without(group[0].joining))
-    ratio = explained.write.disk_written_ratio if explained else 1.0
+    filesystem = drivers.filesystem(group[0].filesystem)
+    explained = filesystem.amplification(hosts.without(group[0].joining))
+    ratio = explained.on_mirrors(filesystem.legs_count).write.disk_written_ratio if explained else float(filesystem.legs_count)
     return round(sum(largest.values()) * ratio)
 
 

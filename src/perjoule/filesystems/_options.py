@@ -58,8 +58,7 @@ class Deployed(FileSystem):
         """Return the size of the disks beneath, or of those of the hosts."""
         bearers = self.deployment(hosts).bearers
         if self.beneath:
-            legs_count = 2 if self.beneath.mirror != "none" else 1
-            return 0 if self.beneath.device else self.beneath.size_bytes * legs_count * len(bearers)
+            return 0 if self.beneath.device else self.beneath.size_bytes * self.beneath.legs_count * len(bearers)
         sizes = [host.disk_bytes for host in bearers]
         return None if None in sizes else sum(size for size in sizes if size is not None)
 

@@ -82,6 +82,11 @@ class Disk:
     """More mount options."""
 
     @property
+    def legs_count(self) -> int:
+        """Disks that hold the same data."""
+        return 1 if self.mirror == "none" else 2
+
+    @property
     def mount_options(self) -> tuple[str, ...]:
         """All mount options; never the time of the last access."""
         journal = (f"data={self.journal}",) if self.journal else ()

@@ -1,7 +1,7 @@
 """Every cluster that the parts allow: kinds of machines x numbers of servers x file systems and their redundancies."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -217,7 +217,8 @@ def _layout(name: str, options: Mapping[str, Json], further_hosts_count: int) ->
             continue
         if redundancy is None or amplification is None:
             raise CampaignError("its driver does not say which bytes it moves", where=where, next="leave it out")
-        return count, redundancy, amplification
+        mirrored = replace(redundancy, beneath_count=driver.legs_count)
+        return count, mirrored, amplification.on_mirrors(driver.legs_count)
     raise CampaignError(f"options {dict(options)} fit no number of servers", where=where, next=str(refusal))
 
 

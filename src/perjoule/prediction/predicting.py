@@ -123,6 +123,8 @@ def _layout(target: Target) -> tuple[Redundancy, Amplification, Mapping[str, int
     redundancy, amplification = driver.redundancy(hosts), driver.amplification(hosts)
     if redundancy is None or amplification is None:
         raise CampaignError(f"{target.profile.kind} does not say which bytes move per user byte", next="choose another layout")
+    redundancy = replace(redundancy, beneath_count=driver.legs_count)
+    amplification = amplification.on_mirrors(driver.legs_count)
     holders = driver.data_hosts(hosts)
     names = {host.name for host in (hosts.by_role(*target.profile.data_roles) if holders is None else holders)}
     held = Counter(node.name for node, host in zip(nodes, hosts.all, strict=True) if host.name in names and node.disks)

@@ -48,6 +48,9 @@ def test_data_of_the_largest_trial_count_with_what_redundancy_adds(tmp_path: Pat
     assert stored("moosefs", "goal = 2") == 8 * GIB + disks
     assert stored("glusterfs") == 4 * GIB * 5 // 4 + disks
     assert stored("cephfs", "copies = 3") == 12 * GIB + disks
+    mirrored = 'beneath = {kind = "ext4", mirror = "md"}'
+    assert stored("moosefs", f"goal = 2\n{mirrored}") == 16 * GIB + disks
+    assert stored("nfs", mirrored) - stored("nfs") == 4 * GIB
 
 
 def test_data_of_an_idle_file_system_count_in_space_and_time(tmp_path: Path) -> None:

@@ -71,6 +71,20 @@ def test_replicas_are_predicted_on_as_many_hosts_as_they_were_measured_on() -> N
     assert {one.beyond for one in predictions(there, [4], 128 * MIB)} == {()}
 
 
+def test_mirrors_beneath_write_everything_twice() -> None:
+    slow = catalogue.at_speed(catalogue.cluster("odroid-hc4"), cpu_ratio=1.0, network_ratio=1.0, disk_ratio=0.1)
+    mirror: dict[str, Json] = {"beneath": {"kind": "ext4", "mirror": "md"}}
+    single, double = (
+        {one.direction: one for one in predictions(Target(shipped("orangefs"), slow, options), [16], 128 * MIB)}
+        for options in ({}, mirror)
+    )
+    assert {one.redundancy.text for one in double.values()} == {"1 copy, mirrored disks"}
+    assert single["write"].bottleneck == "disks"
+    assert double["write"].bound_bytes_per_s == pytest.approx(single["write"].bound_bytes_per_s / 2)
+    assert double["write"].throughput_bytes_per_s[0] < 0.75 * single["write"].throughput_bytes_per_s[0]
+    assert double["read"].bound_bytes_per_s == single["read"].bound_bytes_per_s
+
+
 def test_no_band_of_work_per_joule_goes_beyond_the_most_throughput_over_the_least_watts() -> None:
     """The network of one client is its bound, at which the band of throughput ends."""
     for one in predictions(Target(shipped("cephfs"), catalogue.cluster("odroid-hc4"), {}), [1], 2**30):

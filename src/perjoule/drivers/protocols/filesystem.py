@@ -148,6 +148,11 @@ class FileSystem(ABC):
         """The block devices that it overwrites, by their stable ids."""
         return (self.beneath.device,) if self.beneath and self.beneath.device else ()
 
+    @property
+    def legs_count(self) -> int:
+        """Disks of each host that are to hold the same data: 2 with a mirror beneath, which `amplification` leaves out."""
+        return self.beneath.legs_count if self.beneath else 1
+
     def require_fit(self, hosts: Hosts) -> None:
         """Check that its layout is possible on these hosts. Raises CampaignError, whose advice says what would fit."""
         return
