@@ -58,6 +58,8 @@ def test_every_maximum_of_green_storage_is_predicted() -> None:
     assert len(found) == len(printed) == 12
     assert {one.printed_bytes_per_s for one in found} == set(printed.values())
     assert {one.filesystem for one in found} == set(names())
+    boards = {one.filesystem: one.redundancy for one in found if one.cluster == "odroid-hc4"}
+    assert boards["orangefs"] == "1 copy, mirrored disks"  # by ZFS, as the paper says
 
 
 def test_a_ceph_cluster_of_nvme_servers_stays_below_its_networks() -> None:
