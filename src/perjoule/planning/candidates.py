@@ -1,7 +1,7 @@
 """Every cluster that the parts allow: kinds of machines x numbers of servers x file systems and their redundancies."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -211,14 +211,13 @@ def _layout(name: str, options: Mapping[str, Json], further_hosts_count: int) ->
         hosts = planned(["storage"] * count + ["metadata", "management"][:further_hosts_count] + ["client"])
         try:
             driver.require_fit(hosts)
-            redundancy, amplification = driver.redundancy(hosts), driver.amplification(hosts)
+            stored = driver.stored(hosts)
         except CampaignError as error:
             refusal = error
             continue
-        if redundancy is None or amplification is None:
+        if stored is None:
             raise CampaignError("its driver does not say which bytes it moves", where=where, next="leave it out")
-        mirrored = replace(redundancy, beneath_count=driver.legs_count)
-        return count, mirrored, amplification.on_mirrors(driver.legs_count)
+        return count, *stored
     raise CampaignError(f"options {dict(options)} fit no number of servers", where=where, next=str(refusal))
 
 

@@ -120,15 +120,13 @@ def _layout(target: Target) -> tuple[Redundancy, Amplification, Mapping[str, int
     nodes = [node for node in _nodes(target) for _ in range(max(1, node.count))]
     hosts = planned((node.role for node in nodes), (f"{node.name}-{number}" for number, node in enumerate(nodes)))
     driver.require_fit(hosts)
-    redundancy, amplification = driver.redundancy(hosts), driver.amplification(hosts)
-    if redundancy is None or amplification is None:
+    stored = driver.stored(hosts)
+    if stored is None:
         raise CampaignError(f"{target.profile.kind} does not say which bytes move per user byte", next="choose another layout")
-    redundancy = replace(redundancy, beneath_count=driver.legs_count)
-    amplification = amplification.on_mirrors(driver.legs_count)
     holders = driver.data_hosts(hosts)
     names = {host.name for host in (hosts.by_role(*target.profile.data_roles) if holders is None else holders)}
     held = Counter(node.name for node, host in zip(nodes, hosts.all, strict=True) if host.name in names and node.disks)
-    return redundancy, amplification, held
+    return *stored, held
 
 
 def _wrong(kind: str, error: ValidationError) -> CampaignError:

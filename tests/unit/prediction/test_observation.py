@@ -173,11 +173,11 @@ def test_a_trial_in_which_something_was_done_to_the_file_system_teaches_nothing(
     assert list(observations(failed, (_point(failed),), EVEN)) == []
 
 
-def _profiles(record, monkeypatch, tmp_path, *changes):
-    """Fit trials of one, two and three clients, for each change of the record."""
+def _profiles(monkeypatch, tmp_path, *records):
+    """Fit a trial of one client and one of two for each record."""
     trials = [
-        replace(changed, trial=replace(changed.trial, repetition=number, clients_count=count), outcome=_outcome(changed, count))
-        for number, changed in enumerate(changes or (record,))
+        replace(one, trial=replace(one.trial, repetition=number, clients_count=count), outcome=_outcome(one, count))
+        for number, one in enumerate(records)
         for count in (1, 2)
     ]
     monkeypatch.setattr(calibration, "points_of", lambda _results, records: tuple(_point(one) for one in records))
@@ -195,11 +195,11 @@ def test_trials_of_one_redundancy_with_other_settings_are_not_mixed(record, monk
         return replace(record, trial=replace(record.trial, filesystem=Spec("orangefs", options, "orangefs")))
 
     same = (of(), of(stripe="64 KiB", patience="2 min"))  # 64 KiB is the default
-    assert len(_profiles(record, monkeypatch, tmp_path, *same)["orangefs"].profile.points) == 4
+    assert len(_profiles(monkeypatch, tmp_path, *same)["orangefs"].profile.points) == 4
     with pytest.raises(CampaignError, match="orangefs: trials of the same redundancy with another stripe can't be mixed; calibr"):
-        _profiles(record, monkeypatch, tmp_path, of(), of(stripe="1 MiB"))
+        _profiles(monkeypatch, tmp_path, of(), of(stripe="1 MiB"))
     more = replace(of(stripe="1 MiB"), redundancy=Redundancy(2))
-    assert len(_profiles(record, monkeypatch, tmp_path, of(), more)["orangefs"].profile.points) == 4
+    assert len(_profiles(monkeypatch, tmp_path, of(), more)["orangefs"].profile.points) == 4
 
 
 def test_trials_of_other_calls_are_not_mixed_and_a_profile_keeps_theirs(record, monkeypatch, tmp_path):
@@ -207,11 +207,11 @@ def test_trials_of_other_calls_are_not_mixed_and_a_profile_keeps_theirs(record, 
         return replace(record, traits=Traits("emulated", pattern=Pattern(transfer_bytes, "sequential", direct)))
 
     kind = record.trial.filesystem.kind
-    assert _profiles(record, monkeypatch, tmp_path, of(direct=True))[kind].profile.pattern.direct
+    assert _profiles(monkeypatch, tmp_path, of(direct=True))[kind].profile.pattern.direct
     with pytest.raises(CampaignError, match="trials of calls of 4 MiB and calls of 64 KiB can't be mixed"):
-        _profiles(record, monkeypatch, tmp_path, of(), of(64 * 1024))
+        _profiles(monkeypatch, tmp_path, of(), of(64 * 1024))
     with pytest.raises(CampaignError, match="trials of calls of 4 MiB and calls of 4 MiB by direct I/O can't be mixed"):
-        _profiles(record, monkeypatch, tmp_path, of(), of(direct=True))
+        _profiles(monkeypatch, tmp_path, of(), of(direct=True))
 
 
 def test_the_busiest_host_counts_and_a_trial_that_does_not_know_it_teaches_nothing(record):

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from types import MappingProxyType
@@ -188,6 +188,13 @@ class FileSystem(ABC):
     def amplification(self, hosts: Hosts) -> Amplification | None:
         """Return which bytes move per user byte, from the layout alone; None if the layout is unknown."""
         return None
+
+    def stored(self, hosts: Hosts) -> tuple[Redundancy, Amplification] | None:
+        """Return `redundancy` and `amplification` with the mirrors beneath; None if the layout is unknown."""
+        redundancy, amplification = self.redundancy(hosts), self.amplification(hosts)
+        if redundancy is None or amplification is None:
+            return None
+        return replace(redundancy, beneath_count=self.legs_count), amplification.on_mirrors(self.legs_count)
 
     def data_hosts(self, hosts: Hosts) -> tuple[Host, ...] | None:
         """Return the hosts that would hold users' data; None if that is not known before it is mounted."""
