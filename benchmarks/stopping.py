@@ -1,19 +1,26 @@
-"""Coverage of the final interval of a campaign with `until`, and its cost in bytes compared with a paper's five repetitions.
+"""The intervals of campaigns that repeat `until` one is narrow enough, and their bytes compared with a paper's five repetitions.
 
-The coverage is that of simulated campaigns, next to Student's plain interval under the same rule. The bytes are those that each
-client writes until the interval of MiB/J is within 5 %, for the scatter of a recorded campaign: MiB/J of the writes of
-docs/examples/green-storage.html, until the disks hold them, half widths of five repetitions over their means, at scale 0.1 with
-36 MiB for each client. The paper wrote 36 GiB for each client and repetition, five times; at the same scale that is a tenth.
+For each family of simulated repetitions: the share of rows that end because the interval is narrow enough, and how many of
+these hold the mean; the share in two modes, which are printed in place of a mean; how many intervals of all other rows hold. A
+narrow interval of few repetitions proves little: a second mode that none of them met is in no interval, so no row is called
+known.
+
+The bytes are those that each client writes until the interval of MiB/J is within 5 %, for the scatter of a recorded campaign:
+MiB/J of the writes of docs/examples/green-storage.html, until the disks hold them, half widths of five repetitions over their
+means, at scale 0.1 with 36 MiB for each client. The paper wrote 36 GiB for each client and repetition, five times; at the same
+scale that is a tenth.
 
 usage: .venv/bin/python benchmarks/stopping.py [RUNS]
 """
 
 import sys
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
-from perjoule.analysis.statistics import half_width_ratio, interval, student_factor
+from perjoule.analysis.modes import divided, modes, quantile, unseen
+from perjoule.analysis.statistics import student_factor
 from perjoule.analysis.stopping import narrow_enough, stopped_interval, widening
 from perjoule.model.units import MIB
 
@@ -46,33 +53,88 @@ def repeated(draw: Draw, dice: np.random.Generator, least_count: int, wanted_rat
     return values
 
 
-def row(name: str, draw: Draw, runs_count: int, least_count: int, wanted_ratio: float, most_count: int) -> str:
+def _student(scatter: float) -> Draw:
+    return lambda dice: float(1 + scatter * dice.standard_t(3) / np.sqrt(3))
+
+
+def _modes(share: float, ratio: float, scatter: float) -> Draw:
+    """Draw one mode at 1 and one at `ratio`, so that the mean of all is 1."""
+    mean = 1 + share * (ratio - 1)
+    return lambda dice: float((ratio if dice.random() < share else 1.0) * (1 + scatter * dice.normal()) / mean)
+
+
+class _Blocks:
+    """Four neighbours share an error: the state of the machine for a while."""
+
+    def __init__(self, shared: float, scatter: float) -> None:
+        self._shared, self._scatter, self._count, self._level = shared, scatter, 0, 0.0
+
+    def __call__(self, dice: np.random.Generator) -> float:
+        if self._count % 4 == 0:
+            self._level = float(dice.normal(0, self._shared))
+        self._count += 1
+        return 1 + self._level + float(dice.normal(0, self._scatter))
+
+
+def families() -> dict[str, Callable[[], Draw]]:
+    """Return how the repetitions of a row may be distributed, with a mean of 1."""
+    normal: dict[str, Callable[[], Draw]] = {
+        f"normal {scatter:.0%}": partial(_normal, scatter) for scatter in (0.02, 0.04, 0.06, 0.08, 0.12, 0.15, 0.2)
+    }
+    return normal | {
+        "log-normal 5%": partial(_lognormal, 0.05),
+        "log-normal 10%": partial(_lognormal, 0.1),
+        "Student's t3 5%": partial(_student, 0.05),
+        "Student's t3 10%": partial(_student, 0.1),
+        "modes 75/25, x2": partial(_modes, 0.25, 2.0, 0.02),
+        "modes 75/25, x1.3": partial(_modes, 0.25, 1.3, 0.03),
+        "modes 50/50, x1.5": partial(_modes, 0.5, 1.5, 0.05),
+        "stragglers 5%, x0.5": partial(_modes, 0.05, 0.5, 0.03),
+        "blocks of 4, 5% + 3%": partial(_Blocks, 0.05, 0.03),
+    }
+
+
+def row(name: str, family: Callable[[], Draw], runs_count: int, least_count: int, wanted_ratio: float, most_count: int) -> str:
+    """Simulate campaigns: those that stop before the most repetitions, those in two modes, and the other intervals."""
     dice = np.random.default_rng(1)
-    covered, plain_covered, repetitions = 0, 0, 0
+    early, early_held, bimodal, shown, shown_held, repetitions = 0, 0, 0, 0, 0, 0
     for _ in range(runs_count):
-        values = repeated(draw, dice, least_count, wanted_ratio, most_count)
+        values = repeated(family(), dice, least_count, wanted_ratio, most_count)
         found = stopped_interval(values, widening(least_count))
-        covered += found.low <= 1.0 <= found.high
+        held = found.low <= 1.0 <= found.high
         repetitions += len(values)
-        plain = [draw(dice) for _ in range(least_count)]
-        while half_width_ratio(interval(plain)) > wanted_ratio and len(plain) < most_count:
-            plain.append(draw(dice))
-        found = interval(plain)
-        plain_covered += found.low <= 1.0 <= found.high
-    share = runs_count / 100
-    return f"{name:24} {covered / share:7.1f} %  {plain_covered / share:7.1f} %  {repetitions / runs_count:8.1f}"
+        if modes(values):
+            bimodal += 1
+            continue
+        shown, shown_held = shown + 1, shown_held + held
+        if narrow_enough(values, wanted_ratio, least_count):
+            early, early_held = early + 1, early_held + held
+
+    def share(part: int, whole: int) -> str:
+        return f"{100 * part / whole:7.1f} %" if whole else f"{'-':>9}"
+
+    return (
+        f"{name:24} {share(early, runs_count)} {share(early_held, early)} {share(bimodal, runs_count)} "
+        f"{share(shown_held, shown)} {repetitions / runs_count:8.1f}"
+    )
 
 
 def coverage(runs_count: int, least_count: int, wanted_ratio: float, most_count: int) -> None:
     rule = f'until = {{ interval = "{wanted_ratio:.0%}", max = {most_count} }}'
     print(f"\n{rule}, {runs_count} simulated campaigns each, at least {least_count} repetitions, factor {widening(least_count)}")
-    print(f"{'scatter of one trial':24} {'covers':>9}  {'plain t':>9}  {'repetitions':>8}")
-    for scatter in (0.02, 0.04, 0.06, 0.1, 0.15):
-        print(row(f"normal {scatter:.0%}", _normal(scatter), runs_count, least_count, wanted_ratio, most_count), flush=True)
-    for scatter in (0.05, 0.1):
-        print(
-            row(f"log-normal {scatter:.0%}", _lognormal(scatter), runs_count, least_count, wanted_ratio, most_count), flush=True
-        )
+    print(f"a mode with one in four is unseen in {unseen(least_count):.0%} of samples of {least_count}: no row is called known")
+    print(f"{'repetitions':24} {'narrow':>9} {'hold':>9} {'modes':>9} {'+- holds':>9} {'count':>8}")
+    for name, family in families().items():
+        print(row(name, family, runs_count, least_count, wanted_ratio, most_count), flush=True)
+
+
+def quantiles(samples_count: int) -> None:
+    """Draw the share that the best division leaves of normal samples anew, beside the quantile that `modes` uses."""
+    dice = np.random.default_rng(2)
+    print(f"\n1 % quantile of what the best division in two leaves of {samples_count} normal samples")
+    for count in (4, 5, 6, 8, 12, 20):
+        drawn = [divided(sorted(dice.normal(size=count).tolist()))[0] for _ in range(samples_count)]
+        print(f"{count:3} repetitions {np.quantile(drawn, 0.01):8.4f}, used {quantile(count):8.4f}", flush=True)
 
 
 def cost(runs_count: int, least_count: int) -> None:
@@ -101,6 +163,7 @@ def cost(runs_count: int, least_count: int) -> None:
 
 def main() -> None:
     runs_count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    quantiles(10 * runs_count)
     coverage(runs_count, 5, WANTED_RATIO, MOST_COUNT)
     coverage(runs_count, 3, WANTED_RATIO, MOST_COUNT)
     coverage(runs_count, 3, DEMO_WANTED_RATIO, DEMO_MOST_COUNT)

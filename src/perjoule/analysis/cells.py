@@ -7,6 +7,7 @@ from functools import partial
 from math import isfinite
 from statistics import fmean
 
+from perjoule.analysis import modes
 from perjoule.analysis.efficiency import edp
 from perjoule.analysis.proportionality import with_proportionality
 from perjoule.analysis.stopping import stopped_interval
@@ -95,12 +96,14 @@ def _cell(
     if len(redundancies) > 1:
         kept = "; ".join(sorted(one.text for one in redundancies))
         doubts[REPETITIONS.doubt(f"repetitions differ in redundancy ({kept})")] = None
+    metrics = {name: spread(found) for name, found in values.items()}
+    doubts |= dict.fromkeys(modes.doubts(metrics))
     return Cell(
         filesystem=filesystem,
         workload=workload,
         direction=direction,
         clients_count=clients_count,
-        metrics={name: spread(found) for name, found in values.items()},
+        metrics=metrics,
         failed_count=failed_count,
         doubts=tuple(doubts),
         omitted=tuple(dict.fromkeys(omitted.values())),

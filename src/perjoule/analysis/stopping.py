@@ -9,6 +9,7 @@ interval: 1.15 if no decision falls before the fifth repetition, 1.2 if it may f
 
 from collections.abc import Sequence
 
+from perjoule.analysis.modes import modes
 from perjoule.analysis.statistics import half_width_ratio, interval
 from perjoule.model import LEAST_COUNT, Campaign, Cell, Interval
 
@@ -39,6 +40,7 @@ def stopped_interval(values: Sequence[float], factor: float) -> Interval:
 
 
 def narrow_enough(values: Sequence[float], wanted_ratio: float, least_count: int) -> bool:
-    """Return whether the interval's half width is at most this share of the mean, with enough repetitions."""
+    """Return whether the interval's half width is at most this share of the mean, with enough repetitions in one mode."""
     enough = len(values) >= max(least_count, LEAST_COUNT)
-    return enough and half_width_ratio(stopped_interval(values, widening(least_count))) <= wanted_ratio
+    narrow = enough and half_width_ratio(stopped_interval(values, widening(least_count))) <= wanted_ratio
+    return narrow and not modes(values)

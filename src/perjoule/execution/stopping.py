@@ -7,6 +7,7 @@ If it never gives the metric (no meter, a refused energy), more repetitions woul
 from collections.abc import Mapping
 from dataclasses import replace
 
+from perjoule.analysis.modes import unseen_text
 from perjoule.analysis.statistics import half_width_ratio
 from perjoule.analysis.stopping import campaign_widening, narrow_enough, stopped_interval
 from perjoule.model import Campaign, Record, Trial
@@ -40,7 +41,8 @@ class Until:
         if not all(narrow_enough(found, self._rule.interval_ratio, self._least_count) for found in values.values()):
             return ""
         widest_ratio = max(half_width_ratio(stopped_interval(found, self._widening)) for found in values.values())
-        return f"{self._rule.metric} is known to ± {uncertainty_text(widest_ratio)} % after {len(records)} repetitions"
+        reached = f"{self._rule.metric} ± {uncertainty_text(widest_ratio)} % after {len(records)} repetitions"
+        return f"{reached}; {unseen_text(len(records))}"
 
     def _repetitions(self, trial: Trial) -> list[Record]:
         """Return the last attempt at each repetition of a trial; no other record is read."""

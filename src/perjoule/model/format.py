@@ -40,13 +40,29 @@ def with_interval(interval: Interval, per: float = 1.0) -> str:
     and interval to mean anything: then the median, followed by every repetition from low to high.
     """
     half = (interval.high - interval.low) / 2
-    if isfinite(half) and half / per >= NOTHING and half > WIDE_RATIO * abs(interval.mean):
-        points = " ".join(number(value / per) for value in sorted(interval.values))
-        return f"{number(median(interval.values) / per)} [{points}]"
+    if wide(interval) and half / per >= NOTHING:
+        return with_repetitions(interval, per)
     if not isfinite(half):
         return f"{number(interval.mean / per)} ± ?"
     digits = _decimals(interval.mean / per, half / per)
     return f"{interval.mean / per:z.{digits}f} ± {half / per:.{digits}f}"
+
+
+def wide(interval: Interval) -> bool:
+    """Whether an interval is too wide for a mean: half of it is more than a third of the mean."""
+    half = (interval.high - interval.low) / 2
+    return isfinite(half) and half > WIDE_RATIO * abs(interval.mean)
+
+
+def with_repetitions(interval: Interval, per: float = 1.0) -> str:
+    """Print the median, followed by every repetition from low to high."""
+    points = " ".join(number(value / per) for value in sorted(interval.values))
+    return f"{middle(interval, per)} [{points}]"
+
+
+def middle(interval: Interval, per: float = 1.0) -> str:
+    """Print the median of the repetitions."""
+    return number(median(interval.values) / per)
 
 
 def _decimals(value: float, half: float) -> int:

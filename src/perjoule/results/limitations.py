@@ -10,6 +10,7 @@ from perjoule.model.units import clients_text
 from perjoule.results.table import load_text
 
 PLACES_COUNT = 4  # named in a line; further ones are counted
+_PERCENT = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?= %)")
 THE_CAMPAIGN = "the campaign"
 
 
@@ -60,7 +61,7 @@ def limitations(cells: Sequence[Cell], whole: Sequence[Doubt], *, omitted: bool 
         touched = [cells[number] for number in sorted({number for words in texts for number in about[words]})]
         first, *others = sorted(texts, key=lambda words: -len(about[words]))
         rows = rows_text(touched, len(cells)) if touched else THE_CAMPAIGN
-        line = Line(first, rows, tuple(others), len(touched))
+        line = Line(_with_ranges(first, others), rows, tuple(others), len(touched))
         found.setdefault(kind, []).append((len(touched) or len(cells), line))
     ranked = {kind: sorted(own, key=lambda pair: -pair[0]) for kind, own in found.items()}
     return tuple(Group(kind, tuple(line for _, line in ranked[kind])) for kind in KINDS if kind in ranked)
@@ -74,6 +75,15 @@ def lines(cells: Sequence[Cell], *, omitted: bool = False) -> list[Line]:
 def _without_numbers(words: str) -> str:
     """Return what doubts have in common that differ in numbers, hosts, or the meter that they begin with."""
     return re.sub(r"\d[\d.,]*(e[-+]?\d+)?", "#", re.sub(r"^[\w-]+( \w+)?: ", "", words))
+
+
+def _with_ranges(first: str, others: Sequence[str]) -> str:
+    """Print a doubt with the range of each percentage among those like it: the most frequent one need not be the worst."""
+    percents = [_PERCENT.findall(words) for words in (first, *others)]
+    if len(set(map(len, percents))) > 1:
+        return first
+    spans = iter([sorted(set(column), key=float) for column in zip(*percents, strict=True)])
+    return _PERCENT.sub(lambda _: " to ".join(dict.fromkeys((span := next(spans))[:: max(1, len(span) - 1)])), first)
 
 
 def rows_text(cells: Sequence[Cell], all_count: int) -> str:

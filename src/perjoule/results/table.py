@@ -1,11 +1,22 @@
 """Cells to rows of text: the table of `perjoule show` and of the report."""
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from perjoule.analysis.modes import summarised_by_median
 from perjoule.model import Cell, Interval, Point
-from perjoule.model.format import above_text, any_number, like, number, p_text, ratio_text, with_interval
+from perjoule.model.format import (
+    above_text,
+    any_number,
+    like,
+    middle,
+    number,
+    p_text,
+    ratio_text,
+    with_interval,
+    with_repetitions,
+)
 from perjoule.model.metrics import IDLE, PER_JOULE, RATES, metric_of
 
 if TYPE_CHECKING:  # the plain table is shown by commands that compute nothing
@@ -50,7 +61,7 @@ def with_meter(cell: Cell, key: str) -> str:
     """
     found, of = cell.metrics[key], metric_of(key)
     meter = cell.metrics.get(of.shared_uncertainty if len(found.values) > 1 else of.uncertainty)
-    text = with_interval(found, of.unit.per)
+    text = _of_row(cell, with_interval)(found, of.unit.per)
     if meter is None:
         return text
     return f"{text} ± {like(meter.mean / of.unit.per, text)}"
@@ -60,7 +71,12 @@ def cell_text(cell: Cell, key: str, text: Text = with_interval) -> str:
     """Print a metric of a cell, an interval with the meter's uncertainty; "–" if it is missing."""
     if text is with_interval and key in cell.metrics:
         return with_meter(cell, key)
-    return value_text(cell.metrics.get(key), key, text)
+    return value_text(cell.metrics.get(key), key, _of_row(cell, text))
+
+
+def _of_row(cell: Cell, text: Text) -> Text:
+    """Return how a row prints what `text` would: medians throughout where it has no useful mean."""
+    return _BY_MEDIAN.get(text, text) if summarised_by_median(cell) else text
 
 
 def load_text(workload: str, direction: str) -> str:
@@ -90,6 +106,8 @@ def maximum(interval: Interval, per: float = 1.0) -> str:
     """Print the largest value."""
     return number(interval.maximum / per)
 
+
+_BY_MEDIAN: Mapping[Text, Text] = {with_interval: with_repetitions, mean: middle}
 
 COLUMNS: tuple[tuple[str, Text], ...] = (
     ("throughput_bytes_per_s", with_interval),

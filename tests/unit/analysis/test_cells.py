@@ -202,6 +202,15 @@ def test_repetitions_in_two_modes_are_printed_one_by_one_beside_their_median(mad
     assert with_interval(cell.metrics["throughput_bytes_per_s"]) == "402.0 [110.0 402.0 412.0]"
 
 
+def test_two_modes_of_a_rate_are_named_in_a_doubt_with_their_sizes(made):
+    rates = (218.0, 219, 221, 217, 419, 420, 218, 220)
+    points = [point(made, {"throughput_bytes_per_s": value * MIB}, n) for n, value in enumerate(rates, start=1)]
+    (cell,) = cells([], points)
+    words = "two modes: 218.8 MiB/s in 6 and 419.5 MiB/s in 2 of 8 repetitions, so a mean and its interval would describe neither"
+    assert cell.doubts == (words,)
+    assert cells([], points[:4])[0].doubts == ()
+
+
 def test_repetitions_that_scatter_little_are_a_mean_with_its_interval(made):
     points = [point(made, {"throughput_bytes_per_s": value}, n) for n, value in enumerate((100.0, 110.0, 120.0), start=1)]
     (cell,) = cells([], points)

@@ -27,6 +27,14 @@ def test_doubts_that_differ_only_in_numbers_or_meter_are_one_line_and_none_is_lo
     assert (line.text, line.rows, line.others) == (one, "a, fio read, 1 and 2 clients", (other,))
 
 
+def test_a_line_gives_the_range_of_a_percentage_so_that_the_worst_trial_is_in_it() -> None:
+    took = [METERS.doubt(f"other programs took about {share} % of client-1's CPUs") for share in (30, 80, 20)]
+    cells = [cell("a", 1, took[0]), cell("a", 2, took[0], took[1]), cell("b", 1, took[2])]
+    ((line,),) = (group.lines for group in limitations(cells, ()))
+    assert line.text == "other programs took about 20 to 80 % of client-1's CPUs"
+    assert len(line.others) == 2
+
+
 def test_a_doubt_of_the_campaign_or_of_every_row_says_so() -> None:
     cells = [cell("a", 1, STEPPED), cell("b", 1, STEPPED)]
     groups = limitations(cells, (CHANGE.doubt("MiB/s drifts by +5.0 %"),))
