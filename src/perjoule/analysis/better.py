@@ -3,19 +3,23 @@
 Cards, winners, comparisons, claims and rankings all use it, so a pair has the same ratio, interval, p and wording everywhere.
 
 - The difference of mean logarithms and its standard error are those of `analysis.contrast`.
-- A family of m comparisons is made together: all pairs of the file systems that a campaign measured with one workload, direction
-  and number of clients, in one metric. The interval is that of Student's t at 1 - 5 % / m, and p is m times that of the t test
-  (Bonferroni), so the interval excludes 1 if p is below 5 %, and all intervals of a family hold together in 95 %.
+- A family of comparisons is made together: in one metric, all pairs of file systems over all rows of a campaign (a row is a
+  workload, direction and number of clients). By Holm's rule the pair with the smallest p counts as one of m, the next as one of
+  m - 1, and so on, until one is not significant: it and all after it count as one of as many as are left then. The interval is
+  that of Student's t at 1 - 5 % / count, and p is count times that of the t test, so the interval excludes 1 if p is below 5 %,
+  and the chance of one or more false "better" in the whole report, by one metric, is at most 5 %.
 - Better (or worse): the interval excludes 1 and the ratio is at least 2 %. No relevant difference: the interval lies within 2 %.
   Everything else, and every single repetition, is undecided.
 
 `benchmarks/better.py` simulates its false positives, coverage and power.
+
+    S. Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979), https://www.jstor.org/stable/4615733
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import inf, log, nan, sqrt
 from statistics import fmean, median
 from typing import Literal
@@ -130,6 +134,7 @@ class Judge:
         """Take all cells of a campaign; `across_grades`: whether energies of different grades are ranked."""
         self._cells, self._across = tuple(cells), across_grades
         self._trends: dict[str, Trend | None] = {}
+        self._counts: dict[str, Mapping[frozenset[int], int]] = {}
 
     def verdict(self, one: Cell, other: Cell, metric: str, count: int | None = None) -> Verdict:
         """Judge one cell against another in a metric that both have.
@@ -138,10 +143,30 @@ class Judge:
             one: over the other.
             other: a cell of the same campaign.
             metric: a key of `Cell.metrics`.
-            count: comparisons made together; by default all pairs in the metric that did the same work.
+            count: comparisons made together; by default those of the campaign in the metric, by Holm's rule, or, if not both are
+                its cells, all pairs that did the same work.
         """
-        pairs_count = self._pairs_count(one, metric) if count is None else count
-        return self.judged([(one, other)], metric, pairs_count)
+        if count is None:
+            count = self._holm(metric).get(frozenset((id(one), id(other)))) or self._pairs_count(one, metric)
+        return self.judged([(one, other)], metric, count)
+
+    def all_count(self, metric: str) -> int:
+        """Return the number of pairs of file systems over all rows, at least 1: for a comparison that pools rows."""
+        return max(1, len(self._holm(metric)))
+
+    def _holm(self, metric: str) -> Mapping[frozenset[int], int]:
+        """Return of each pair that did the same work as how many comparisons it counts."""
+        if metric not in self._counts:
+            rows: dict[object, list[Cell]] = {}
+            for cell in self._cells:
+                if metric in cell.metrics and len(cell.metrics[metric].values) > 1:
+                    rows.setdefault(work(cell), []).append(cell)
+            p_of: dict[frozenset[int], float] = {}
+            for one, other in (pair for cells in rows.values() for pair in combinations(cells, 2)):
+                if not refusal((one, other), metric, across_grades=self._across):
+                    p_of[frozenset((id(one), id(other)))] = self.judged([(one, other)], metric, 1).p
+            self._counts[metric] = holm_counts(p_of)
+        return self._counts[metric]
 
     def judged(self, pairs: Sequence[tuple[Cell, Cell]], metric: str, count: int) -> Verdict:
         """Judge one against another over several pairs of cells with equal weights."""
@@ -173,6 +198,17 @@ class Judge:
     def _gap(self, cell: Cell) -> float:
         places = sorted(self._places[ran.began_s] for ran in cell.ran if ran.began_s in self._places)
         return median(b - a for a, b in pairwise(places)) if len(places) > 1 else 1.0
+
+
+def holm_counts(p_of: Mapping[frozenset[int], float]) -> dict[frozenset[int], int]:
+    """Return as how many comparisons each counts: m for the smallest p, one less for each after it while they are significant."""
+    counts: dict[frozenset[int], int] = {}
+    count, significant = len(p_of), True
+    for pair in sorted(p_of, key=lambda pair: p_of[pair]):
+        counts[pair] = count
+        significant = significant and p_of[pair] * count <= 1 - CONFIDENCE_RATIO
+        count -= significant
+    return counts
 
 
 def verdict(terms: Sequence[Term], metric: str, count: int, pair: tuple[Cell, Cell]) -> Verdict:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import exp, log
 from statistics import fmean
 
-from perjoule.analysis.better import Judge, Verdict, differing, level, pairs_count, refusal
+from perjoule.analysis.better import Judge, Verdict, differing, level, refusal
 from perjoule.analysis.cells import filesystem_names
 from perjoule.analysis.contrast import Term, contrast
 from perjoule.model import Cell, Direction, Interval, Record
@@ -103,8 +103,7 @@ def winners(
             complete = _complete(members, metric)
             competing = {name: own for name, own in complete.items() if among in ("", kinds[name])}
             if len(competing) > 1:
-                count = pairs_count(sum(_repeated(own, metric) for own in complete.values()))
-                found.append(_finding(among, workload, competing, metric, judge, count, across_grades=across_grades))
+                found.append(_finding(among, workload, competing, metric, judge, across_grades=across_grades))
     return tuple(found)
 
 
@@ -135,11 +134,7 @@ def _positive(own: Mapping[str, Cell], metric: str) -> bool:
     return min(min(cell.metrics[metric].values) for cell in own.values()) > 0
 
 
-def _repeated(own: Mapping[str, Cell], metric: str) -> bool:
-    return all(len(cell.metrics[metric].values) > 1 for cell in own.values())
-
-
-def _finding(among: str, workload: str, of: Complete, metric: str, judge: Judge, count: int, *, across_grades: bool) -> Finding:
+def _finding(among: str, workload: str, of: Complete, metric: str, judge: Judge, *, across_grades: bool) -> Finding:
     best, *others = sorted(of, key=lambda name: -fmean(level(cell, metric) for cell in of[name].values()))
     cells = [cell for own in of.values() for cell in own.values()]
     first = cells[0]
@@ -153,9 +148,14 @@ def _finding(among: str, workload: str, of: Complete, metric: str, judge: Judge,
         metric=metric,
         best=best,
         over_average=over_average(of[best], [of[other] for other in others], metric, judge),
-        verdicts={other: judge.judged(own, metric, count) for other, own in pairs.items()},
+        verdicts={other: _judged(judge, own, metric) for other, own in pairs.items()},
         grades=differing(cells, metric) if refused else (),
     )
+
+
+def _judged(judge: Judge, pairs: Sequence[tuple[Cell, Cell]], metric: str) -> Verdict:
+    """Judge a row by its place among all rows; what pools rows, as one of all comparisons."""
+    return judge.verdict(*pairs[0], metric) if len(pairs) == 1 else judge.judged(pairs, metric, judge.all_count(metric))
 
 
 def over_average(one: Mapping[str, Cell], others: Sequence[Mapping[str, Cell]], metric: str, judge: Judge) -> Interval:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from perjoule import __version__, published
 from perjoule.analysis.ageing import ageing
+from perjoule.analysis.modes import unseen_text
 from perjoule.campaign import own_options
 from perjoule.model import Campaign, Channel, Json, Record, Spec, value_at
 from perjoule.model.format import number, percent
@@ -210,11 +211,12 @@ def _intervals(asked: Campaign | None, most_count: int) -> Iterator[str]:
     yield "Values are means over repetitions with 95 % intervals by Student's t."
     if asked and (until := asked.until):
         width = f"± {100 * until.interval_ratio:g} %"
-        known = f"{until.metric} was known to {width} or the largest allowed number of repetitions was reached"
-        yield f"Repetitions continued until {known}; intervals are widened accordingly."
+        narrow = f"the interval of {until.metric} was within {width} or the largest allowed number of repetitions was reached"
+        yield f"Repetitions continued until {narrow}; intervals are widened accordingly."
+        yield f"With {asked.least_count} repetitions, {unseen_text(asked.least_count)}."
     yield "Differences are called significant if the ratio of geometric means is at least 2 % and its interval excludes 1:"
-    yield "Welch's t test on logarithms, with Bonferroni's correction for all pairs of file systems that did the same"
-    yield "work, an allowance for the campaign's drift, and the uncertainty that all repetitions share."
+    yield "Welch's t test on logarithms, with Holm's correction for all pairs of file systems in all rows of a metric,"
+    yield "an allowance for the campaign's drift, and the uncertainty that all repetitions share."
 
 
 def _refused(found: Content) -> Iterator[str]:

@@ -3,7 +3,8 @@
 import math
 import random
 from dataclasses import replace
-from math import exp, inf, isnan, log
+from itertools import combinations
+from math import exp, inf, isnan, log, sqrt
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from perjoule.analysis.contrast import in_turns as measured_in_turns
 from perjoule.analysis.drift import Timed, Trend, inflation, trend
 from perjoule.analysis.outliers import outliers
 from perjoule.analysis.statistics import interval
+from perjoule.analysis.winners import winners
 from perjoule.model import Cell, Ran, Redundancy
 from tests.oracle import better as oracle
 
@@ -224,11 +226,48 @@ def test_different_grades_are_not_ranked() -> None:
     assert Judge(cells, across_grades=True).verdict(cells[0], cells[1], PER_J).refused == ""
 
 
-def test_a_pair_is_one_of_all_pairs_that_did_the_same_work() -> None:
-    three = [cell("a", ONE), cell("b", OTHER), cell("c", (50.0, 51.0, 52.0))]
-    others = [replace(three[0], direction="read"), cell("once", (7.0,)), cell("d", ONE, metric=PER_J)]
-    assert Judge([*three, *others]).verdict(three[0], three[1], RATE).count == 3
-    assert Judge([*three, *others]).verdict(three[0], three[1], RATE, count=7).count == 7
+def test_pairs_count_by_holms_rule_over_all_rows_in_a_metric() -> None:
+    def values(middle: float) -> tuple[float, ...]:
+        return tuple(middle * factor for factor in (0.99, 1.0, 1.005, 1.01))
+
+    rows = {("write", 1): (100, 103, 120), ("write", 4): (300, 303, 303.5), ("read", 1): (100, 100.1)}
+    cells = [
+        replace(cell(name, values(middle)), direction=direction, clients_count=clients)
+        for (direction, clients), row in rows.items()
+        for name, middle in zip("abc", row, strict=False)
+    ]
+    others = [cell("once", (7.0,)), cell("d", ONE, metric=PER_J)]
+    judge, pairs = Judge([*cells, *others]), list(combinations(cells, 2))
+    alike = [(one, other) for one, other in pairs if (one.direction, one.clients_count) == (other.direction, other.clients_count)]
+    assert len(alike) == judge.all_count(RATE) == 7
+    logs = [[np.log(side.metrics[RATE].values) for side in pair] for pair in alike]
+    p = [stats.ttest_ind(*sides, equal_var=True).pvalue for sides in logs]  # Welch's freedom, truncated, is n - 1 twice
+    expected, highest = dict[int, float](), 0.0
+    for rank, n in enumerate(np.argsort(p)):  # Holm's adjusted p, by its definition
+        highest = max(highest, (7 - rank) * p[n])
+        expected[int(n)] = min(1.0, highest)
+    for n, pair in enumerate(alike):
+        found = judge.verdict(*pair, RATE)
+        assert (found.p <= 0.05) == (expected[n] <= 0.05)
+        if expected[n] <= 0.05:
+            assert found.p == pytest.approx(expected[n], rel=1e-6)
+        assert (found.ratio.low > 1 or found.ratio.high < 1) == (found.p < 0.05)
+    assert 1 < sum(value <= 0.05 for value in expected.values()) < 7
+    assert judge.verdict(*alike[0], RATE, count=9).count == 9
+
+
+@pytest.mark.heavy
+def test_a_report_of_many_equal_rows_has_a_false_winner_in_one_of_twenty_at_most() -> None:
+    dice, runs_count, false_count = np.random.default_rng(5), 300, 0
+    for _ in range(runs_count):
+        drawn = dice.normal(100, 4, size=(8, 3, 5))
+        cells = [
+            replace(cell(name, tuple(drawn[row, n])), clients_count=row + 1) for row in range(8) for n, name in enumerate("abc")
+        ]
+        found = winners([], cells)
+        assert len(found) == 8
+        false_count += any(verdict.sign for one in found for verdict in one.verdicts.values())
+    assert false_count / runs_count <= 0.05 + 2 * sqrt(0.05 * 0.95 / runs_count)
 
 
 def test_hedges_g_is_cohens_d_corrected_for_few_values() -> None:
