@@ -12,21 +12,19 @@ Cards, winners, comparisons, claims and rankings all use it, so a pair has the s
   Everything else, and every single repetition, is undecided.
 
 `benchmarks/better.py` simulates its false positives, coverage and power.
-
-    S. Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979), https://www.jstor.org/stable/4615733
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, pairwise
-from math import inf, log, nan, sqrt
+from math import inf, log, nan
 from statistics import fmean, median
 from typing import Literal
 
 from perjoule.analysis.contrast import Estimate, Sample, Term, contrast
 from perjoule.analysis.drift import Trend
-from perjoule.analysis.statistics import CONFIDENCE_RATIO
+from perjoule.analysis.statistics import CONFIDENCE_RATIO, holm_counts
 from perjoule.analysis.trends import campaign_trend
 from perjoule.model import Cell, Interval
 from perjoule.model.metrics import metric_of
@@ -161,11 +159,11 @@ class Judge:
             for cell in self._cells:
                 if metric in cell.metrics and len(cell.metrics[metric].values) > 1:
                     rows.setdefault(work(cell), []).append(cell)
-            p_of: dict[frozenset[int], float] = {}
+            p_of: dict[frozenset[int], float] = {}  # cells by their ids
             for one, other in (pair for cells in rows.values() for pair in combinations(cells, 2)):
                 if not refusal((one, other), metric, across_grades=self._across):
                     p_of[frozenset((id(one), id(other)))] = self.judged([(one, other)], metric, 1).p
-            self._counts[metric] = holm_counts(p_of)
+            self._counts[metric] = dict(zip(p_of, holm_counts(list(p_of.values())), strict=True))
         return self._counts[metric]
 
     def judged(self, pairs: Sequence[tuple[Cell, Cell]], metric: str, count: int) -> Verdict:
@@ -198,17 +196,6 @@ class Judge:
     def _gap(self, cell: Cell) -> float:
         places = sorted(self._places[ran.began_s] for ran in cell.ran if ran.began_s in self._places)
         return median(b - a for a, b in pairwise(places)) if len(places) > 1 else 1.0
-
-
-def holm_counts(p_of: Mapping[frozenset[int], float]) -> dict[frozenset[int], int]:
-    """Return as how many comparisons each counts: m for the smallest p, one less for each after it while they are significant."""
-    counts: dict[frozenset[int], int] = {}
-    count, significant = len(p_of), True
-    for pair in sorted(p_of, key=lambda pair: p_of[pair]):
-        counts[pair] = count
-        significant = significant and p_of[pair] * count <= 1 - CONFIDENCE_RATIO
-        count -= significant
-    return counts
 
 
 def verdict(terms: Sequence[Term], metric: str, count: int, pair: tuple[Cell, Cell]) -> Verdict:
@@ -251,20 +238,6 @@ def level(cell: Cell, metric: str) -> float:
 def pairs_count(count: int) -> int:
     """Return the number of pairs of this many; at least 1."""
     return max(1, count * (count - 1) // 2)
-
-
-def hedges_g(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return the second's difference from the first in standard deviations of logarithms, corrected for few values.
-
-    L. V. Hedges, Distribution theory for Glass's estimator of effect size, J. Educ. Statist. 6 (1981),
-    https://doi.org/10.3102/10769986006002107
-    """
-    both = [[log(v) for v in values] for values in (one, other)]
-    freedom = len(one) + len(other) - 2
-    if min(map(len, both)) < 2:
-        return nan
-    square = sum((v - fmean(own)) ** 2 for own in both for v in own) / freedom
-    return (fmean(both[1]) - fmean(both[0])) / sqrt(square) * (1 - 3 / (4 * freedom - 1)) if square else nan
 
 
 def work(cell: Cell) -> tuple[str, str, int]:

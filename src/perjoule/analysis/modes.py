@@ -38,7 +38,7 @@ _QUANTILES = {
 }
 LEAST_COUNT = min(_QUANTILES)
 RARE_SHARE = 0.25  # of repetitions in a mode, for which `unseen` is said
-SUMMARISED = (*RATES, *PER_JOULE, "mean_w", "energy_j", "duration_s")  # what a row says of its load: one rule for all of these
+SUMMARISED = (*RATES, *PER_JOULE)  # what decides for all metrics of a row, which follow from these
 
 
 def modes(values: Sequence[float]) -> tuple[tuple[float, ...], ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import cache
 from math import exp, inf, log, nan, sqrt
+from statistics import fmean
 
 import numpy as np
 
@@ -72,6 +73,33 @@ def fisher_p(ratio: float, freedom: float, other_freedom: float) -> float:
     from scipy import special
 
     return float(special.fdtrc(freedom, other_freedom, ratio))
+
+
+def holm_counts(ps: Sequence[float]) -> list[int]:
+    """Return as how many comparisons each counts: all for the smallest p, one less for each after it while they are significant.
+
+    S. Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979), https://www.jstor.org/stable/4615733
+    """
+    counts, count, significant = [0] * len(ps), len(ps), True
+    for n in sorted(range(len(ps)), key=lambda n: ps[n]):
+        counts[n] = count
+        significant = significant and ps[n] * count <= 1 - CONFIDENCE_RATIO
+        count -= significant
+    return counts
+
+
+def hedges_g(one: Sequence[float], other: Sequence[float]) -> float:
+    """Return the second's difference from the first in standard deviations of logarithms, corrected for few values.
+
+    L. V. Hedges, Distribution theory for Glass's estimator of effect size, J. Educ. Statist. 6 (1981),
+    https://doi.org/10.3102/10769986006002107
+    """
+    both = [[log(v) for v in values] for values in (one, other)]
+    freedom = len(one) + len(other) - 2
+    if min(map(len, both)) < 2:
+        return nan
+    square = sum((v - fmean(own)) ** 2 for own in both for v in own) / freedom
+    return (fmean(both[1]) - fmean(both[0])) / sqrt(square) * (1 - 3 / (4 * freedom - 1)) if square else nan
 
 
 def _mean_and_half_width(values: Sequence[float]) -> tuple[float, float]:

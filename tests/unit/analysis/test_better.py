@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from perjoule.analysis.better import MOST_COUNT, Judge, Verdict, hedges_g
+from perjoule.analysis.better import MOST_COUNT, Judge, Verdict
 from perjoule.analysis.contrast import Estimate, Sample, contrast
 from perjoule.analysis.contrast import in_turns as measured_in_turns
 from perjoule.analysis.drift import Timed, Trend, inflation, trend
 from perjoule.analysis.outliers import outliers
-from perjoule.analysis.statistics import interval
+from perjoule.analysis.statistics import hedges_g, interval
 from perjoule.analysis.winners import winners
 from perjoule.model import Cell, Ran, Redundancy
 from tests.oracle import better as oracle

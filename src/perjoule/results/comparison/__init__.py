@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
 
-from perjoule.analysis.better import Judge, Verdict, hedges_g, refusal, refused_verdict, verdict
+from perjoule.analysis.better import Judge, Verdict, refusal, refused_verdict, verdict
 from perjoule.analysis.changes import Change, undeclared
+from perjoule.analysis.statistics import hedges_g
 from perjoule.model import Direction, Interval
 from perjoule.model.errors import CampaignError
 from perjoule.model.metrics import BY_LABEL, COMPARED, metric_of
