@@ -28,10 +28,11 @@ from perjoule.execution.time_limit import Pace
 from perjoule.execution.trial import LOG_TAIL_BYTES, Ended, UnderWay, Up, keep_logs, record, starved
 from perjoule.machine.environment import environment
 from perjoule.model import Campaign, Json, Point, Trial
-from perjoule.model.errors import CampaignError, MachineError, PerjouleError, WorkloadError
+from perjoule.model.errors import CampaignError, MachineError, PausedError, PerjouleError, WorkloadError
 from perjoule.store import Results
 from perjoule.summary.computing import of_trial
 
+ATTEMPTS_COUNT = 3  # at a trial in which time passed that no load took
 FRUITLESS_COUNT = 2  # deployments in a row that did not carry a single trial, after which no other is tried
 
 
@@ -157,8 +158,7 @@ class _Group:
                         self.observe(Event("settled", settled, trial=trial))
                         left = todo[number:]
                         continue
-                    self.pace.require_time(up.hosts.lease, todo[number - 1 :], self._again)
-                    ended = self._trial(trial, up)
+                    ended = self._soundly(todo[number - 1 :], up)
                     left = todo[number:]
                     if ended.failure and ended.failure.transient:
                         return left, ended.failure
@@ -217,6 +217,16 @@ class _Group:
             self.observe(Event("note", "a load pattern, for the clocks of the meters"))
             meters = [drivers.meter(spec) for spec in trial.meters]
             clock_sync.align(hosts, meters, self.results, self.campaign.align_s, self.campaign.seed % 2**31)
+
+    def _soundly(self, todo: Sequence[Trial], up: Up) -> Ended:
+        """Measure the first trial, again if time passed in it that no load took; return how the last attempt ended."""
+        attempts_count = 0
+        while True:
+            self.pace.require_time(up.hosts.lease, todo, self._again)
+            ended, attempts_count = self._trial(todo[0], up), attempts_count + 1
+            if not isinstance(ended.failure, PausedError) or ended.busy or attempts_count == ATTEMPTS_COUNT:
+                return ended
+            self.observe(Event("note", f"{ended.failure.what}; measuring it again"))
 
     def _trial(self, trial: Trial, up: Up) -> Ended:
         """Measure a trial and keep its record; return how it ended."""

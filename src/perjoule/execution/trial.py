@@ -8,12 +8,12 @@ from pathlib import Path
 
 from perjoule import drivers
 from perjoule.drivers.protocols import Hosts, Mounted, require_time
-from perjoule.execution import settling, write_back
+from perjoule.execution import pauses, settling, write_back
 from perjoule.execution.ageing import Aged
 from perjoule.execution.happening import LATE_OUTSIDE_S, LATE_S, Course
 from perjoule.model import REBUILT, WRITE_BACK, Campaign, Clock, Happened, Health, HostFact, Json, Outcome, Phase, Record
-from perjoule.model.doubts import METERS, Doubt
-from perjoule.model.errors import PerjouleError, TransientError, WorkloadError
+from perjoule.model.doubts import METERS, TIMES, Doubt
+from perjoule.model.errors import PausedError, PerjouleError, TransientError, WorkloadError
 from perjoule.store import Attempt
 
 LOG_TAIL_BYTES = 256 * 1024  # of each daemon's log, kept with each trial
@@ -53,13 +53,14 @@ class UnderWay:
         trial, hosts = attempt.trial, up.hosts
         self._workload = drivers.workload(trial.workload)
         self._clients = (*hosts.clients[: trial.clients_count], *hosts.by_role(*self._workload.using))
-        late_s = LATE_OUTSIDE_S if drivers.testbed(trial.testbed).elsewhere else LATE_S
-        self._course = Course(trial.events, hosts, up.mounted, late_s=late_s)
+        self._elsewhere = drivers.testbed(trial.testbed).elsewhere
+        self._course = Course(trial.events, hosts, up.mounted, late_s=LATE_OUTSIDE_S if self._elsewhere else LATE_S)
         self._syncs: tuple[write_back.Sync, ...] = ()
         self._phases: list[Phase] = []
         self._metered: tuple[Sequence[str], ...] = ()  # what each meter doubts, which grows until it has ended
         self._doubts: list[Doubt] = []
         self._outcome: Outcome | None = None
+        self._paused: PausedError | None = None
         self._busy = ""
 
     def doubts_so_far(self) -> list[str]:
@@ -101,7 +102,8 @@ class UnderWay:
             self._metered = tuple(recording.enter_context(meter.record(hosts, sink)) for meter in meters)
             with self._phase("baseline"):
                 idle_bytes_per_s = settling.rate_bytes_per_s(hosts, self._campaign.settle_s)
-            loaded = self._load(recording)
+            with self._steady():
+                loaded = self._load(recording)
             self._settle(idle_bytes_per_s)
         self._course.require_done()  # some take longer than the load
         for series in loaded.series:
@@ -119,8 +121,21 @@ class UnderWay:
         require_time(loaded.results)
         if self._attempt.trial.joining:  # hosts that joined may have a disk for the data since then
             self._syncs = write_back.syncs(hosts, mounted)
-        self._write_back(WRITE_BACK)
+        self._write_back(WRITE_BACK, loaded)
         return self._workload.read_back(self._clients, mounted, raw) or loaded
+
+    @contextmanager
+    def _steady(self) -> Generator[None]:
+        """Note what stood still, and whose clock was set, during the block."""
+        for host in self._up.hosts.all:
+            host.disturbances()
+        with pauses.Watch() as watch:
+            yield
+        stood_still = watch.stood_still_text()
+        if stood_still and (not self._elsewhere or any(pause.suspended_s > pauses.STEP_S for pause in watch.pauses)):
+            self._paused = self._paused or PausedError(stood_still)
+        doubted = (stood_still, watch.set_text(), *(words for host in self._up.hosts.all for words in host.disturbances()))
+        self._doubts += [TIMES.doubt(words) for words in doubted if words]
 
     def _settle(self, idle_bytes_per_s: float) -> None:
         """Wait until the hosts are as quiet as before the load, and the file system is healthy."""
@@ -139,13 +154,19 @@ class UnderWay:
         if any(one.event.kind == "fail" for one in self._course.happened):
             self._write_back(REBUILT)
 
-    def _write_back(self, name: str) -> None:
-        written = write_back.write_back(self._syncs, name)
-        self._phases += [written.phase] if written.phase else []
-        self._doubts += written.doubts
+    def _write_back(self, name: str, loaded: Outcome | None = None) -> None:
+        try:
+            written = write_back.write_back(self._syncs, name)
+            self._phases += [written.phase] if written.phase else []
+            late = write_back.late(loaded, written) if loaded else None
+            self._doubts += (*written.doubts, *([late] if late else []))
+        except PausedError as error:  # raised once the hosts are quiet again: the next attempt follows
+            self._paused = self._paused or error
 
     def _require_sound(self) -> None:
-        """Require that the file system and the power states of all hosts are as they were. Raises WorkloadError."""
+        """Require that nothing stood still, and file system and power states are as they were. Raises WorkloadError."""
+        if self._paused:
+            raise self._paused
         self._up.mounted.alive()
         for host in self._up.hosts.all:
             if host.check_power:

@@ -1,21 +1,31 @@
 """Write-back: after a load all hosts with its data sync at once, because a write counts until their disks hold the data.
 
-The list of what to sync is made before the load, so nothing but `sync` runs after it, unless hosts have joined meanwhile.
+The list of what to sync is made before the load, so nothing but `sync` runs after it, unless hosts have joined meanwhile. Each
+host states by its own clock when its sync began and ended, so that a pause of its connection or of perjoule counts as no writing.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from math import isfinite
 
-from perjoule.drivers.protocols import Host, Hosts, Mounted
+from perjoule.drivers.protocols import ClockOffset, Completed, Host, Hosts, Mounted
+from perjoule.machine.each import each
 from perjoule.machine.mounts import mounted_below
-from perjoule.model import WRITE_BACK, Phase
-from perjoule.model.doubts import IN_FLIGHT, Doubt
-from perjoule.model.errors import WorkloadError
+from perjoule.model import WRITE_BACK, Outcome, Phase
+from perjoule.model.doubts import IN_FLIGHT, TIMES, Doubt
+from perjoule.model.errors import PausedError, WorkloadError
+from perjoule.model.units import seconds_text
 
 LONGEST_S = 600.0  # a sync that takes longer has hung
-AT_ONCE_COUNT = 64
+AT_ONCE_COUNT = 1024
+LATE_S, LATE_RATIO = 1.0, 0.01  # after the last client's end, and of the load: a write whose sync begins later is not kept
+DOUBTED_S, DOUBTED_RATIO = 0.2, 0.05  # and a write whose sync begins later than that is doubted
+CONTRADICTED_S = 0.05  # by which a host's clock may contradict the moments at which it was asked and answered
+# Prints the host's time (UTC, in s) before and after a command.
+STAMPED = 'echo "${EPOCHREALTIME/,/.}"; "$@"; code=$?; echo "${EPOCHREALTIME/,/.}"; exit $code'
+_BASH = ("bash", "--norc", "-c", STAMPED, "perjoule-sync")
 
 
 @dataclass(frozen=True)
@@ -28,10 +38,21 @@ class Sync:
 
 @dataclass(frozen=True)
 class WrittenBack:
-    """The phase (None if the data may not be on disk, with the reason in `doubts`)."""
+    """The phase (None if the data may not be on disk, with the reason in `doubts`), and when the last host began."""
 
     phase: Phase | None
     doubts: tuple[Doubt, ...] = ()
+    last_began_s: float | None = None
+
+
+@dataclass(frozen=True)
+class _Done:
+    """A sync that was asked for and answered at these moments (monotonic, in s); the host's two moments are in UTC."""
+
+    host: Host
+    asked_s: float
+    answered_s: float
+    stamps_utc_s: tuple[float, float] | None  # None on a host without a clock
 
 
 def syncs(hosts: Hosts, mounted: Mounted) -> tuple[Sync, ...]:
@@ -48,22 +69,80 @@ def syncs(hosts: Hosts, mounted: Mounted) -> tuple[Sync, ...]:
 
 
 def write_back(wanted: Sequence[Sync], name: str = WRITE_BACK) -> WrittenBack:
-    """Run all syncs at once; the phase of this name ends when the last has returned."""
+    """Run all syncs at once; the phase of this name runs from the first host's begin to the last one's end, by their clocks.
+
+    Raises:
+        PausedError: a host's clock was set meanwhile.
+        TransientError: a host does not answer.
+    """
     if not wanted:
         return WrittenBack(None)
-    began_s = time.monotonic()
     with ThreadPoolExecutor(min(len(wanted), AT_ONCE_COUNT)) as pool:
-        doubts = tuple(doubt for doubt in pool.map(_synced, wanted) if doubt)
-    ended_s = time.monotonic()
-    return WrittenBack(None if doubts else Phase(name, began_s, ended_s), doubts)
+        ended = list(pool.map(_synced, wanted))
+    if doubts := tuple(one for one in ended if isinstance(one, Doubt)):
+        return WrittenBack(None, doubts)
+    done = [one for one in ended if isinstance(one, _Done)]
+    clocks = dict(each(dict.fromkeys(one.host for one in done), lambda host: (host.name, host.clock_offset())))
+    moments_s = [_moments_s(one, clocks) for one in done]
+    first_s, last_s, ended_s = (
+        min(began for began, _ in moments_s),
+        max(began for began, _ in moments_s),
+        max(end for _, end in moments_s),
+    )
+    return WrittenBack(Phase(name, first_s, ended_s), last_began_s=last_s)
 
 
-def _synced(wanted: Sync) -> Doubt | None:
+def late(loaded: Outcome, written: WrittenBack) -> Doubt | None:
+    """Return a doubt if the last host began to sync long after the last client's end: until then it only waited.
+
+    Raises PausedError: so long that the write's time is unknown.
+    """
+    if written.last_began_s is None or loaded.sustained or all(one.direction != "write" for one in loaded.results):
+        return None
+    late_s, load_s = written.last_began_s - loaded.ended_s, loaded.ended_s - loaded.began_s
+    what = f"the write-back began {seconds_text(late_s)} after the last client's end"
+    if late_s > max(LATE_S, LATE_RATIO * load_s):
+        raise PausedError(f"{what}: a host, its connection or perjoule stood still")
+    if late_s > max(DOUBTED_S, DOUBTED_RATIO * load_s):
+        return TIMES.doubt(f"{what}, and that time counts as writing")
+    return None
+
+
+def _synced(wanted: Sync) -> _Done | Doubt:
+    asked_s = time.monotonic()
     try:
-        wanted.host.run(wanted.argv, timeout_s=LONGEST_S)
+        completed = wanted.host.run((*_BASH, *wanted.argv), timeout_s=LONGEST_S, check=False)
+        answered_s = time.monotonic()
+        if completed.returncode:
+            lines = completed.stderr.strip().splitlines() or ["it gave no reason"]
+            raise WorkloadError(f"sync ended with {completed.returncode}: {lines[-1]}", where=wanted.host.name)
+        return _Done(wanted.host, asked_s, answered_s, _stamps_utc_s(completed, wanted.host))
     except WorkloadError as error:
         return IN_FLIGHT.doubt(f"data were not written back: {error}")
-    return None
+
+
+def _stamps_utc_s(completed: Completed, host: Host) -> tuple[float, float] | None:
+    """Read the two moments that a host printed; None if it printed nothing. Raises WorkloadError: they are none."""
+    words = completed.stdout.split()
+    try:
+        began_utc_s, ended_utc_s = map(float, words or ("0", "0"))
+    except ValueError:
+        began_utc_s = ended_utc_s = float("nan")
+    if not (isfinite(began_utc_s) and isfinite(ended_utc_s)):
+        raise WorkloadError(f"unexpected output of sync: {completed.stdout[:60].strip()}", where=host.name)
+    return (began_utc_s, ended_utc_s) if words else None
+
+
+def _moments_s(done: _Done, clocks: Mapping[str, ClockOffset]) -> tuple[float, float]:
+    """Return when a sync began and ended, in our monotonic clock. Raises PausedError: its host's clock contradicts ours."""
+    if done.stamps_utc_s is None:
+        return done.asked_s, done.answered_s
+    clock, ours_s = clocks[done.host.name], time.monotonic() - time.time()
+    began_s, ended_s = (stamp_utc_s - clock.offset_s + ours_s for stamp_utc_s in done.stamps_utc_s)
+    unsure_s = CONTRADICTED_S + clock.uncertainty_s
+    if not done.asked_s - unsure_s <= began_s <= ended_s <= done.answered_s + unsure_s:
+        raise PausedError("its clock, or that of this machine, was set during the write-back", where=done.host.name)
+    return max(began_s, done.asked_s), min(ended_s, done.answered_s)
 
 
 def _own(mounted: Mounted, client: Host) -> tuple[str, ...]:

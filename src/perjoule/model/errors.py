@@ -50,6 +50,13 @@ class TransientError(WorkloadError):
     transient = True
 
 
+class PausedError(WorkloadError):
+    """Time passed that no load took, or a clock was set: the numbers would be wrong, and another attempt may be right."""
+
+    def __init__(self, what: str, *, where: str = "", next: str = "measure it again with `perjoule resume --failed`") -> None:
+        super().__init__(what, where=where, next=next)
+
+
 class Interrupted(PerjouleError):
     """Stopped by the user or a signal; `perjoule resume` continues."""
 

@@ -165,7 +165,7 @@ class _SimulatedHost(Host):
         text: str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> Completed:
-        if argv[0] == "sync":
+        if "sync" in argv:
             time.sleep(self.syncing.duration_s)
             if self.syncing.fails:
                 raise WorkloadError("sync failed, as configured", where=self.name)

@@ -1,5 +1,7 @@
 """Writes count until the disks hold them: what is synced after a load, and the windows that come of it."""
 
+import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,25 +12,42 @@ import pytest
 from perjoule import catalogue
 from perjoule.analysis.points import points
 from perjoule.analysis.windows import UNKNOWN, windows
-from perjoule.drivers.protocols import Hosts
-from perjoule.execution.write_back import syncs, write_back
-from perjoule.model import Phase
-from perjoule.model.errors import TransientError
+from perjoule.drivers.protocols import ClockOffset, Completed, Hosts
+from perjoule.execution.write_back import STAMPED, Sync, WrittenBack, late, syncs, write_back
+from perjoule.model import ClientResult, Outcome, Phase
+from perjoule.model.errors import PausedError, TransientError
 from scripted import ScriptedHost, ScriptedMount
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
 
 
 class Server(ScriptedHost):
-    """A host with disks of its own and of others in its view."""
+    """A host with disks of its own and of others in its view, whose sync takes some time by its own clock."""
+
+    ahead_s = 0.0  # its clock, against this machine's
+    waits_s = syncs_s = returns_s = 0.0  # until it begins, until it has ended, until that is known here
 
     def answers(self, words):
-        return 0, f"/\n/of/{self.name}/beneath\n/of/another/beneath\n" if words[0] == "findmnt" else ""
+        if "sync" not in words:
+            return 0, f"/\n/of/{self.name}/beneath\n/of/another/beneath\n" if words[0] == "findmnt" else ""
+        moments_s = []
+        for duration_s in (self.waits_s, self.syncs_s):
+            time.sleep(duration_s)
+            moments_s.append(time.time() + self.ahead_s)
+        time.sleep(self.returns_s)
+        return 0, "{:.6f}\n{:.6f}\n".format(*moments_s)
+
+    def clock_offset(self):
+        return ClockOffset(self.ahead_s, 0.001)
+
+    @property
+    def synced(self):
+        return sorted(words[words.index("sync") :] for words in self.ran)
 
 
 class Hung(Server):
     def run(self, argv, **words):
-        if argv[0] == "sync":
+        if "sync" in argv:
             raise TransientError("sync did not end within 600 s", where=self.name)
         return super().run(argv, **words)
 
@@ -52,7 +71,7 @@ def test_each_server_syncs_what_is_mounted_in_its_own_folder_and_nothing_else():
     wanted = syncs(of(server, client), held("storage-1", clients=[client]))
     server.ran.clear()
     assert write_back(wanted).phase is not None
-    assert sorted(server.ran) == [["sync", "-f", "/of/storage-1"], ["sync", "-f", "/of/storage-1/beneath"]]
+    assert server.synced == [["sync", "-f", "/of/storage-1"], ["sync", "-f", "/of/storage-1/beneath"]]
     assert client.ran == []
 
 
@@ -61,14 +80,15 @@ def test_after_the_load_nothing_but_sync_runs():
     wanted = syncs(of(server), held("storage-1"))
     server.ran.clear()
     write_back(wanted)
-    assert {words[0] for words in server.ran} == {"sync"}
+    assert {tuple(words[:5]) for words in server.ran} == {("bash", "--norc", "-c", STAMPED, "perjoule-sync")}
+    assert {words[5] for words in server.ran} == {"sync"}
 
 
 def test_clients_with_disks_of_their_own_sync_these_and_a_device_is_synced_itself():
     server, client, other = Server("storage-1"), Server("client-1"), Server("client-2")
     mounted = held("client-1", "client-2", clients=[client, other], devices={"client-2": Path("/dev/loop7")})
     assert write_back(syncs(of(server, client, other), mounted)).phase is not None
-    assert (server.ran, client.ran, other.ran) == ([], [["sync", "-f", "/mnt/client-1"]], [["sync", "/dev/loop7"]])
+    assert (server.ran, client.synced, other.synced) == ([], [["sync", "-f", "/mnt/client-1"]], [["sync", "/dev/loop7"]])
 
 
 def test_a_sync_that_does_not_end_leaves_no_phase_and_its_reason():
@@ -85,6 +105,93 @@ def test_where_nobody_knows_which_hosts_hold_the_data_there_is_no_phase():
 def test_a_metadata_server_without_data_is_synced_too():
     server, metadata = Server("storage-1"), Server("metadata-1")
     assert {sync.host for sync in syncs(of(server, metadata), held("storage-1"))} == {server, metadata}
+
+
+# When it began and ended
+
+
+@pytest.mark.parametrize("ahead_s", [0.0, 3600.0, -86400.0])
+def test_a_sync_begins_and_ends_by_its_hosts_clock_however_late_that_is_known(ahead_s):
+    server = Server("storage-1")
+    server.ahead_s, server.waits_s, server.syncs_s, server.returns_s = ahead_s, 0.2, 0.1, 0.6
+    asked_s = time.monotonic()
+    found = write_back([Sync(server, ("sync", "-f", "/of/storage-1"))])
+    assert found.phase is not None
+    assert found.phase.began_s - asked_s == pytest.approx(0.2, abs=0.09)
+    assert found.phase.ended_s - found.phase.began_s == pytest.approx(0.1, abs=0.09)
+    assert found.last_began_s == found.phase.began_s
+
+
+def test_the_script_on_a_host_prints_when_its_command_began_and_ended_and_passes_its_exit_code_on():
+    before_s = time.time()
+    argv = ["bash", "--norc", "-c", STAMPED, "perjoule-sync", "sh", "-c", "sleep 0.2; exit 7"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    began_s, ended_s = map(float, done.stdout.split())
+    assert done.returncode == 7
+    assert before_s <= began_s <= ended_s - 0.2 <= time.time()
+
+
+def loaded(ended_s, *, direction="write", took_s=8.0, sustained=False):
+    result = ClientResult("client-1", direction, ended_s - took_s, ended_s, 100, 1)
+    return Outcome("fio", (result,), sustained=sustained)
+
+
+@pytest.mark.parametrize("waits_s", [1.3, 75.0])
+def test_a_sync_that_begins_late_is_no_write(waits_s):
+    written = WrittenBack(Phase("write-back", 100.0, 101.0), last_began_s=100.0)
+    why = "the write-back began .* after the last client's end: a host, its connection or perjoule stood still"
+    with pytest.raises(PausedError, match=why):
+        late(loaded(100.0 - waits_s), written)
+    assert late(loaded(100.0 - waits_s, direction="read"), written) is None
+    assert late(loaded(100.0 - waits_s, sustained=True), written) is None
+
+
+def test_the_last_host_to_begin_decides():
+    early, behind = Server("storage-1"), Server("storage-2")
+    behind.waits_s = 1.2
+    written = write_back([Sync(host, ("sync",)) for host in (early, behind)])
+    with pytest.raises(PausedError):
+        late(loaded(time.monotonic() - 1.21), written)
+
+
+def test_a_sync_that_begins_a_little_late_is_doubted_if_that_is_much_of_the_load():
+    written = WrittenBack(Phase("write-back", 100.0, 101.0), last_began_s=100.0)
+    assert late(loaded(99.9), written) is None
+    assert late(loaded(99.3, took_s=60.0), written) is None
+    doubt = late(loaded(99.3), written)
+    assert doubt == "the write-back began 0.7 s after the last client's end, and that time counts as writing"
+    assert late(loaded(98.0, took_s=3600.0), written) is None  # an error of 0.06 %
+
+
+@pytest.mark.parametrize("step_s", [-3600.0, -0.5, 0.5, 3600.0])
+def test_a_clock_that_is_set_while_its_host_syncs_times_no_write(step_s):
+    class Stepped(Server):
+        def clock_offset(self):
+            return ClockOffset(self.ahead_s + step_s, 0.001)
+
+    with pytest.raises(PausedError, match="storage-1: its clock, or that of this machine, was set during the write-back"):
+        write_back([Sync(Stepped("storage-1"), ("sync",))])
+
+
+@pytest.mark.parametrize("said", ["nan\nnan\n", "1e999\n1e999\n", "Welcome to RouterOS\n", "1795273233.3\n", "1 2 3\n"])
+def test_moments_that_are_none_leave_no_phase_and_a_reason(said):
+    class Strange(Server):
+        def answers(self, words):
+            return 0, said
+
+    found = write_back([Sync(Strange("storage-1"), ("sync",))])
+    assert found.phase is None
+    assert found.doubts[0].startswith("data were not written back: storage-1: unexpected output of sync: ")
+
+
+def test_a_sync_that_fails_says_why():
+    class Failing(Server):
+        def run(self, argv, **words):
+            return Completed(tuple(argv), 1, "1.0\n2.0\n", "sync: error syncing '/x': Input/output error\n")
+
+    found = write_back([Sync(Failing("storage-1"), ("sync",))])
+    why = "sync ended with 1: sync: error syncing '/x': Input/output error"
+    assert (found.phase, found.doubts) == (None, (f"data were not written back: storage-1: {why}",))
 
 
 # What the numbers are made over

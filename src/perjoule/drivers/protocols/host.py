@@ -178,6 +178,10 @@ class Host(ABC):
         """Compare its clock with this machine's, now. Raises TransientError: it does not answer."""
         return ClockOffset()
 
+    def disturbances(self) -> tuple[str, ...]:
+        """Return what its answers since the last call say of pauses, and of its clock; () if nothing is known."""
+        return ()
+
     @abstractmethod
     def counters(self) -> Counters:
         """Read the host's counters, at no cost to the host."""

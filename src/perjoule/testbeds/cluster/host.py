@@ -15,6 +15,7 @@ from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
 from perjoule.testbeds import _format, _mirror, _process
 from perjoule.testbeds._device import Claim
+from perjoule.testbeds.cluster.answers import Answers
 from perjoule.testbeds.cluster.connection import Line, with_env
 from perjoule.testbeds.cluster.devices import There
 from perjoule.testbeds.cluster.facts import counters
@@ -54,6 +55,7 @@ class SshHost(Host):
         self._disks: dict[str, Callable[[], object]] = {}  # what removes each
         self._copies: dict[str, int] = {}
         self._doubts = {"clock": doubt}
+        self._answers = Answers()
 
     def run(
         self,
@@ -129,12 +131,18 @@ class SshHost(Host):
 
         def read() -> Counters:
             try:
-                t_s, _, said = answer()
+                t_s, half_s, said = answer()
             except PerjouleError:
                 return Counters(time.monotonic())  # a gap
+            if not self._answers.take(t_s, half_s, said):
+                return Counters(t_s)
             return counters(said, t_s, self._probe)
 
         return read
+
+    def disturbances(self) -> tuple[str, ...]:
+        """By the answers with its counters."""
+        return self._answers.disturbances(self.name)
 
     @property
     def doubts(self) -> tuple[Doubt, ...]:

@@ -1,0 +1,53 @@
+"""What the times of a host's answers say: that it stood still, or that its clock was set."""
+
+import threading
+import time
+
+from perjoule.model.units import seconds_text
+from perjoule.testbeds.cluster.facts import clock_s
+
+LATE_S = 1.0  # from a question to its answer, above which it is unknown when the host read what it answers
+STEP_S = 0.05  # by which its clock may differ from the first answer, beside what both are known to
+
+
+class Answers:
+    """The answers of a host since `disturbances` was last called."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._longest_s = 0.0
+        self._first: tuple[float, float] | None = None  # by how much its clock is ahead, and the uncertainty
+        self._set_s = self._now_set_s = 0.0
+
+    def take(self, t_s: float, half_s: float, said: str) -> bool:
+        """Take an answer in; return whether its moment is known well enough to use it. Raises ValueError: it states no time.
+
+        Args:
+            t_s: the middle of the round trip (monotonic).
+            half_s: half of the round trip.
+            said: the answer, which begins with the host's clock.
+        """
+        ahead_s = clock_s(said) - (time.time() - (time.monotonic() - t_s))
+        with self._lock:
+            if 2 * half_s > LATE_S:
+                self._longest_s = max(self._longest_s, 2 * half_s)
+                return False
+            if self._first is None:
+                self._first = ahead_s, half_s
+            first_s, unsure_s = self._first
+            off_s = ahead_s - first_s
+            self._now_set_s = off_s if abs(off_s) > STEP_S + unsure_s + half_s else 0.0
+            self._set_s = max(self._set_s, self._now_set_s, key=abs)
+        return True
+
+    def disturbances(self, name: str) -> tuple[str, ...]:
+        """Say what was unusual since the last call, in sentences about the host of this name."""
+        with self._lock:
+            longest_s, set_s = self._longest_s, 0.0 if self._now_set_s else self._set_s  # what stays, the run's clocks show
+            self._forget()
+        still = [f"{name} did not answer for {seconds_text(longest_s)} during the load"] if longest_s else []
+        stepped = [f"the clock of {name} was set by {set_s:+.3g} s during the load, and set back"] if set_s else []
+        return (*still, *stepped)
