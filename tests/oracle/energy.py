@@ -19,9 +19,20 @@ def stated(samples: pd.DataFrame) -> dict[str, float]:
 
 
 def ordered(samples: pd.DataFrame) -> pd.DataFrame:
-    """Samples by their time; of several of one moment the first."""
+    """Samples by their time; of several of one moment the first; no power that flows backwards."""
+    samples = forward(samples)
     in_order = (np.diff(samples["t_s"].to_numpy()) > 0).all()
     return samples if in_order else samples.sort_values("t_s", kind="stable").drop_duplicates("t_s")
+
+
+def forward(samples: pd.DataFrame) -> pd.DataFrame:
+    """Samples without those below a meter's error around zero, which count as failed reads; models have no such error."""
+    value, first = samples["value"], samples.iloc[0]
+    if first["semantics"] == "counter" or first.get("grade") in ("modelled", "nameplate") or not (value < 0).any():
+        return samples
+    own = stated(samples)
+    error_w = own.get("offset", 0.0) + own.get("resolution", 0.0) + 0.01 * np.percentile(value.abs(), 95)
+    return samples[value >= -error_w]
 
 
 def joules(samples: pd.DataFrame, began_s: float, ended_s: float) -> float:

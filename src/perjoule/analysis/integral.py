@@ -241,8 +241,8 @@ def _counter_rates(series: Series, samples: Samples) -> tuple[Floats | None, tup
         return None, ()
     step, step_s = np.diff(value), np.diff(t_s)
     back = step < 0
-    if most_rate == inf and range_value < inf and not back.all():
-        most_rate = BELIEVED_FACTOR * float((step[~back] / step_s[~back]).max())
+    if most_rate == inf and range_value < inf:
+        most_rate = BELIEVED_FACTOR * float((step[~back] / step_s[~back]).max(initial=0.0))
     rate = np.where(back, step + range_value, step) / step_s
     impossible = (rate < 0) | (rate * step_s > _most(samples, most_rate, stated)) | (back & (range_value == inf))
     passed = step_s * most_rate > range_value if max(most_rate, range_value) < inf else np.zeros_like(back)
@@ -250,12 +250,18 @@ def _counter_rates(series: Series, samples: Samples) -> tuple[Floats | None, tup
     faults = [
         Fault(t_s[:-1][where], t_s[1:][where], f"{name}: {words}")
         for where, words in (
-            (impossible, "{count} steps of the counter are neither a wrap nor a possible rate (a reset, or a failed read)"),
+            (impossible, f"{{count}} steps of the counter are neither a wrap nor a possible rate ({_cause(back)})"),
             (ambiguous, "{times} the counter was read too rarely to tell how often it wrapped"),
         )
         if where.any()
     ]
     return np.concatenate(([np.nan], np.where(impossible | ambiguous, np.nan, rate))), tuple(faults)
+
+
+def _cause(back: NDArray[np.bool_]) -> str:
+    """Say what makes a counter step as it can't: of steps most of which go down, a reversed clamp."""
+    down = back.sum() > len(back) / 2
+    return "it runs down: its clamp or its wires are the wrong way round" if down else "a reset, or a failed read"
 
 
 def _most(samples: Samples, most_rate: float, stated: Specification, chunk: slice = slice(None)) -> Floats:

@@ -6,6 +6,7 @@ duplicate          a second sample of the same moment and with the same value: t
 equal stamps       samples of one moment with different values: timestamps are coarser than the samples, which are spread evenly
                    over the time to the next timestamp; the clock is wrong by as much
 failed             NaN, infinite, an instrument's 9.91E37, or more watts than the meter can show: a gap, never a number
+negative           watts below zero by more than a meter's error around it, as of a reversed clamp: a gap, never a number
 """
 
 from dataclasses import dataclass, replace
@@ -18,6 +19,8 @@ from perjoule.model import Series
 
 SENTINEL = 9.9e37  # SCPI's not-a-number is 9.91E37, its infinity 9.9E37: https://www.ivifoundation.org/specifications/
 EARLY_S = 0.01  # after a sample's arrival may its time be: clocks that are one are mapped on each other as well as that
+NEAR_ZERO_RATIO = 0.01  # of what a meter mostly shows, by which its zero may be wrong besides offset and resolution
+MOSTLY_PERCENT = 95.0
 CHUNK_COUNT = 1 << 16  # samples at a time: they stay in the processor's cache
 
 Floats = NDArray[np.float64]
@@ -57,6 +60,19 @@ def highest(series: Series) -> float:
     return SENTINEL if most_w is None or series.channel.quantity != "power" else 1.1 * most_w
 
 
+def lowest(series: Series) -> float:
+    """Return the lowest possible value of a sample: no device feeds power back, so watts are not below a meter's error around zero.
+
+    That is its offset, one of its steps, and a hundredth of the magnitude that 95 % of its samples do not exceed.
+    """
+    of, stated = series.channel, series.channel.specification
+    if of.quantity != "power" or of.grade in ("modelled", "nameplate"):
+        return -SENTINEL
+    watts = np.abs(series.value[np.abs(series.value) < SENTINEL])
+    usual_w = float(np.percentile(watts, MOSTLY_PERCENT)) if len(watts) else 0.0
+    return -((stated.offset or 0.0) + (stated.resolution or 0.0) + NEAR_ZERO_RATIO * usual_w)
+
+
 def in_order(series: Series) -> Samples:
     """Put samples in order. A series without a fault is not copied."""
     limit = highest(series)
@@ -78,6 +94,11 @@ def in_order(series: Series) -> Samples:
     if limit < SENTINEL and (above := np.isfinite(value) & (value > limit) & (value < SENTINEL)).any():
         words = f"{name}: {{count}} samples exceed the {limit / 1.1:.4g} W that it can show and are treated as failed reads"
         faults.append(Fault(t_s[above], t_s[above], words))
+    if (below := np.isfinite(value) & (value < lowest(series)) & (value > -SENTINEL)).any():
+        good &= ~below
+        words = f"{{count}} samples are below zero, down to {value[below].min():.4g} W, and count as failed reads"
+        fix = "power flows one way, so its clamp or its wires are the wrong way round (turn them), or it misread"
+        faults.append(Fault(t_s[below], t_s[below], f"{name}: {words}: {fix}"))
     failed_before = np.concatenate(([0], np.cumsum(~good)))[:-1][good]
     series = series.at(good)
     t_s, value, stamp_s = series.t_s, series.value, 0.0
@@ -135,8 +156,9 @@ def _ahead(series: Series) -> tuple[float, list[Fault]]:
 def _flawless(series: Series, limit: float) -> bool:
     """Check for faults, a chunk at a time; NaN is below no limit."""
     t_s, value = series.t_s, series.value
+    least = 0.0 if series.channel.quantity == "power" else -SENTINEL
     for low in range(0, len(t_s), CHUNK_COUNT):
         times_s, part = t_s[low : low + CHUNK_COUNT + 1], value[low : low + CHUNK_COUNT]
-        if not (part.max() < limit and part.min() > -SENTINEL and (times_s[1:] > times_s[:-1]).all()):
+        if not (part.max() < limit and part.min() >= least and (times_s[1:] > times_s[:-1]).all()):
             return False
     return bool(np.isfinite(t_s[:1]).all() and np.isfinite(t_s[-1:]).all())

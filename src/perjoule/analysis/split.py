@@ -45,7 +45,7 @@ def split_j(
                 pieces[name] = pieces.get(name, 0.0) + part_j
     if servers.gross_j is not None and servers.net_j is not None:
         pieces["network"] = servers.gross_j - servers.net_j
-    least_j = LEAST_RATIO * sum(pieces.values())
+    least_j = LEAST_RATIO * sum(map(abs, pieces.values()))
     return {f"part_{name}_j": pieces[name] for name in PIECES if pieces.get(name, 0.0) > least_j}
 
 

@@ -210,3 +210,19 @@ def test_a_burst_and_a_tail_have_no_watts_of_another_grade_than_their_row(made):
     (known,) = points(record, modelled)
     assert known.metrics["burst_mean_w"] == pytest.approx(15.0)
     assert known.metrics["tail_energy_j"] == pytest.approx(15.0 * 4)
+
+
+@pytest.mark.parametrize("value", [-620.0, -1e-6])
+def test_a_trial_whose_clamp_is_the_wrong_way_round_has_numbers_without_joules_and_says_why(made, value):
+    (point,) = points(made.record(), [made.steady(host, value) for host in (*SERVERS, *CLIENTS)])
+    assert not [key for key in point.metrics if key.endswith("_j")]
+    assert point.metrics["throughput_bytes_per_s"] == pytest.approx(200)
+    assert point.doubts
+
+
+def test_a_client_whose_clamp_is_the_wrong_way_round_has_no_joules_and_the_servers_have_theirs(made):
+    series = [*(made.steady(host, 10.0) for host in SERVERS), *(made.steady(host, -40.0) for host in CLIENTS)]
+    (point,) = points(made.record(), series)
+    assert point.metrics["energy_j"] == pytest.approx(300)
+    assert not [key for key in point.metrics if key.startswith(("clients_energy", "all_energy"))]
+    assert "wrong way round" in point.omitted["clients"]

@@ -210,7 +210,7 @@ def test_far_is_ten_times_the_middle_half_or_the_median_above_the_upper_quartile
     assert ("1 sample is far above all others" in words) == told
 
 
-@pytest.mark.parametrize(("shown_w", "told"), [(0.0, True), (-1.0, True), (0.5, False)])
+@pytest.mark.parametrize(("shown_w", "told"), [(0.0, True), (-0.1, True), (0.5, False)])
 def test_no_power_at_all_in_a_load_is_doubted(made, shown_w, told):
     t_s = np.arange(401) * 0.1
     value = 40 + np.sin(7 * t_s)
@@ -225,3 +225,39 @@ def test_a_sample_without_a_time_is_left_out_at_either_end_too(made, place):
     t_s[place] = -np.inf if place == 0 else np.inf
     series = replace(made.stating("instantaneous", t_s, 40.0), asked_s=None, arrived_s=None)
     assert in_order(series).t_s.tolist() == [t for t in t_s if np.isfinite(t)]
+
+
+def test_watts_of_a_reversed_clamp_are_never_an_energy(made):
+    t_s = np.arange(0.0, 30.25, 0.5)
+    for semantics, duration_s in (("instantaneous", 0.0), ("window mean", 0.5), ("average", 0.0)):
+        reversed_ = made.stating(semantics, t_s, -620.0, duration_s)
+        found = amount(reversed_, 10, 20)
+        assert found.value is None
+        assert found.doubts[0].startswith("meter:host/all/power: 21 samples are below zero, down to -620 W")
+        assert "its clamp or its wires are the wrong way round" in found.doubts[0]
+
+
+@pytest.mark.parametrize("negative_count", [1, 40])
+def test_negative_samples_are_gaps_and_not_subtracted(made, negative_count):
+    t_s = np.arange(0.0, 60.0)
+    value = np.where((t_s >= 10) & (t_s < 10 + negative_count), -50.0, 50.0)
+    found = amount(made.stating("window mean", t_s, value, 1.0, gain_ratio=0.01), 0, 59)
+    assert found.value == (pytest.approx(50 * 59) if negative_count == 1 else None)
+    assert any("below zero, down to -50 W" in words for words in found.doubts)
+
+
+@pytest.mark.parametrize(("stated", "least_w"), [({}, -0.5), ({"offset": 0.3}, -0.8), ({"offset": 0.3, "resolution": 0.1}, -0.9)])
+@pytest.mark.parametrize(("ratio", "counts"), [(0.95, True), (1.05, False)])
+def test_a_meter_may_be_wrong_around_zero_by_its_offset_one_step_and_a_hundredth(made, stated, least_w, ratio, counts):
+    t_s = np.arange(0.0, 60.0, 0.5)
+    value = np.where(t_s == 30, ratio * least_w, 50.0)
+    found = in_order(made.stating("instantaneous", t_s, value, **stated))
+    assert (len(found.t_s) == len(t_s)) == counts
+    assert any("below zero" in fault.words for fault in found.faults) != counts
+
+
+def test_a_counter_that_runs_down_gives_no_energy_though_its_range_is_known(made):
+    t_s = np.arange(0.0, 30.25, 0.5)
+    found = amount(made.stating("counter", t_s, 1e6 - 50 * t_s, range_value=2e6), 10, 20)
+    assert found.value is None
+    assert "it runs down: its clamp or its wires are the wrong way round" in found.doubts[0]
