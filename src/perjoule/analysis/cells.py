@@ -14,7 +14,7 @@ from perjoule.analysis.stopping import stopped_interval
 from perjoule.analysis.trends import window
 from perjoule.model import Cell, Direction, Interval, Point, Ran, Record, Trial
 from perjoule.model.doubts import METERS, REPETITIONS
-from perjoule.model.metrics import metric_of
+from perjoule.model.metrics import NET, metric_of
 
 Key = tuple[str, str, Direction, int]  # file system, workload, direction, clients
 
@@ -78,8 +78,8 @@ def _cell(
     names = dict.fromkeys(name for p in ordered for name, value in p.metrics.items() if isfinite(value))
     doubts = dict.fromkeys(d for p in ordered for d in p.doubts)
     omitted = {boundary: why for p in ordered for boundary, why in p.omitted.items()}
-    # the mean of the repetitions that have it would be too high
-    names = {name: None for name in names if metric_of(name).boundary not in omitted}
+    # the mean of the repetitions that have it would be too high; net is of the same servers in each
+    names = {name: None for name in names if metric_of(name).boundary not in omitted.keys() - {NET}}
     values = {name: [p.metrics[name] for p in ordered if isfinite(p.metrics.get(name, float("nan")))] for name in names}
     if lacking := [name for name in names if len(values[name]) < len(ordered)]:
         labels = ", ".join(dict.fromkeys(metric_of(name).label for name in lacking))
@@ -114,6 +114,7 @@ def _cell(
         ran=tuple(Ran(record.trial.repetition, *window(record)) for record in measured if record.outcome),
         widening=widening,
         grades=of_others,
+        unstated=tuple(dict.fromkeys(boundary for p in ordered for boundary in p.unstated)),
     )
 
 

@@ -12,13 +12,16 @@ from dataclasses import dataclass, field
 from perjoule.analysis.baseline import OMITTED, dynamic, idle
 from perjoule.analysis.budget import NORMAL, Budget, edp_uncertainty
 from perjoule.analysis.coefficients import coefficient_terms
+from perjoule.analysis.contradictions import margin_j
 from perjoule.analysis.efficiency import edp
-from perjoule.analysis.power import Boundaries, boundaries, component_parts, joules
+from perjoule.analysis.power import REAL, Boundaries, boundaries, component_parts, joules
+from perjoule.analysis.same_devices import disagreements
 from perjoule.analysis.sides import sides
 from perjoule.analysis.split import split_j
 from perjoule.model import Record, Series
 from perjoule.model.doubts import METERS, Doubt
-from perjoule.model.metrics import metric_of
+from perjoule.model.format import number
+from perjoule.model.metrics import NET, metric_of
 
 TIMER_S = 1e-3  # to which a window's ends are known
 UNBUDGETED = ("nameplate",)
@@ -50,6 +53,7 @@ class Energies:
     shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])  # as `Point.shared`
     omitted: Mapping[str, str] = field(default_factory=dict[str, str])  # as `Point.omitted`
     grades: Mapping[str, str] = field(default_factory=dict[str, str])  # as `Point.grades`
+    unstated: tuple[str, ...] = ()  # as `Point.unstated`
 
 
 def energies(
@@ -82,13 +86,20 @@ def energies(
             metrics["edp_uncertainty_js"] = metrics["edp_js"] * edp_uncertainty(net.expanded_j / net.value_j, NORMAL * time_ratio)
     doubts = [*found.doubts, *(doubt for one in both.named.values() for doubt in one.doubts)]
     undynamic = work.loaded and found.net is not None and "dynamic" not in budgets
-    omitted = {**both.refused, **({"dynamic": OMITTED} if undynamic else {})}
+    omitted = {**both.refused, **({"dynamic": OMITTED} if undynamic else {}), **_without_net(found)}
+    unstated = tuple(name for name, one in budgets.items() if "accuracy" in one.unknown and grades.get(name, found.grade) in REAL)
+    doubts += disagreements(record, series, began_s, ended_s)
     packages_j = joules(component_parts(record, series), began_s, ended_s)
     if packages_j:
+        if found.net is not None and found.grade in REAL and packages_j > found.net.value_j + margin_j(found.net):
+            more = f"are more than the {number(found.net.value_j)} J of their servers"
+            doubts.append(
+                METERS.doubt(f"{number(packages_j)} J of the processors (RAPL) {more} by {found.source}: one of them is wrong")
+            )
         metrics |= energy_metrics("cpu_package_", packages_j * record.scale, work)
         doubts.append(METERS.doubt("cpu_package_* are joules of the processors alone (RAPL), not of a whole server"))
     metrics |= {key: part_j * record.scale for key, part_j in split_j(record, series, found, both, began_s, ended_s).items()}
-    return Energies(metrics, budgets, found.grade, found.source, tuple(doubts), shared, omitted, grades)
+    return Energies(metrics, budgets, found.grade, found.source, tuple(doubts), shared, omitted, grades, unstated)
 
 
 def energy_metrics(prefix: str, energy_j: float, work: Work) -> dict[str, float]:
@@ -107,6 +118,17 @@ def _shared(prefix: str, one: Budget, work: Work) -> dict[str, Mapping[str, floa
     if work.per_j:
         shared[f"{prefix}{work.per_j}"] = {source: -ratio for source, ratio in found.items()}
     return shared
+
+
+def _without_net(found: Boundaries) -> dict[str, str]:
+    """Say why the servers with the switch have an energy, and those without it have none."""
+    if found.net is not None or found.gross is None or found.parts is None:
+        return {}
+    if found.parts.net:
+        why = "that of one of their channels is refused"
+    else:
+        why = f"{found.source} counts them together with the switch (cover the servers alone, or meter the switch as well)"
+    return {NET: f"energy of the servers omitted: {why}; the gross_* metrics have that of servers and switch"}
 
 
 def _budgets(

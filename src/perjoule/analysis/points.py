@@ -118,6 +118,7 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
         power.source,
         power.omitted,
         power.grades,
+        power.unstated,
     )
 
 

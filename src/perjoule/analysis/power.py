@@ -1,12 +1,13 @@
-"""The joules of a boundary: the channels that make it up, by the best grade that covers it, and where meters disagree."""
+"""The joules of a boundary: the channels that make it up, by the best grade that covers it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from perjoule.analysis import contradictions
 from perjoule.analysis.baseline import idle_windows
 from perjoule.analysis.budget import Budget, combined
 from perjoule.analysis.coefficients import coefficient_terms
-from perjoule.analysis.coverage import SWITCH, Signed, cover, devices_of, differences, items, rivals
+from perjoule.analysis.coverage import SWITCH, Signed, cover, devices_of, items
 from perjoule.analysis.energy import amount
 from perjoule.analysis.hosts import OUTSIDE, cluster_names, data_hosts, server_names
 from perjoule.analysis.quantities import one_quantity, other_quantity
@@ -18,6 +19,7 @@ from perjoule.model.doubts import METERS, Doubt
 GRADES = ("wall", "PDU", "BMC", "simulated", "modelled", "nameplate")
 # Watts of hosts that do not exist follow the emulated clock; a real meter's joules can't.
 DILATED = frozenset({"simulated", "modelled", "nameplate"})
+REAL = tuple(grade for grade in GRADES if grade not in DILATED)
 SHORT_COUNT = 5  # samples in a window, below which it is called short
 
 
@@ -30,6 +32,7 @@ class Parts:
     net: Signed = ()
     gross: Signed = ()
     boards: Signed = ()  # the servers without their disks: what controls the storage
+    hosts: frozenset[str] = frozenset()  # that these are the boundaries of; not known of a sum of several boundaries
     doubts: tuple[Doubt, ...] = ()
 
 
@@ -42,6 +45,7 @@ class Boundaries:
     boards: Budget | None = None
     parts: Parts | None = None
     doubts: tuple[Doubt, ...] = ()
+    contradicted: bool = False  # refused, because not all of its meters can be right
 
     @property
     def grade(self) -> str:
@@ -72,16 +76,6 @@ class Boundaries:
         return self.gross.value_j if self.gross else None
 
 
-@dataclass(frozen=True)
-class Unexplained:
-    """The difference between a meter and others that cover the same devices, in watts; `parts` are their channels' names."""
-
-    whole: str
-    parts: tuple[str, ...]
-    whole_w: float
-    parts_w: float
-
-
 def boundaries(
     record: Record,
     series: Sequence[Series],
@@ -99,12 +93,15 @@ def boundaries(
     refused: list[Doubt] = []
     better: list[tuple[str, Doubt]] = []  # grade and doubts of meters that cover the hosts, and whose energy is refused
     best: Boundaries | None = None
+    contradicted: set[str] = set()  # grades, of which no other choice is any better known
     for parts in candidates(record, series, began_s, ended_s, hosts):
-        if grade not in (None, parts.grade):
+        if grade not in (None, parts.grade) or parts.grade in contradicted:
             continue
         if best is not None and parts.grade != best.grade:
             break
         found = added(record, series, parts, began_s, ended_s)
+        if found.contradicted and best is None:
+            contradicted.add(parts.grade)
         if found.net is None and found.gross is None:
             refused.extend(found.doubts)
             better += [(parts.grade, doubt) for doubt in found.doubts if parts.net or parts.gross]
@@ -130,6 +127,14 @@ def added(record: Record, series: Sequence[Series], parts: Parts, began_s: float
     doubts = [*parts.doubts, *(doubt for series in channels for doubt in amount(series, began_s, ended_s).doubts)]
     if net is None and gross is None:
         return Boundaries(doubts=tuple(doubts))
+    length_s = ended_s - began_s
+    if parts.hosts and parts.grade not in ("modelled", "nameplate"):
+        why = contradictions.impossible(net, gross, (parts.net, parts.gross), len(parts.hosts), length_s)
+        if why:
+            return Boundaries(doubts=(*doubts, METERS.doubt(f"{why}; the energy is refused")), contradicted=True)
+        if net and parts.grade != "simulated":
+            unlikely = contradictions.unlikely(record, net, parts.net, parts.hosts, length_s)
+            doubts.extend(map(METERS.doubt, unlikely))
     count = min(int(((s.t_s > began_s) & (s.t_s <= ended_s)).sum()) for _, s in (parts.net or parts.gross))
     if count < SHORT_COUNT:
         doubts.append(METERS.doubt(f"{parts.meter}: the window holds only {count} power samples"))
@@ -203,21 +208,6 @@ def component_parts(record: Record, series: Sequence[Series], hosts: frozenset[s
     return tuple(own) if record.scale == 1 and frozenset(s.channel.host for _, s in own) == servers else ()
 
 
-def unexplained(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> tuple[Unexplained, ...]:
-    """Compare every meter with others that cover the same devices, alone or together; refused energies are not compared."""
-    powers = [s for s in series if s.channel.quantity in ("power", "energy")]
-    real = [s for s in powers if s.channel.grade not in DILATED and s.channel.grade in GRADES] if record.scale == 1 else []
-    found: list[Unexplained] = []
-    among = items(one_quantity(real, began_s, ended_s), cluster_names(record), switch=True)
-    for whole, parts in (*differences(among), *rivals(among, GRADES)):
-        whole_j, parts_j = (joules(signed, began_s, ended_s) for signed in (((1, whole),), parts))
-        if whole_j is not None and parts_j is not None:
-            names = tuple(s.channel.name for _, s in parts)
-            length_s = ended_s - began_s
-            found.append(Unexplained(whole.channel.name, names, whole_j / length_s, parts_j / length_s))
-    return tuple(found)
-
-
 def energy(parts: Signed, began_s: float, ended_s: float, quiet: tuple[tuple[float, float], ...] = ()) -> Budget | None:
     """Add up channels over a window; None without channels, or if one is refused."""
     budgets = [(sign, budget(series, began_s, ended_s, quiet=quiet)) for sign, series in parts]
@@ -243,7 +233,7 @@ def parts_of(grade: str, series: Sequence[Series], cluster: frozenset[str], want
     disks = frozenset(device for device in hosts if device.endswith("/disks"))
     boards = cover(hosts - disks, among) if disks else ()
     if net or gross:
-        return Parts(meter, grade, net, gross, boards)
+        return Parts(meter, grade, net, gross, boards, wanted)
     seen = frozenset(device for item in among for device in item.devices)
     missing = sorted({device.partition("/")[0] for device in hosts - seen})
     why = f"no power of {', '.join(missing)}" if missing else "no sum or difference of its channels covers the servers alone"

@@ -1,6 +1,6 @@
 """The choice between an energy counter and power of one meter and boundary: the one whose energy is more certain in a window."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
@@ -9,6 +9,7 @@ from perjoule.analysis.once import once
 from perjoule.analysis.terms import budget
 from perjoule.model import Series
 
+SHOWN = ("wall", "PDU", "BMC")  # grades of meters that show both of the same
 GOOD_RATIO = 0.01  # uncertainty at which a counter is good enough in any case
 
 
@@ -38,6 +39,14 @@ def one_quantity(series: Sequence[Series], began_s: float, ended_s: float) -> li
                 powers = []
         kept |= {id(one) for one in (*counters, *powers)}
     return [one for one in series if id(one) in kept]
+
+
+def both_quantities(series: Sequence[Series]) -> Iterator[tuple[Series, Series]]:
+    """List the counters of real hosts' energy, each with the power of the same meter and boundary."""
+    powers = {_boundary(one): one for one in series if one.channel.quantity == "power" and one.channel.semantics != "state"}
+    for one in series:
+        if one.channel.quantity == "energy" and (power := powers.get(_boundary(one))) is not None and one.channel.grade in SHOWN:
+            yield one, power
 
 
 def other_quantity(series: Sequence[Series], others: Sequence[Series]) -> list[Series]:

@@ -61,7 +61,7 @@ def highest(series: Series) -> float:
 
 
 def lowest(series: Series) -> float:
-    """Return the lowest possible value of a sample: no device feeds power back, so watts are not below a meter's error around zero.
+    """Return the lowest possible value of a sample: nothing feeds power back, so watts are not below a meter's error at zero.
 
     That is its offset, one of its steps, and a hundredth of the magnitude that 95 % of its samples do not exceed.
     """

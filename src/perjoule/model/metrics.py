@@ -69,8 +69,9 @@ class Boundary(NamedTuple):
     printed: bool = False  # by papers
 
 
+NET = "net"  # of the boundaries, the headline's
 BOUNDARIES = (
-    Boundary("", "net", "the servers without the switch", headline=True, printed=True),
+    Boundary("", NET, "the servers without the switch", headline=True, printed=True),
     Boundary("gross_", "gross", "the servers with the switch", headline=True, printed=True),
     Boundary("clients_", "clients", "the clients that ran the load", headline=True),
     Boundary("all_", "all", "the servers and the clients that ran the load, each host once, without the switch", headline=True),

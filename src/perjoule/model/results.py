@@ -26,6 +26,7 @@ class Point:
     source: str = ""  # of its energy: which quantity of which meter, "shelly power"
     omitted: Mapping[str, str] = field(default_factory=dict[str, str])  # boundary without an energy -> why
     grades: Mapping[str, str] = field(default_factory=dict[str, str])  # of a boundary on other meters than `grade`'s
+    unstated: tuple[str, ...] = ()  # boundaries of which a meter does not state its accuracy
 
     def grade_of(self, boundary: str) -> str:
         """Return the grade of a boundary's energy."""
@@ -75,6 +76,7 @@ class Cell:
     ran: tuple[Ran, ...] = ()  # each repetition, in the order of the values of a metric that all have
     widening: float = 1.0  # of its intervals, where they decided how often was repeated
     grades: Mapping[str, str] = field(default_factory=dict[str, str])  # as Point.grades, written like `grade`
+    unstated: tuple[str, ...] = ()  # as Point.unstated, of any repetition
 
     def grade_of(self, boundary: str) -> str:
         """Return the grade of a boundary's energy."""

@@ -56,6 +56,7 @@ def _row(cell: Cell) -> dict[str, object]:
         "grade": cell.grade,
         "doubts": cell.doubts,
         "omitted": cell.omitted,
+        "accuracy_unknown": cell.unstated,
         "metrics": metrics,
     }
 

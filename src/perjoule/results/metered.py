@@ -7,7 +7,7 @@ from statistics import fmean
 from perjoule.analysis.alignment import expected, offset
 from perjoule.analysis.budget import SHRINK, Budget
 from perjoule.analysis.energies import UNBUDGETED
-from perjoule.analysis.power import Unexplained
+from perjoule.analysis.same_devices import Unexplained
 from perjoule.figures.alignment import Found
 from perjoule.model import DRIVE, PartEnergy, Series
 from perjoule.model.format import number, percent, uncertainty_text

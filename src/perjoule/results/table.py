@@ -57,11 +57,13 @@ def with_meter(cell: Cell, key: str) -> str:
     """Print a metric's mean with half its 95 % interval, and after a second "±" the meter's uncertainty.
 
     That is the error that all repetitions on one meter share, which their scatter does not show; with a single repetition, its
-    whole uncertainty. All have as many decimals.
+    whole uncertainty. All have as many decimals. It is "?" if a meter does not state its accuracy.
     """
     found, of = cell.metrics[key], metric_of(key)
     meter = cell.metrics.get(of.shared_uncertainty if len(found.values) > 1 else of.uncertainty)
     text = _of_row(cell, with_interval)(found, of.unit.per)
+    if of.boundary in cell.unstated and of.budgeted:
+        return f"{text} ± ?"
     if meter is None:
         return text
     return f"{text} ± {like(meter.mean / of.unit.per, text)}"

@@ -26,6 +26,7 @@ class _Numbers:
     source: str = ""
     omitted: Mapping[str, str] = field(default_factory=dict[str, str])
     grades: Mapping[str, str] = field(default_factory=dict[str, str])
+    unstated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def read(results: Results, record: Record, digest: str) -> TrialSummary | None:
     if found is None:
         return None
     points = (
-        Point(record.trial, n.direction, n.metrics, n.doubts, n.grade, n.shared, n.source, n.omitted, n.grades)
+        Point(record.trial, n.direction, n.metrics, n.doubts, n.grade, n.shared, n.source, n.omitted, n.grades, n.unstated)
         for n in found.points
     )
     return TrialSummary(tuple(points), found.metered, found.timeline, found.overhead, found.watts, found.periods)
@@ -62,7 +63,8 @@ def read(results: Results, record: Record, digest: str) -> TrialSummary | None:
 def write(results: Results, record: Record, digest: str, found: TrialSummary) -> None:
     """Keep the numbers of a trial."""
     points = tuple(
-        _Numbers(p.direction, p.metrics, p.doubts, p.grade, p.shared, p.source, p.omitted, p.grades) for p in found.points
+        _Numbers(p.direction, p.metrics, p.doubts, p.grade, p.shared, p.source, p.omitted, p.grades, p.unstated)
+        for p in found.points
     )
     kept = _Trial(points, found.metered, found.timeline, found.overhead, found.watts, found.periods)
     _kept.write(_place(results, record), digest, kept)

@@ -9,7 +9,7 @@ from perjoule.analysis.energy import amount
 from perjoule.analysis.hosts import cluster_names
 from perjoule.analysis.parts import parts
 from perjoule.analysis.points import loads
-from perjoule.analysis.power import Unexplained, unexplained
+from perjoule.analysis.same_devices import Unexplained, unexplained
 from perjoule.analysis.windows import windows
 from perjoule.figures.boundaries import Bar, Device
 from perjoule.model import PartEnergy, Record, Series

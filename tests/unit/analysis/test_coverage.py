@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from perjoule.analysis import coverage
 from perjoule.analysis.coverage import Item, cover, differences, items
-from perjoule.analysis.power import boundaries, candidates, component_parts, unexplained
+from perjoule.analysis.power import boundaries, candidates, component_parts
+from perjoule.analysis.same_devices import unexplained
 from perjoule.model import Channel, Series
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")

@@ -296,7 +296,7 @@ def test_a_counter_to_one_percent_is_good_enough_whatever_is_beside_it(made, rat
 
 
 def test_less_than_a_joule_is_an_energy(made):
-    (point,) = points(made.record(write_back_s=None), [made.steady(h, 0.001) for h in SERVERS])
+    (point,) = points(made.record(write_back_s=None), [made.steady(h, 0.001, grade="modelled") for h in SERVERS])
     assert point.metrics["energy_j"] == pytest.approx(3 * 0.001 * 10)
 
 
