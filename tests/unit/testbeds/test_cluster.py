@@ -42,7 +42,7 @@ CLIENT = {"name": "client-1", "address": "192.0.2.21", "role": "client"}
 RUN = f"{os.getpid() % 10**8:08}"  # a keeper ends all that bears its run's mark on this machine, where other tests run, too
 JUMP = "its ProxyJump or ProxyCommand failed"
 # It gives up on a lock, or on a folder that another keeper makes, after a moment.
-HASTY = KEEP.replace("flock -w 2 9", "flock -w 0.2 9").replace("for _ in {1..20}; do [ -f", "for _ in 1; do [ -f")
+HASTY = KEEP.replace("tries_count=20 ", "tries_count=2 ").replace("for _ in {1..20}; do [ -f", "for _ in 1; do [ -f")
 
 
 def said(name: str) -> str:
@@ -392,20 +392,24 @@ def keep(work: Path, text: str = "", script: str = KEEP) -> list[str]:
     return said.partition("probed\n")[2].splitlines()
 
 
+def of_a_dead_run(work: Path, host: str) -> Path:
+    """The folder that a keeper has left which was killed."""
+    for folder in (work / "cluster", old := work / f"cluster/00000000-{host}"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "perjoule-made-this").touch()
+    return old
+
+
 def test_a_keeper_removes_what_dead_runs_left_and_its_own(tmp_path: Path) -> None:
     assert [line[:10] for line in keep(tmp_path / "work", "counters 3\n")[:2]] == ["ready", "answer 3 0"]
-    old, other = tmp_path / "work/cluster/00000000-h1", tmp_path / "work/cluster/00000000-h2"
-    for folder in (old, other):
-        folder.mkdir()
-        (folder / "perjoule-made-this").touch()
+    assert list((tmp_path / "work").iterdir()) == []  # its locks and the mark of the folder of runs are gone, too
+    old, other = of_a_dead_run(tmp_path / "work", "h1"), of_a_dead_run(tmp_path / "work", "h2")
     assert keep(tmp_path / "work") == [f"removed {old}", "ready"]
-    assert sorted(path.name for path in (tmp_path / "work/cluster").iterdir()) == ["00000000-h2", "h1.lock", "perjoule-made-this"]
+    assert sorted(path.name for path in (tmp_path / "work/cluster").iterdir()) == ["00000000-h2", "perjoule-made-this"]
 
 
 def test_a_keeper_removes_the_folders_that_a_dead_run_noted_and_no_others(tmp_path: Path) -> None:
-    keep(tmp_path / "work")
-    (old := tmp_path / "work/cluster/00000000-h1").mkdir()
-    (old / "perjoule-made-this").touch()
+    old = of_a_dead_run(tmp_path / "work", "h1")
     (old / "made").mkdir()
     places = {name: tmp_path / "shared" / name for name in ("perjoule-0123456789", "perjoule-abcdefghij", "data", "perjoule-1")}
     for place in places.values():
@@ -479,7 +483,7 @@ def test_the_note_of_a_dead_run_goes_once_all_its_hosts_are_held_again(tmp_path:
 
 def test_a_folder_that_is_not_ours_is_never_touched(tmp_path: Path) -> None:
     (tmp_path / "cluster" / "00000000-h1").mkdir(parents=True)
-    assert keep(tmp_path, script=HASTY) == [f"refused {tmp_path}/cluster is not ours"]
+    assert keep(tmp_path, script=HASTY) == [f"refused {tmp_path}/cluster is not ours; set work"]
     assert (tmp_path / "cluster" / "00000000-h1").is_dir()
 
 

@@ -25,6 +25,7 @@ class Probe:
     chronyc: str
     timedatectl: str
     readonly: str = ""  # the folder that can't be written to
+    unsafe: str = ""  # why others could lead us elsewhere from the work folder, "; ", and what to do
     missing: tuple[str, ...] = ()
     disks: tuple[str, ...] = ()
     interfaces: tuple[str, ...] = ()  # that are hardware
@@ -56,6 +57,7 @@ def probe(said: str, where: str) -> Probe:
             chronyc=one["chronyc"],
             timedatectl=one["timedatectl"],
             readonly=one.get("readonly", ""),
+            unsafe=one.get("unsafe", ""),
             missing=tuple(value for word, value in pairs if word == "missing"),
             disks=tuple(value for word, value in pairs if word == "disk"),
             interfaces=tuple(value for word, value in pairs if word == "interface"),

@@ -16,6 +16,9 @@ _INSTALL = re.compile(r"apt(?:-get)? install ([\w.+-]+)")
 
 def readiness(name: str, found: Probe) -> Check:
     """Judge what every host of a campaign needs."""
+    if found.unsafe:
+        what, _, fix = found.unsafe.partition("; ")
+        return Check(name, False, what, fix)
     if found.readonly:
         what = f"{found.user} can't write to {found.readonly}"
         return Check(name, False, what, "log in as another user, or set work or sudo")

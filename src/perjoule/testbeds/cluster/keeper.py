@@ -56,6 +56,7 @@ class Keeper:
         """Log in and look; nothing changes on the host. Raises MachineError with the message of what leads there."""
         self.login, self.began_s = login, time.monotonic()
         self.removed: list[str] = []  # what dead runs had left
+        self.left: list[str] = []  # what of it is still there
         self._heard, self._number = bytearray(), 0
         self._asked: dict[int, Future[Answer]] = {}
         self._lock = threading.Lock()  # one word at a time
@@ -127,11 +128,14 @@ class Keeper:
             while (line := self._line(until_s)) != "ready":
                 verb, _, rest = (line or "").partition(" ")
                 if verb == "refused":
-                    raise MachineError(rest, where=self.login.name, next="set work, or wait for the other run")
+                    what, _, fix = rest.partition("; ")
+                    raise MachineError(what, where=self.login.name, next=fix)
                 if line is None:
                     raise self._error()
                 if verb == "removed":
                     self.removed.append(rest)
+                elif verb == "left":
+                    self.left.append(rest)
         except BaseException:
             self.close()
             raise

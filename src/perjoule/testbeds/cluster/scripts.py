@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from perjoule.machine.mapped import UNMAP
 from perjoule.testbeds._power.scripts import STATES
+from perjoule.testbeds.cluster.folders import FOLDERS, LOCKS
 
 MOST_BYTES = 64 * 1024**2  # of a command's output, which the keeper cuts there
 BASH = ("bash", "--norc", "-c")  # which would read ~/.bashrc once more, as a child of sshd
@@ -32,11 +33,16 @@ sweep() { # end all that bear the mark $1, and their sessions but for ours
   done
   return 1
 }
-remove() { # a folder of ours with all that is mounted and attached below
-  local mounts loop file place
-  [ -f "$1/perjoule-made-this" ] && [ -O "$1" ] || return 0
-  if [ -f "$1/power.end" ]; then # power states as they were; without them the folder stays, for the next one who tries
-    "$BASH" --norc -- "$1/power.end" && rm -f -- "$1/power.end" || return 1
+alone() { # whether $1 is a file that nobody but us can have written
+  local owner mode
+  read -r owner mode < <(stat -c '%u %f' -- "$1") && [ "$owner" = "$EUID" ] &&
+    (((16#$mode & 8#170000) == 8#100000 && !(16#$mode & 8#22)))
+}
+remove() { # a folder of ours with all that is mounted and attached below; what could not undo stays, for the next one who tries
+  local mounts loop file place stays=
+  [ -f "$1/perjoule-made-this" ] && [ -O "$1" ] && [ ! -L "$1" ] || return 1
+  if [ -e "$1/power.end" ]; then # power states as they were
+    alone "$1/power.end" && "$BASH" --norc -- "$1/power.end" && rm -f -- "$1/power.end" || return 1
   fi
   unmap "$1"
   IFS= read -r -d '' mounts < /proc/self/mountinfo
@@ -46,16 +52,21 @@ remove() { # a folder of ours with all that is mounted and attached below
       rmdir "$place" 2> /dev/null # with it go the copies of the mount in namespaces that somebody made meanwhile
     done
   for end in "$1"/*.end; do # what unmounting leaves: an array, a file system on somebody's device
-    [ ! -f "$end" ] || "$BASH" --norc "$end"
+    [ ! -e "$end" ] || { alone "$end" && "$BASH" --norc -- "$end"; } || stays=1
   done
   for loop in /sys/block/loop*/loop/backing_file; do
     { read -r file < "$loop"; } 2> /dev/null || continue
     loop=${loop%/loop/*}
-    case "$file" in "$1"/*) losetup --detach "/dev/${loop##*/}" ;; esac
+    case "$file" in "$1"/*) ;; *) continue ;; esac
+    losetup --detach "/dev/${loop##*/}"
+    for _ in {1..20}; do [ -e "$loop/loop/backing_file" ] && sleep 0.05 || break; done
+    { read -r place < "$loop/loop/backing_file"; } 2> /dev/null && [ "$place" = "$file" ] && stays=1 # an array has it yet
   done
   for file in "$1"/made/perjoule-??????????; do # notes of folders that the run made elsewhere (`protocols.MADE`)
-    [ -f "$file" ] && IFS= read -r place < "$file" && [ "${place##*/}" = "${file##*/}" ] && rm -rf --one-file-system -- "$place"
+    alone "$file" && IFS= read -r place < "$file" && [ "${place##*/}" = "${file##*/}" ] || continue
+    rm -rf --one-file-system -- "$place" || stays=1
   done
+  [ -z "$stays" ] || return 1
   rm -rf --one-file-system -- "$1"
 }
 """
@@ -73,13 +84,15 @@ remove() { # a folder of ours with all that is mounted and attached below
 KEEP = (
     _SWEEP
     + STATES
+    + FOLDERS
+    + LOCKS
     + r"""
 trap '' INT HUP PIPE # it may be answering when we go
 ended=
 trap 'ended=1; exec < /dev/null' TERM # a batch system ends us: nothing more will come
 export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 [ "$EUID" = 0 ] && user=root || user=$(id -un)
-there=$1
+there=$1/cluster
 until [ -d "$there" ]; do there=${there%/*}; there=${there:-/}; done
 read -r free_blocks blocks block_bytes < <(stat -f -c '%a %b %S' "$there")
 read -r system < /proc/sys/kernel/ostype
@@ -100,6 +113,7 @@ echo "free_bytes $((free_blocks * block_bytes))"
 echo "total_bytes $((blocks * block_bytes))"
 echo "kernel $system $release $HOSTTYPE"
 [ -w "$there" ] || echo "readonly $there"
+(cd -P -- "$there" && if [ "$there" = "$1/cluster" ]; then ours "$there"; else guarded "$there"; fi; [ $? = 0 ] || echo "unsafe $why")
 for tool in flock findmnt losetup pkill ps tar setsid; do type -P "$tool" > /dev/null || echo "missing $tool"; done
 for disk in /sys/block/*/device; do [ ! -e "$disk" ] || { disk=${disk%/device}; echo "disk ${disk##*/}"; }; done
 for net in /sys/class/net/*/device; do [ ! -e "$net" ] || { net=${net%/device}; echo "interface ${net##*/}"; }; done
@@ -131,29 +145,32 @@ done
 [ "$word" = keep ] || exit 0
 refuse() { echo "refused $*"; exit 3; }
 read -r run dead <<< "$run"
+umask go-w # whatever the login's is: nobody else writes to what is ours
 mark=$run-$2 root=$1/cluster folder=$1/cluster/$run-$2
-[ -d "$1" ] || mkdir -p "$1" 2> /dev/null
-if [ ! -d "$root" ] && mkdir "$root" 2> /dev/null; then echo "folders of runs by perjoule" > "$root/perjoule-made-this"; fi
-[ -d "$root" ] || refuse "$root can't be made"
-for _ in {1..20}; do [ -f "$root/perjoule-made-this" ] && break; sleep 0.05; done
-[ -f "$root/perjoule-made-this" ] && [ -O "$root" ] || refuse "$root is not ours"
-{ [ -e "$root/$2.lock" ] || (umask 077; : >> "$root/$2.lock"); } && exec 9<> "$root/$2.lock" ||
-  refuse "$root can't be written to"
-if ! flock -w 2 9; then
-  read -r holder pid <&9
-  case " $dead ending " in *" $holder "*) ;; *) refuse "another perjoule uses this host" ;; esac
-  grep -qzxF perjoule-keeper "/proc/$pid/cmdline" && kill -TERM "$pid"
-  flock -w 20 9 || refuse "what another perjoule left on this host is still being removed"
-fi 2> /dev/null
-echo "$run $$" > "$root/$2.lock"
+read -r boot < /proc/sys/kernel/random/boot_id
+read -r id 2> /dev/null < /etc/machine-id
+machine=@${id:-unknown}.$boot-$(stat -L -c %i /proc/self/ns/net)
+tries_count=20 asked=
+until claimed "$1" "$2" "$run"; do
+  sleep 0.1
+  ((tries_count-- > 0)) && continue
+  [ -z "$asked" ] || refuse "what another perjoule left on this host is still being removed; wait for it"
+  case " $dead ending " in *" $holder "*) ;; *) refuse "another perjoule uses this host; set work, or wait for the other run" ;; esac
+  asked=1 tries_count=200
+  [ "$kernel" = "$machine" ] || continue
+  for pid in $holders; do grep -qzxF perjoule-keeper "/proc/$pid/cmdline" && kill -TERM "$pid"; done
+done
 for old in "$root"/????????-"$2"; do # a run has eight letters
   [ -d "$old" ] || continue
-  sweep "PERJOULE_HOST=${old##*/}" && remove "$old" && echo "removed $old"
-  [ ! -e "$old/power.end" ] || refuse "a killed run changed power states of this host, and $old/power.end can't put them back"
+  sweep "PERJOULE_HOST=${old##*/}" && remove "$old"
+  [ -e "$old" ] || { echo "removed $old"; continue; }
+  [ ! -e "$old/power.end" ] ||
+    refuse "a killed run changed power states of this host, and $old/power.end can't put them back; see why: bash $old/power.end"
+  echo "left $old"
 done
 own=$folder/programs
-mkdir "$folder" "$own" && : > "$folder/perjoule-made-this" && exec 7<> <(:) ||
-  refuse "$folder can't be made"
+mkdir -m 711 "$folder" "$own" && : > "$folder/perjoule-made-this" && exec 7<> <(:) ||
+  refuse "$folder can't be made; set work"
 echo >&7
 take() { read -r -u 7; }
 give() { echo >&7; }
@@ -225,17 +242,20 @@ while read -r -t 120 word number rest; do
       bytes=${rest%% *}
       [ "$bytes" = 0 ] || head -c "$bytes" | { cat > "$own/$number.in" || { cat > /dev/null; false; }; } ||
         rest="0 false"
-      eval "launch $number ${rest#* }" < /dev/null 9>&- & ;;
+      eval "launch $number ${rest#* }" < /dev/null 8>&- 9>&- & ;;
     ask) read -r pid < "$own/$number.pid" && kill -TERM "$pid" ;;
-    end) { sweep "PERJOULE_PROGRAM=$mark/$rest"; code=$?; take; echo "answer $number $code 0 0"; give; } < /dev/null 9>&- & ;;
+    end) { sweep "PERJOULE_PROGRAM=$mark/$rest"; code=$?; take; echo "answer $number $code 0 0"; give; } < /dev/null 8>&- 9>&- & ;;
   esac 2> /dev/null
 done
 [ -n "$ended" ] || exec > /dev/null # whoever still listens takes an end of output for our death, and kills the connection
 exec 2> /dev/null
-echo "ending $$" > "$root/$2.lock"
+echo "ending $machine $$" > /proc/self/fd/9
+cd -P -- "$root" || exit 1
+SECONDS=0
 for _ in {1..50}; do # what was just being started is not marked yet, but is waited for
+  ((SECONDS < 60)) || break
   sweep "PERJOULE_HOST=$mark" || exit 1
-  [ -z "$(jobs -pr)" ] && remove "$folder" && [ ! -e "$folder" ] && exit 0
+  [ -z "$(jobs -pr)" ] && remove "$folder" && [ ! -e "$folder" ] && { given_back "$2"; exit 0; }
   sleep 0.05
 done
 exit 1
@@ -255,12 +275,13 @@ read -r boot < /proc/sys/kernel/random/boot_id
 [ "$number $sequence $boot" = "$2 $3 $4" ] || exit 0
 shift 4
 """
+_ELSE_STAYS = "exit 1\n"  # an array that is not stopped shows by its loop devices
 
 
 def ending(argv: Sequence[str], *, device: Sequence[str] = ()) -> str:
     """Return a script that undoes what unmounting leaves; nothing if `device` (path, number, sequence, start) is another now."""
     check = _SAME_DEVICE if device else ""
-    return f"set -- {shlex.join([*device, *argv])}{check or chr(10)}{_PATIENTLY}"
+    return f"set -- {shlex.join([*device, *argv])}{check or chr(10)}{_PATIENTLY}{_ELSE_STAYS if device else ''}"
 
 
 # $1 the base name of a long-running program's files, then the program. It bears the marks itself, as what it is started with.
@@ -268,6 +289,7 @@ LAUNCH = r"""
 export LC_ALL=C.UTF-8 PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 own=$1
 shift
+umask go-w
 cd /
 type -P -- "$1" > /dev/null || { echo "perjoule: $1 is not installed on this host" >&2; exit 127; }
 exec 4>&2 2> /dev/null

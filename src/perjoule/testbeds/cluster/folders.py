@@ -1,0 +1,104 @@
+"""The folder of all runs on a host, for bash: entered and judged from inside, locked, and removed again.
+
+Others watch while root works there. So nothing depends on a look at a name: the script goes into the folder, has the kernel say
+where it is, and looks at it and at all that is above it. What passes can't be led elsewhere by anybody but its owner and root.
+"""
+
+# `guarded` and `enter` leave in `why` what is wrong, then "; ", then what to do.
+FOLDERS = r"""
+guarded() { # whether . is $1, and nobody but us and root can write to it, rename it, or rename what is above it
+  local place=$1 above=. folders=() owner mode
+  why=$(exec pwd -P)
+  [ "$why" = "$1" ] || { why="$1 leads through a link; set work to a path without links, below ${why:-/}"; return 1; }
+  until folders+=("$above"); [ "$place" = / ]; do above+=/.. place=${place%/*} place=${place:-/}; done
+  place=$1
+  while read -r owner mode; do
+    why="$place belongs to another user (uid $owner)" # a folder of root's is as good as one of ours
+    [ "$owner" = 0 ] || [ "$owner" = "$EUID" ] || { why+="; set work to a folder that only you and root can write to"; return 1; }
+    why="users other than its owner can write to $place, and it is not sticky; set work to another folder, or chmod go-w $place"
+    ((16#$mode & 8#1000 || !(16#$mode & 8#22))) || return 1
+    place=${place%/*} place=${place:-/}
+    unset "folders[-1]"
+  done < <(stat -c '%u %f' -- "${folders[@]}")
+  why="what is above $1 can't be examined; set work"
+  [ ${#folders[@]} = 0 ]
+}
+ours() { # whether . is the folder of runs $1: guarded, ours alone, and all in it too
+  local owner mode links name
+  guarded "$1" || return 1
+  why="$1 belongs to another user; set work to another folder"
+  [ -O . ] || return 1
+  while read -r owner mode links name; do
+    case "$name" in .) name=$1 links=1 ;; *) name=$1/${name#./} ;; esac
+    why="$name is a link; find out who made it, and remove it"
+    (((16#$mode & 8#170000) != 8#120000)) || return 1
+    why="$name belongs to another user (uid $owner); find out why, and remove it, or set work to another folder"
+    [ "$owner" = "$EUID" ] || return 1
+    why="users other than its owner can write to $name; find out whether somebody did, then chmod go-w $name"
+    ((!(16#$mode & 8#22))) || return 1
+    why="$name has a second name; find out who gave it that, and remove it"
+    (((16#$mode & 8#170000) == 8#40000 || links == 1)) || return 1
+  done < <(shopt -s nullglob dotglob; stat -c '%u %f %h %n' -- . ./*)
+}
+enter() { # goes into $1/cluster, which it makes if it is missing, and what is above it too
+  local above=$1/cluster name missing=()
+  until [ -e "$above" ] || [ -L "$above" ]; do missing=("${above##*/}" "${missing[@]}") above=${above%/*} above=${above:-/}; done
+  why="$above can't be entered; set work"
+  cd -P -- "$above" 2> /dev/null || return 1
+  [ ${#missing[@]} = 0 ] || guarded "$above" || return 1
+  for name in "${missing[@]}"; do
+    why="$1/cluster can't be made; set work"
+    { mkdir -m 711 -- "$name" || [ -d "$name" ]; } 2> /dev/null && cd -P -- "$name" 2> /dev/null || return 1
+  done
+  ours "$1/cluster"
+}
+"""
+
+# What a machine is: a kernel since its start, and a network of its own. Two names for one machine have one of these, and so have
+# two work folders' hosts in one container; a virtual host has its own. A name can't begin with "@".
+LOCKS = r"""
+claimed() { # $1 the work folder, $2 the host's name, $3 the run: whether both locks are ours, 9 by name and 8 by machine
+  local old
+  enter "$1" || refuse "$why"
+  # Who holds the folder's lock makes, removes and takes locks, in a moment. Others can't open the folder, so they can't hold it.
+  chmod 711 . && exec 6< . && flock -w 20 6 || refuse "$root can't be locked; set work"
+  [ . -ef "$root" ] || { exec 6<&-; return 1; } # removed meanwhile
+  for _ in {1..20}; do [ -f perjoule-made-this ] && break; [ -z "$(shopt -s nullglob dotglob; echo *)" ] && break; sleep 0.05; done
+  if [ ! -f perjoule-made-this ]; then
+    [ -z "$(shopt -s nullglob dotglob; echo *)" ] || refuse "$root is not ours; set work"
+    echo "folders of runs by perjoule" > perjoule-made-this || refuse "$root can't be written to; set work"
+  fi
+  { [ -e "$2.lock" ] || (umask 077; : >> "$2.lock"); } && exec 9<> "$2.lock" &&
+    { [ -e "$machine.lock" ] || (umask 077; : >> "$machine.lock"); } && exec 8<> "$machine.lock" ||
+    refuse "$root can't be written to; set work"
+  if flock -n 9; then
+    if flock -n 8; then
+      holders=
+    else
+      read -r holder kernel holders < /proc/self/fd/8
+      flock -n -s 8 && [ "$holder" = "$3" ]
+    fi && {
+      for old in "${machine%%.*}".*.lock; do # of an earlier start
+        [ ! -f "$old" ] || [ "$old" = "$machine.lock" ] || (exec 5<> "$old" && flock -n 5 && rm -f -- "$old")
+      done
+      echo "$3 $machine $holders $$" > /proc/self/fd/8
+      flock -s 8 # other keepers of this run may be on this machine
+      echo "$3 $machine $$" > /proc/self/fd/9
+      exec 6<&-
+      return 0
+    }
+  else
+    read -r holder kernel holders < /proc/self/fd/9
+  fi
+  exec 6<&- 8<&- 9<&-
+  return 1
+} 2> /dev/null
+given_back() { # removes the locks, and the folder of runs if nothing else is in it
+  exec 6< . && flock -w 20 6 || return
+  rm -f -- "$1.lock"
+  ! flock -n 8 || rm -f -- "$machine.lock"
+  [ "$(shopt -s nullglob dotglob; echo *)" = perjoule-made-this ] || return
+  rm -f perjoule-made-this
+  rmdir -- "$root" || echo "folders of runs by perjoule" > perjoule-made-this # of a host that shares this folder
+}
+"""

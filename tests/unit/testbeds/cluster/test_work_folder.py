@@ -1,0 +1,220 @@
+"""A keeper's work folder on a host with other users: what they could write to, or lead elsewhere, is refused with the way out."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from perjoule.testbeds.cluster.facts import probe
+from perjoule.testbeds.cluster.findings import readiness
+from perjoule.testbeds.cluster.scripts import BASH, KEEP
+
+NOBODY = 65534
+RUN = f"{os.getpid() % 10**8:08}"
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be attacked by another user")
+
+
+def said(work: Path, *words: str, name: str = "h1") -> list[str]:
+    """What a keeper says that is told these words after `keep`."""
+    argv = [*BASH, KEEP, "perjoule-keeper", str(work), name]
+    text = "\n".join((f"keep {RUN}", *words, ""))
+    done = subprocess.run(argv, input=text, capture_output=True, text=True, check=False, timeout=60)
+    return done.stdout.splitlines()
+
+
+def answer(work: Path, *words: str) -> str:
+    lines = said(work, *words)
+    return lines[lines.index("probed") + 1]
+
+
+@pytest.fixture
+def host() -> Iterator[Path]:
+    """A folder that everybody can reach, as /var/tmp is, with the sticky bit."""
+    folder = Path(tempfile.mkdtemp(prefix="host-"))
+    folder.chmod(0o1777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def by_nobody(*argv: str | Path) -> None:
+    subprocess.run(argv, check=True, user=NOBODY, group=NOBODY, extra_groups=[])
+
+
+def of_another(work: Path) -> None:
+    by_nobody("mkdir", "-m", "755", work)
+
+
+def of_another_with_a_cluster_of_roots(work: Path) -> None:
+    of_another(work)
+    (work / "cluster").mkdir(mode=0o755)
+    (work / "cluster/perjoule-made-this").touch()
+
+
+def cluster_of_another(work: Path) -> None:
+    work.mkdir(mode=0o1777)
+    work.chmod(0o1777)
+    by_nobody("mkdir", work / "cluster")
+
+
+def link(work: Path) -> None:
+    (work.parent / "target").mkdir()
+    by_nobody("ln", "-s", work.parent / "target", work)
+
+
+def open_to_all(work: Path) -> None:
+    work.mkdir()
+    work.chmod(0o777)
+
+
+def open_to_a_group(work: Path) -> None:
+    work.mkdir()
+    os.chown(work, 0, 100)
+    work.chmod(0o775)
+
+
+def cluster_open_to_a_group(work: Path) -> None:
+    (work / "cluster").mkdir(parents=True)
+    (work / "cluster/perjoule-made-this").touch()
+    (work / "cluster").chmod(0o775)
+
+
+def cluster_is_a_link(work: Path) -> None:
+    (work.parent / "target").mkdir()
+    (work.parent / "target/perjoule-made-this").touch()
+    work.mkdir()
+    (work / "cluster").symlink_to(work.parent / "target")
+
+
+def lock_is_a_link(work: Path) -> None:
+    (work / "cluster").mkdir(parents=True)
+    (work / "cluster/perjoule-made-this").touch()
+    (work.parent / "target").write_text("precious")
+    (work / "cluster/h1.lock").symlink_to(work.parent / "target")
+
+
+def lock_is_a_hard_link(work: Path) -> None:
+    (work / "cluster").mkdir(parents=True)
+    (work / "cluster/perjoule-made-this").touch()
+    (work.parent / "target").write_text("precious")
+    os.link(work.parent / "target", work / "cluster/h1.lock")
+
+
+def content_of_another(work: Path) -> None:
+    (work / "cluster/00000000-h1").mkdir(parents=True)
+    for folder in (work / "cluster", work / "cluster/00000000-h1"):
+        (folder / "perjoule-made-this").touch()
+    os.chown(work / "cluster/00000000-h1", NOBODY, NOBODY)
+
+
+@AS_ROOT
+@pytest.mark.parametrize(
+    ("prepare", "what"),
+    [
+        (of_another, "{work} belongs to another user (uid 65534)"),
+        (of_another_with_a_cluster_of_roots, "{work} belongs to another user (uid 65534)"),
+        (cluster_of_another, "{work}/cluster belongs to another user (uid 65534)"),
+        (link, "{work} leads through a link"),
+        (open_to_all, "users other than its owner can write to {work}, and it is not sticky"),
+        (open_to_a_group, "users other than its owner can write to {work}, and it is not sticky"),
+        (cluster_open_to_a_group, "users other than its owner can write to {work}/cluster"),
+        (cluster_is_a_link, "{work}/cluster leads through a link"),
+        (lock_is_a_link, "{work}/cluster/h1.lock is a link"),
+        (lock_is_a_hard_link, "{work}/cluster/h1.lock has a second name"),
+        (content_of_another, "{work}/cluster/00000000-h1 belongs to another user (uid 65534)"),
+    ],
+)
+def test_a_work_folder_that_others_can_write_to_is_refused_and_stays_as_it_was(
+    host: Path, prepare: Callable[[Path], None], what: str
+) -> None:
+    prepare(work := host / "work")
+    before = sorted((path, path.lstat().st_mode, path.lstat().st_mtime_ns) for path in host.rglob("*"))
+    found = what.format(work=work)
+    sentence = answer(work)
+    assert sentence.startswith(f"refused {found}")
+    assert "; " in sentence  # and what to do
+    assert sorted((path, path.lstat().st_mode, path.lstat().st_mtime_ns) for path in host.rglob("*")) == before
+    check = readiness("h1", probe("\n".join(said(work)), "h1"))
+    assert (check.ok, check.detail.startswith(found), check.fix != "") == (False, True, True)  # `doctor` says so, too
+
+
+@AS_ROOT
+@pytest.mark.parametrize("parent", ["work", "above"])
+def test_a_folder_above_that_others_can_rename_is_refused(host: Path, parent: str) -> None:
+    place = host / "above" / "work"
+    place.mkdir(parents=True)
+    os.chown(place if parent == "work" else place.parent, NOBODY, NOBODY)
+    assert answer(place / "deeper").startswith(f"refused {place if parent == 'work' else place.parent} belongs to another user")
+    assert list(place.iterdir()) == []
+
+
+def test_a_folder_with_a_sticky_bit_is_as_good_as_the_temporary_one(host: Path) -> None:
+    assert answer(host / "work") == "ready"
+    assert answer(host) == "ready"
+    assert [path.name for path in host.iterdir()] == ["work"]
+
+
+def test_nobody_else_can_look_into_the_folders_or_write_there_whatever_the_logins_umask_is(host: Path) -> None:
+    work, before = host / "work", os.umask(0)
+    try:
+        words = f"run 1 0 find {work}/cluster -mindepth 1 -printf '%m:%y '"
+        with subprocess.Popen([*BASH, KEEP, "k", work, "h1"], stdin=-1, stdout=-1, text=True) as keeper:
+            assert keeper.stdin
+            assert keeper.stdout
+            keeper.stdin.write(f"keep {RUN}\n{words}\n")
+            keeper.stdin.flush()
+            while not keeper.stdout.readline().startswith("answer 1"):
+                pass
+            entries = {f"{path.stat().st_mode & 0o777:o}:d" for path in (work, work / "cluster")}
+            keeper.stdin.close()
+            entries |= {*keeper.stdout.read().split()}
+            keeper.wait(20)
+    finally:
+        os.umask(before)
+    assert entries
+    assert not [entry for entry in entries if int(entry.partition(":")[0], 8) & 0o22]
+    assert not [entry for entry in entries if entry.endswith(":d") and int(entry.partition(":")[0], 8) & 0o44]
+
+
+def dead_run(work: Path) -> Path:
+    old = work / "cluster/00000000-h1"
+    old.mkdir(parents=True)
+    for folder in (old, old.parent):
+        (folder / "perjoule-made-this").touch()
+    return old
+
+
+@AS_ROOT
+@pytest.mark.parametrize("name", ["disk.end", "power.end"])
+@pytest.mark.parametrize("how", ["link", "of another", "open to all"])
+def test_no_program_is_run_at_the_end_that_others_could_have_written(host: Path, name: str, how: str) -> None:
+    old, theirs = dead_run(host / "work"), host / "theirs"
+    theirs.write_text(f"id > {host}/ran\n")
+    theirs.chmod(0o755)
+    os.chown(theirs, NOBODY, NOBODY)
+    if how == "link":
+        (old / name).symlink_to(theirs)
+    else:
+        theirs.rename(old / name)
+    if how == "open to all":
+        os.chown(old / name, 0, 0)
+        (old / name).chmod(0o666)
+    lines = said(host / "work")
+    assert not (host / "ran").exists()
+    assert old.exists()
+    assert [line for line in lines if line.startswith(("left", "refused", "removed"))][0].startswith(
+        f"left {old}" if name == "disk.end" else "refused a killed run changed power states"
+    )
+
+
+def test_what_could_not_undo_stays_with_the_folder_and_is_said(host: Path) -> None:
+    old = dead_run(host / "work")
+    (old / "disk.end").write_text(f"[ -e {host}/free ]\n")
+    assert f"left {old}" in said(host / "work")
+    assert (old / "disk.end").exists()
+    (host / "free").touch()
+    assert f"removed {old}" in said(host / "work")
+    assert not (host / "work/cluster").exists()
