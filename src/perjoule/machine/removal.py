@@ -13,6 +13,8 @@ import tempfile
 from collections.abc import Callable, Generator
 from pathlib import Path
 
+from perjoule.machine import guarded
+
 MARK = "perjoule-made-this"
 UNDO = "power.end"  # in a scratch folder: what is still to be put back on this machine, so the folder stays
 SCRATCH = (
@@ -142,8 +144,10 @@ def scratch(prefix: str, within: Path | None = None) -> Generator[Path]:
     Its lock tells `sweep` that it is in use: the lock of a killed perjoule is free.
 
     Raises:
-        OSError: it can't be made.
+        OSError: it can't be made, or, as root, others could put another folder in its place.
     """
+    if within is None:
+        _require_guarded(Path(tempfile.gettempdir()))
     folder, descriptor = None, -1
     while folder is None:
         made = Path(tempfile.mkdtemp(prefix=prefix, dir=within))
@@ -172,6 +176,10 @@ def sweep(within: Path | None = None, *, free: Callable[[Path], None] | None = N
     """
     removed: list[Path] = []
     left: list[str] = []
+    try:
+        _require_guarded(within or Path(tempfile.gettempdir()))
+    except OSError as error:
+        return (), (f"{error.filename}: {error.strerror}, so nothing is removed there",)
     for folder in sorted((within or Path(tempfile.gettempdir())).iterdir()):
         if not _SCRATCH.fullmatch(folder.name):
             continue
@@ -205,6 +213,12 @@ def sweep(within: Path | None = None, *, free: Callable[[Path], None] | None = N
         finally:
             os.close(descriptor)
     return tuple(removed), tuple(left)
+
+
+def _require_guarded(within: Path) -> None:
+    """Require, as root, that nobody else can put another folder in the place of one of ours. Raises OSError."""
+    if os.geteuid() == 0:
+        guarded.require(within)
 
 
 def _use(folder: Path) -> str:

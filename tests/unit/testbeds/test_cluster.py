@@ -403,7 +403,8 @@ def of_a_dead_run(work: Path, host: str) -> Path:
 def test_a_keeper_removes_what_dead_runs_left_and_its_own(tmp_path: Path) -> None:
     assert [line[:10] for line in keep(tmp_path / "work", "counters 3\n")[:2]] == ["ready", "answer 3 0"]
     assert list((tmp_path / "work").iterdir()) == []  # its locks and the mark of the folder of runs are gone, too
-    old, other = of_a_dead_run(tmp_path / "work", "h1"), of_a_dead_run(tmp_path / "work", "h2")
+    old = of_a_dead_run(tmp_path / "work", "h1")
+    of_a_dead_run(tmp_path / "work", "h2")
     assert keep(tmp_path / "work") == [f"removed {old}", "ready"]
     assert sorted(path.name for path in (tmp_path / "work/cluster").iterdir()) == ["00000000-h2", "perjoule-made-this"]
 

@@ -24,7 +24,7 @@ from perjoule.model.options import InventoryFile
 from perjoule.model.units import Seconds
 from perjoule.testbeds import _device
 from perjoule.testbeds._power import Power
-from perjoule.testbeds.cluster import devices, findings, notes, pool, power
+from perjoule.testbeds.cluster import devices, findings, logs, notes, pool, power
 from perjoule.testbeds.cluster.facts import clock_doubt
 from perjoule.testbeds.cluster.host import MeteredHost, SshHost
 from perjoule.testbeds.cluster.keeper import Keeper
@@ -147,7 +147,7 @@ class Cluster(Testbed):
             dead = notes.dead()
             note = stack.enter_context(notes.noted(run, self._noted(chosen)))
             folders = [self._folder(run, machine) for machine in chosen]
-            stack.callback(lambda: [notes.remove_logs(folder) for folder in folders])
+            stack.callback(lambda: [logs.remove(folder) for folder in folders])
             held: list[Keeper] = []
             states: dict[str, Json] = {}
 
@@ -175,7 +175,7 @@ class Cluster(Testbed):
             keepers = each(chosen, keep)
             notes.superseded(dead, self._noted(chosen))
             for folder in folders:
-                notes.make_logs(folder)
+                logs.make(folder)
             clocks = each(keepers, Keeper.clock)
             ours = iter(zip(folders, keepers, clocks, strict=True))  # of the chosen ones, in the order of all
 

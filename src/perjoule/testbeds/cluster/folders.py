@@ -7,21 +7,20 @@ where it is, and looks at it and at all that is above it. What passes can't be l
 # `guarded` and `enter` leave in `why` what is wrong, then "; ", then what to do.
 FOLDERS = r"""
 guarded() { # whether . is $1, and nobody but us and root can write to it, rename it, or rename what is above it
-  local place=$1 above=. folders=() owner mode
-  why=$(exec pwd -P)
-  [ "$why" = "$1" ] || { why="$1 leads through a link; set work to a path without links, below ${why:-/}"; return 1; }
-  until folders+=("$above"); [ "$place" = / ]; do above+=/.. place=${place%/*} place=${place:-/}; done
+  local place=$1 above=. pairs=() owner mode file named
+  until pairs+=("$above" "$place"); [ "$place" = / ]; do above+=/.. place=${place%/*} place=${place:-/}; done
   place=$1
-  while read -r owner mode; do
-    why="$place belongs to another user (uid $owner)" # a folder of root's is as good as one of ours
-    [ "$owner" = 0 ] || [ "$owner" = "$EUID" ] || { why+="; set work to a folder that only you and root can write to"; return 1; }
+  while read -r owner mode file && read -r _ _ named; do
+    why="$place is a link, or . is not there; set work to a path without links (see realpath)" # a link has a number of its own
+    [ "$file" = "$named" ] || return 1
+    why="$place belongs to another user (uid $owner); set work to a folder that only you and root can write to"
+    [ "$owner" = 0 ] || [ "$owner" = "$EUID" ] || return 1
     why="users other than its owner can write to $place, and it is not sticky; set work to another folder, or chmod go-w $place"
     ((16#$mode & 8#1000 || !(16#$mode & 8#22))) || return 1
-    place=${place%/*} place=${place:-/}
-    unset "folders[-1]"
-  done < <(stat -c '%u %f' -- "${folders[@]}")
+    place=${place%/*} place=${place:-/} pairs=("${pairs[@]:2}")
+  done < <(stat -c '%u %f %d:%i' -- "${pairs[@]}")
   why="what is above $1 can't be examined; set work"
-  [ ${#folders[@]} = 0 ]
+  [ ${#pairs[@]} = 0 ]
 }
 ours() { # whether . is the folder of runs $1: guarded, ours alone, and all in it too
   local owner mode links name
@@ -57,15 +56,16 @@ enter() { # goes into $1/cluster, which it makes if it is missing, and what is a
 # What a machine is: a kernel since its start, and a network of its own. Two names for one machine have one of these, and so have
 # two work folders' hosts in one container; a virtual host has its own. A name can't begin with "@".
 LOCKS = r"""
+all() ( shopt -s nullglob dotglob; echo * ) # that is in .
 claimed() { # $1 the work folder, $2 the host's name, $3 the run: whether both locks are ours, 9 by name and 8 by machine
   local old
   enter "$1" || refuse "$why"
   # Who holds the folder's lock makes, removes and takes locks, in a moment. Others can't open the folder, so they can't hold it.
   chmod 711 . && exec 6< . && flock -w 20 6 || refuse "$root can't be locked; set work"
   [ . -ef "$root" ] || { exec 6<&-; return 1; } # removed meanwhile
-  for _ in {1..20}; do [ -f perjoule-made-this ] && break; [ -z "$(shopt -s nullglob dotglob; echo *)" ] && break; sleep 0.05; done
+  for _ in {1..20}; do [ -f perjoule-made-this ] || [ -z "$(all)" ] && break; sleep 0.05; done
   if [ ! -f perjoule-made-this ]; then
-    [ -z "$(shopt -s nullglob dotglob; echo *)" ] || refuse "$root is not ours; set work"
+    [ -z "$(all)" ] || refuse "$root is not ours; set work"
     echo "folders of runs by perjoule" > perjoule-made-this || refuse "$root can't be written to; set work"
   fi
   { [ -e "$2.lock" ] || (umask 077; : >> "$2.lock"); } && exec 9<> "$2.lock" &&
@@ -97,7 +97,7 @@ given_back() { # removes the locks, and the folder of runs if nothing else is in
   exec 6< . && flock -w 20 6 || return
   rm -f -- "$1.lock"
   ! flock -n 8 || rm -f -- "$machine.lock"
-  [ "$(shopt -s nullglob dotglob; echo *)" = perjoule-made-this ] || return
+  [ "$(all)" = perjoule-made-this ] || return
   rm -f perjoule-made-this
   rmdir -- "$root" || echo "folders of runs by perjoule" > perjoule-made-this # of a host that shares this folder
 }

@@ -13,6 +13,7 @@ from perjoule.machine import locks, removal
 from perjoule.machine.each import each
 from perjoule.machine.untrusted import UNEXPECTED, json_from
 from perjoule.model.errors import MachineError, PerjouleError
+from perjoule.testbeds.cluster import logs
 from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.openssh import Ssh
 
@@ -57,7 +58,10 @@ def superseded(notes: Mapping[str, str], held: Collection[tuple[Ssh, str]]) -> N
     """Remove notes of dead runs whose hosts are all held now: their keepers have removed what was left."""
     for run, text in notes.items():
         with contextlib.suppress(*UNEXPECTED):
-            if all(host in held for host in _noted(text)):
+            hosts = _noted(text)
+            if all(host in held for host in hosts):
+                for login, work in hosts:
+                    logs.remove(Path(work, "cluster", f"{run}-{login.name}"))
                 remove(_folder() / f"{run}.json")
 
 
@@ -101,25 +105,7 @@ def _clean(path: Path, text: str) -> list[tuple[str, list[str], str]]:
             return login.name, [], f"{error}; if it is gone for good, delete {path}"
         if not keeper.close():
             return login.name, keeper.removed, f"{login.name}: something is still busy"
-        remove_logs(Path(work, "cluster", f"{path.stem}-{login.name}"))
-        return login.name, keeper.removed, ""
+        logs.remove(Path(work, "cluster", f"{path.stem}-{login.name}"))
+        return login.name, keeper.removed, f"{login.name}: {' and '.join(keeper.left)} can't be removed" if keeper.left else ""
 
     return each(hosts, clean_one)
-
-
-def make_logs(folder: Path) -> None:
-    """Make the folder on this machine that stands for a host's, for logs. Raises MachineError."""
-    try:
-        if not folder.parent.exists():
-            folder.parent.mkdir(parents=True)
-            removal.mark(folder.parent)
-        if not folder.exists():  # as it does when the host is this machine
-            folder.mkdir()
-            removal.mark(folder)
-    except OSError as error:
-        raise MachineError(f"can't make a folder for logs ({error.strerror})", where=str(folder), next="set work") from None
-
-
-def remove_logs(folder: Path) -> None:
-    """Remove it again, but nothing mounted below it, because the host may be this machine."""
-    removal.remove_folder(folder)

@@ -113,7 +113,9 @@ echo "free_bytes $((free_blocks * block_bytes))"
 echo "total_bytes $((blocks * block_bytes))"
 echo "kernel $system $release $HOSTTYPE"
 [ -w "$there" ] || echo "readonly $there"
-(cd -P -- "$there" && if [ "$there" = "$1/cluster" ]; then ours "$there"; else guarded "$there"; fi; [ $? = 0 ] || echo "unsafe $why")
+[ "$there" = "$1/cluster" ] && judge=ours || judge=guarded
+why="$there can't be entered; set work" # nothing changes: that waits for "keep"
+(cd -P -- "$there" && "$judge" "$there" || echo "unsafe $why") 2> /dev/null
 for tool in flock findmnt losetup pkill ps tar setsid; do type -P "$tool" > /dev/null || echo "missing $tool"; done
 for disk in /sys/block/*/device; do [ ! -e "$disk" ] || { disk=${disk%/device}; echo "disk ${disk##*/}"; }; done
 for net in /sys/class/net/*/device; do [ ! -e "$net" ] || { net=${net%/device}; echo "interface ${net##*/}"; }; done
@@ -155,7 +157,7 @@ until claimed "$1" "$2" "$run"; do
   sleep 0.1
   ((tries_count-- > 0)) && continue
   [ -z "$asked" ] || refuse "what another perjoule left on this host is still being removed; wait for it"
-  case " $dead ending " in *" $holder "*) ;; *) refuse "another perjoule uses this host; set work, or wait for the other run" ;; esac
+  [[ " $dead ending " = *" $holder "* ]] || refuse "another perjoule uses this host; set work, or wait for the other run"
   asked=1 tries_count=200
   [ "$kernel" = "$machine" ] || continue
   for pid in $holders; do grep -qzxF perjoule-keeper "/proc/$pid/cmdline" && kill -TERM "$pid"; done
@@ -244,7 +246,8 @@ while read -r -t 120 word number rest; do
         rest="0 false"
       eval "launch $number ${rest#* }" < /dev/null 8>&- 9>&- & ;;
     ask) read -r pid < "$own/$number.pid" && kill -TERM "$pid" ;;
-    end) { sweep "PERJOULE_PROGRAM=$mark/$rest"; code=$?; take; echo "answer $number $code 0 0"; give; } < /dev/null 8>&- 9>&- & ;;
+    end)
+      { sweep "PERJOULE_PROGRAM=$mark/$rest"; code=$?; take; echo "answer $number $code 0 0"; give; } < /dev/null 8>&- 9>&- & ;;
   esac 2> /dev/null
 done
 [ -n "$ended" ] || exec > /dev/null # whoever still listens takes an end of output for our death, and kills the connection

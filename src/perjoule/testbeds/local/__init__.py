@@ -28,7 +28,7 @@ from perjoule.drivers.protocols import (
     Testbed,
     planned,
 )
-from perjoule.machine import processes, removal
+from perjoule.machine import guarded, processes, removal
 from perjoule.machine.mounts import folder_check
 from perjoule.model import OPTIONS, Disk, Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
@@ -96,10 +96,12 @@ class Local(Testbed):
             if failures := clean()[1]:
                 raise MachineError(f"a killed run's power states stay: {failures[0]}", next="run `perjoule down`")
             try:
+                if os.geteuid() == 0:
+                    guarded.require(self.folder)
                 sweep(within)  # `perjoule down` does not know of `work`
                 folder = stack.enter_context(removal.scratch("perjoule-local-", within))
             except OSError as error:
-                what = f"can't make a folder ({error.strerror})"
+                what = f"can't make a folder ({(error.strerror or str(error)).lower()})"
                 raise MachineError(what, where=str(error.filename), next="set work") from None
             host = LocalHost(folder)
             stack.callback(host.stop)

@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping
 from pathlib import Path
 
 from perjoule.drivers.protocols import Host
-from perjoule.machine import removal
+from perjoule.machine import guarded, removal
 from perjoule.model import Json
 from perjoule.model.errors import MachineError
 from perjoule.testbeds import _process
@@ -59,7 +59,13 @@ def clean(host: Host) -> tuple[list[str], list[str]]:
     """Put back what killed runs have set; return what was put back, and why something could not be."""
     done: list[str] = []
     failures: list[str] = []
-    for folder in sorted(Path(tempfile.gettempdir()).glob("perjoule-power-*")):
+    within = Path(tempfile.gettempdir())
+    try:
+        if os.geteuid() == 0:  # else others could put a program of theirs in the place of a record
+            guarded.require(within)
+    except OSError as error:
+        return [], [f"{error.filename}: {error.strerror}"] if any(within.glob("perjoule-power-*")) else []
+    for folder in sorted(within.glob("perjoule-power-*")):
         with contextlib.suppress(OSError):  # in use: its perjoule, or its guard, is at work
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:

@@ -1,7 +1,6 @@
 """The runs on this machine: each claims its folder at its start; what dead ones left is found and removed."""
 
 import contextlib
-import errno
 import os
 import secrets
 import select
@@ -10,7 +9,7 @@ import time
 from collections.abc import Generator, Sequence
 from pathlib import Path
 
-from perjoule.machine import locks, mapped, removal
+from perjoule.machine import guarded, locks, mapped, removal
 from perjoule.model.errors import MachineError
 from perjoule.testbeds import _disk
 from perjoule.testbeds.virtual import cgroup, fuse, mark, memory
@@ -46,13 +45,8 @@ def claim(run: Run) -> int:
         OSError: the folder can't be made.
     """
     with _registry():
-        root = run.folder.parent
-        if not root.exists():
-            root.mkdir(parents=True)
-            root.chmod(mark.FOLDER_MODE)
-        if root.stat().st_uid != os.geteuid():
-            raise PermissionError(errno.EPERM, "belongs to another user", str(root))
-        run.folder.mkdir()
+        guarded.require(run.folder.parent, make=True)
+        run.folder.mkdir(mode=0o700)
         run.folder.chmod(mark.FOLDER_MODE)  # whatever the umask is: daemons have to pass
         lock = locks.opened(run.lock)
         locks.wait(lock, run.lock)

@@ -117,11 +117,11 @@ def content_of_another(work: Path) -> None:
         (of_another, "{work} belongs to another user (uid 65534)"),
         (of_another_with_a_cluster_of_roots, "{work} belongs to another user (uid 65534)"),
         (cluster_of_another, "{work}/cluster belongs to another user (uid 65534)"),
-        (link, "{work} leads through a link"),
+        (link, "{work} is a link"),
         (open_to_all, "users other than its owner can write to {work}, and it is not sticky"),
         (open_to_a_group, "users other than its owner can write to {work}, and it is not sticky"),
         (cluster_open_to_a_group, "users other than its owner can write to {work}/cluster"),
-        (cluster_is_a_link, "{work}/cluster leads through a link"),
+        (cluster_is_a_link, "{work}/cluster is a link"),
         (lock_is_a_link, "{work}/cluster/h1.lock is a link"),
         (lock_is_a_hard_link, "{work}/cluster/h1.lock has a second name"),
         (content_of_another, "{work}/cluster/00000000-h1 belongs to another user (uid 65534)"),
@@ -205,7 +205,7 @@ def test_no_program_is_run_at_the_end_that_others_could_have_written(host: Path,
     lines = said(host / "work")
     assert not (host / "ran").exists()
     assert old.exists()
-    assert [line for line in lines if line.startswith(("left", "refused", "removed"))][0].startswith(
+    assert next(line for line in lines if line.startswith(("left", "refused", "removed"))).startswith(
         f"left {old}" if name == "disk.end" else "refused a killed run changed power states"
     )
 

@@ -1,0 +1,83 @@
+"""A folder is refused that another user could change or lead elsewhere, wherever on its way."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from perjoule.machine import guarded, removal
+
+NOBODY = 65534
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be attacked by another user")
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that everybody can write to, with the sticky bit."""
+    folder = Path(tempfile.mkdtemp(prefix="open-"))
+    folder.chmod(0o1777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_a_missing_folder_is_made_for_others_to_pass_through_alone_whatever_the_umask_is(open_folder: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        guarded.require(open_folder / "a" / "b", make=True)
+    finally:
+        os.umask(before)
+    assert [(open_folder / name).stat().st_mode & 0o777 for name in ("a", "a/b")] == [0o711, 0o711]
+    with pytest.raises(FileNotFoundError):
+        guarded.require(open_folder / "c" / "d")
+    assert not (open_folder / "c").exists()
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o770])
+def test_a_folder_that_others_can_write_to_is_refused_on_the_way_too(open_folder: Path, mode: int) -> None:
+    (way := open_folder / "way").mkdir()
+    way.chmod(mode)
+    for place in (way, way / "below", way / ".." / "way" / "below"):
+        with pytest.raises(PermissionError, match="other users can write to it, and it is not sticky") as caught:
+            guarded.require(place, make=True)
+        assert caught.value.filename == str(way)
+    assert list(way.iterdir()) == []
+
+
+@AS_ROOT
+def test_a_folder_or_link_of_another_user_is_refused_and_a_link_of_roots_is_judged_by_where_it_leads(open_folder: Path) -> None:
+    theirs, ours = open_folder / "theirs", open_folder / "ours"
+    for folder in (theirs, ours):
+        folder.mkdir()
+    os.chown(theirs, NOBODY, NOBODY)
+    (theirs / "roots").mkdir()
+    for name, target in (("good", ours), ("bad", theirs / "roots"), ("stranger", ours), ("loop", Path("loop"))):
+        (open_folder / name).symlink_to(target)
+    os.chown(open_folder / "stranger", NOBODY, NOBODY, follow_symlinks=False)
+    guarded.require(open_folder / "good" / "x", make=True)
+    assert (ours / "x").is_dir()
+    for place, what in (
+        (theirs / "roots", "another user"),
+        (open_folder / "bad", "another user"),
+        (open_folder / "stranger", "link"),
+    ):
+        with pytest.raises(PermissionError, match=what):
+            guarded.require(place, make=True)
+    with pytest.raises(OSError, match="Too many levels"):
+        guarded.require(open_folder / "loop")
+
+
+@AS_ROOT
+def test_no_scratch_folder_of_roots_is_made_or_removed_where_another_user_could_swap_it(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (theirs := open_folder / "theirs").mkdir()
+    (theirs / "perjoule-local-0123abcd").mkdir()
+    os.chown(theirs, NOBODY, NOBODY)
+    monkeypatch.setattr("tempfile.tempdir", str(theirs))
+    with pytest.raises(PermissionError, match="belongs to another user"), removal.scratch("perjoule-local-"):
+        pass
+    assert removal.sweep() == ((), (f"{theirs}: belongs to another user, so nothing is removed there",))
+    assert [path.name for path in theirs.iterdir()] == ["perjoule-local-0123abcd"]
