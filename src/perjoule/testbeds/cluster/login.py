@@ -1,9 +1,20 @@
 """A way onto a host: what the keeper's connection is made of."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from perjoule.model.errors import PerjouleError, TransientError
+from perjoule.model.errors import MachineError, PerjouleError, TransientError
+
+# What shells, sudo and srun print where there is no bash, or where the program of that name is another shell or too old.
+_NO_BASH = re.compile(
+    r"""\bbash['"\N{RIGHT SINGLE QUOTATION MARK}]?: (?:\d+: )?(?:not found|[Cc]ommand not found|No such file or directory)"""
+    r"""|command not found: bash|Unknown command:? '?bash"""
+)
+_OTHER_BASH = re.compile(
+    r"\b\w*sh: (?:\d+: )?(?:[Ii]llegal option -|unrecognized option.*norc|invalid option|unknown option|bad option)"
+)
+OLD_BASH = "perjoule needs bash 5.0 or later"
 
 
 class Login(ABC):
@@ -26,6 +37,17 @@ class Login(ABC):
     @abstractmethod
     def refusal(self, said: str) -> PerjouleError:
         """Turn the last output of that command, when it can't get there, into an error and its fix."""
+
+    def bash_lack(self, said: str) -> MachineError | None:
+        """Return the error if the host has no bash that can be a keeper, by the message of its shell."""
+        if OLD_BASH in said:
+            line = next(line for line in said.splitlines() if OLD_BASH in line)
+            return MachineError(line, where=self.where, next="install a newer bash on it")
+        if _OTHER_BASH.search(said):
+            return MachineError("the program bash on it is another shell", where=self.where, next="apt install bash on it")
+        if _NO_BASH.search(said):
+            return MachineError("it has no bash", where=self.where, next="apt install bash on it")
+        return None
 
     def lost(self, why: str = "") -> TransientError:
         """Return the error for a connection that has ended."""

@@ -104,6 +104,8 @@ class Ssh(Login):
 
     def refusal(self, said: str) -> PerjouleError:
         """Turn ssh's message, when it can't connect, into an error and its fix."""
+        if lack := self.bash_lack(said):
+            return lack
         lines = [words for line in said.splitlines() if (words := line.strip("@ \t"))] or ["ssh printed nothing"]
         if _BAD_FILE.search(said):
             return MachineError(f"ssh rejects the key: {lines[-1]}", where=self.where, next=f"chmod 600 {self.identity}")

@@ -87,6 +87,7 @@ KEEP = (
     + FOLDERS
     + LOCKS
     + r"""
+[ -n "$EPOCHREALTIME" ] || { echo "it has bash $BASH_VERSION; perjoule needs bash 5.0 or later" >&2; exit 3; }
 trap '' INT HUP PIPE # it may be answering when we go
 ended=
 trap 'ended=1; exec < /dev/null' TERM # a batch system ends us: nothing more will come

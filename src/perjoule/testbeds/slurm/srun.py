@@ -35,6 +35,8 @@ class Srun(Login):
 
     def refusal(self, said: str) -> PerjouleError:
         """Turn srun's message into an error and its fix."""
+        if lack := self.bash_lack(said):
+            return lack
         last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "srun printed nothing")
         for sayings, what in _SAYINGS:
             if any(saying in said for saying in sayings):
