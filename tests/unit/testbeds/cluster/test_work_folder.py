@@ -1,9 +1,12 @@
 """A keeper's work folder on a host with other users: what they could write to, or lead elsewhere, is refused with the way out."""
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -218,3 +221,51 @@ def test_what_could_not_undo_stays_with_the_folder_and_is_said(host: Path) -> No
     (host / "free").touch()
     assert f"removed {old}" in said(host / "work")
     assert not (host / "work/cluster").exists()
+
+
+@contextlib.contextmanager
+def swapping(work: Path, target: Path) -> Iterator[None]:
+    """As nobody, have `work` be by turns a link to a folder of root's, and a folder of nobody's own with a link in it."""
+    if (pid := os.fork()) == 0:
+        try:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            link, own = (work.with_suffix(suffix) for suffix in (".link", ".own"))
+            own.mkdir()
+            link.symlink_to(target)
+            (own / "cluster").symlink_to(target / "cluster")
+            while True:
+                for path in (link, own):
+                    with contextlib.suppress(OSError):  # root has made it meanwhile: nothing more can be put there
+                        path.rename(work)
+                        work.rename(path)
+        finally:
+            os._exit(1)
+    try:
+        time.sleep(0.05)
+        yield
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+@AS_ROOT
+def test_nothing_is_written_run_or_removed_elsewhere_while_another_user_swaps_the_folder(host: Path) -> None:
+    work, target = host / "work", host / "target"
+    old = dead_run(target)
+    (old / "disk.end").write_text(f"touch {host}/ran\n")
+    precious = (target / "cluster/h1.lock", old / "made/perjoule-0123456789")
+    precious[1].parent.mkdir()
+    for file in precious:
+        file.write_text("precious")
+    before = sorted((path, path.lstat().st_mode, path.lstat().st_mtime_ns) for path in target.rglob("*"))
+    outcomes: list[str] = []
+    for _ in range(15):
+        with swapping(work, target):
+            outcomes.append(answer(work).split()[0])
+        for path in host.glob("work*"):
+            path.unlink() if path.is_symlink() else shutil.rmtree(path)
+    assert set(outcomes) <= {"refused", "ready"}, outcomes
+    assert not (host / "ran").exists()
+    assert sorted((path, path.lstat().st_mode, path.lstat().st_mtime_ns) for path in target.rglob("*")) == before
