@@ -134,7 +134,7 @@ def clustershell(options: dict[str, Any], watch: Watch) -> None:
     names = [one["address"] for one in options["hosts"]]
     with tempfile.TemporaryDirectory(prefix="clush-") as folder:
         kept = Path(folder, "kept.cfg")  # clush itself would replace the percent sign of ControlPath
-        known = Path(options["config"]).read_text()
+        known = Path(os.environ["PERJOULE_SSH_CONFIG"]).read_text()
         kept.write_text(f"{known}ControlMaster auto\nControlPath {folder}/%h\nControlPersist 60\n")
 
         def clush(command: str, config: str | Path) -> None:
@@ -143,7 +143,7 @@ def clustershell(options: dict[str, Any], watch: Watch) -> None:
             subprocess.run([*argv, "-o", login, "-w", ",".join(names), command], stdout=subprocess.DEVNULL, check=True)
 
         with watch("first login"):
-            clush("true", options["config"])
+            clush("true", os.environ["PERJOULE_SSH_CONFIG"])
         clush("true", kept)
         for _ in range(COMMANDS):
             with watch("command"):
@@ -158,7 +158,7 @@ def asyncssh(options: dict[str, Any], watch: Watch) -> None:
     """First logins by one event loop, and commands over them."""
     import asyncssh as library  # pyright: ignore[reportMissingImports]  # of the Python that --tools names
 
-    known = Path(options["config"]).with_suffix("")
+    known = Path(os.environ["PERJOULE_SSH_CONFIG"]).with_suffix("")
 
     async def main() -> None:
         keys = {"username": options["user"], "client_keys": [options["identity"]], "known_hosts": str(known), "config": []}

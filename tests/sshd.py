@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -27,6 +28,7 @@ mountpoint -q "$1/work" || mount -t tmpfs -o size=8G none "$1/work"
 mountpoint -q ~/.bashrc || [ ! -e ~/.bashrc ] || mount --bind /dev/null ~/.bashrc
 exec /usr/sbin/sshd -D -e -f "$2"
 """
+KNOWN: list[Path] = []
 LOAD = "[load]\nrw=write\nbs=64k\nsize=1m\nrate=1m\ntime_based=1\nruntime={}\n"
 TREES = """
 for d in work results home; do mkdir -p "$1/$d"; mount -t tmpfs none "$1/$d"; chmod 1777 "$1/$d"; done
@@ -69,8 +71,12 @@ class Lab:
         (folder / "group").write_text(Path("/etc/group").read_text() + "".join(f"{name}:x:{number}:\n" for number, name in users))
         (folder / "sudoers").write_text(f"root ALL=(ALL:ALL) ALL\n{SUDOER} ALL=(ALL:ALL) NOPASSWD: ALL\n")
         (folder / "sudoers").chmod(0o440)
-        for name in ("known", "nobody"):
-            (folder / f"{name}.cfg").write_text(f"UserKnownHostsFile {folder / name}\nGlobalKnownHostsFile none\n")
+        # The user's own configuration of ssh, which no campaign can name: it knows the hosts of all labs of this process.
+        KNOWN.append(folder / "known")
+        self.config = folder / "known.cfg"
+        self.config.write_text(f"UserKnownHostsFile {' '.join(map(str, KNOWN))}\nGlobalKnownHostsFile none\n")
+        (folder / "nobody.cfg").write_text("UserKnownHostsFile none\nGlobalKnownHostsFile none\n")
+        os.environ["PERJOULE_SSH_CONFIG"] = str(self.config)
 
     def server(self, name: str, port: int, *addresses: str) -> Path:
         key = " ".join((self.folder / "host.pub").read_text().split()[:2])
@@ -90,7 +96,6 @@ class Lab:
             "sudo": user == SUDOER,
             "port": port,
             "identity": str(self.folder / "key"),
-            "config": str(self.folder / "known.cfg"),
             "work": str(self.folder / "work"),
         }
 

@@ -413,3 +413,25 @@ def test_without_memory_in_the_middle_of_a_trial_it_is_one_sentence(more_mib: in
         most_bytes = pages_count * resource.getpagesize() + more_mib * MIB
         resource.prlimit(process.pid, resource.RLIMIT_AS, (most_bytes, most_bytes))
         refused(process, tmp_path / "results", "not enough memory")
+
+
+def test_a_campaign_names_no_configuration_of_ssh_because_that_runs_programs_here(tmp_path: Path) -> None:
+    ran, matched = tmp_path / "ran", tmp_path / "matched"
+    theirs = tmp_path / "their_ssh_config"
+    theirs.write_text(f'Match exec "touch {matched}"\n  User root\nHost *\n  ProxyCommand touch {ran}\n')
+    theirs.chmod(0o600)
+    bed = 'kind = "cluster"\nhosts = [{name = "c", address = "127.0.0.9", role = "client"}]'
+    text = SMALL.replace('kind = "simulated"\n[[filesystem]]', f"{bed}\n[[filesystem]]", 1)
+    text = text.replace('kind = "simulated"\nthroughput = "80 MiB/s"', 'kind = "directory"\npath = "/tmp"')
+    campaign, clean = tmp_path / "theirs.toml", tmp_path / "clean.toml"
+    clean.write_text(text)
+    commands = (["check"], ["check", "--connect"], ["doctor"], ["run", "--into", tmp_path / "results"])
+    for value in (f'"{theirs}"', '"their_ssh_config"', '"~/.ssh/config"'):
+        campaign.write_text(text.replace(bed, f"{bed}\nconfig = {value}"))
+        for verb, *more in commands:
+            assert "--ssh-config" in told(verb, campaign, *more, code=2)
+            assert not ran.exists()
+            assert not matched.exists()
+    told("doctor", clean, "--ssh-config", theirs, code=3)  # the user's own word
+    assert ran.exists()
+    assert matched.exists()

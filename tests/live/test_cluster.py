@@ -121,11 +121,14 @@ def keepers(options: Mapping[str, Any], *, children: bool) -> list[int]:
     return [int(pid) for pid, parent, *_ in rows if pid in pids and (children or parent not in pids)]
 
 
-def test_a_host_with_nothing_but_a_name_is_found_by_the_ssh_configuration(options: dict[str, Any], tmp_path: Path) -> None:
+def test_a_host_with_nothing_but_a_name_is_found_by_the_ssh_configuration(
+    options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     known = "".join(f"Host {name}\n    HostName {address}\n" for name, address in ON_LOOPBACK.items())
-    (tmp_path / "config").write_text(Path(options["config"]).read_text() + known)
+    (tmp_path / "config").write_text(Path(os.environ["PERJOULE_SSH_CONFIG"]).read_text() + known)
+    monkeypatch.setenv("PERJOULE_SSH_CONFIG", str(tmp_path / "config"))
     named = [{key: value for key, value in host.items() if key != "address"} for host in options["hosts"]]
-    by_name: dict[str, Any] = {**options, "config": str(tmp_path / "config"), "hosts": named}
+    by_name: dict[str, Any] = {**options, "hosts": named}
     with Cluster(**by_name).hold(1) as hosts:
         assert {host.name: host.address for host in hosts.all} == ON_LOOPBACK
         for host in hosts.all:
@@ -291,9 +294,11 @@ def test_a_host_that_lets_nobody_in_is_one_sentence(
     option: str, value: str | int, what: str, options: dict[str, Any], tmp_path: Path
 ) -> None:
     folder = Path(options["identity"]).parent
-    wrong = {**options, option: str(folder / value) if isinstance(value, str) else value}
+    wrong = {**options, **({option: str(folder / value) if isinstance(value, str) else value} if option != "config" else {})}
+    confirmed = ["--ssh-config", str(folder / str(value))] if option == "config" else []
     (tmp_path / "lab.toml").write_text(toml(wrong, f'kind = "directory"\npath = "{tmp_path}"', 'kind = "simulated"'))
-    done = subprocess.run([PERJOULE, "run", "lab.toml"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    command = [PERJOULE, "run", "lab.toml", *confirmed]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert what in done.stderr
     assert len(done.stderr.splitlines()) == 1

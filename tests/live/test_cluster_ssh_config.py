@@ -62,12 +62,11 @@ def test_hosts_behind_a_jump_host_are_measured_as_the_ssh_configuration_says() -
         (folder / "files").mkdir()
         options = {
             "hosts": [{"name": host.name, "role": host.role} for host in there],
-            "config": str(folder / "config"),
             "work": str(folder / "work"),
         }
         load = 'kind = "fio"\noperation = ["write", "read"]\nsize = "8 MiB"\ntransfer = "1 MiB"'
         (folder / "lab.toml").write_text(toml(options, f'kind = "directory"\npath = "{folder / "files"}"', load, clients=2))
-        command = [PERJOULE, "run", folder / "lab.toml", "--into", folder / "results"]
+        command = [PERJOULE, "run", folder / "lab.toml", "--into", folder / "results", "--ssh-config", folder / "config"]
         done = controller.run(command, env={"XDG_STATE_HOME": str(folder)}, timeout_s=120, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
 

@@ -133,7 +133,7 @@ def rows(name: str, path: Path, table: Table, source: Source, shrink_ratio: floa
 def _advice(name: str, kind: str, option: str, value: object, fields: Collection[str]) -> str:
     """Return what to write for an option that a driver lacks: named as in another tool, or misspelt."""
     driver = drivers.driver_class(f"{name}s", kind)
-    near = driver.also_called.get(option.lower().lstrip("-")) if issubclass(driver, Workload) else None
+    near = driver.also_called.get(option.lower().lstrip("-")) if issubclass(driver, Workload | Testbed) else None
     return f"write {line(near, value)}" if near else instead(option, fields)
 
 

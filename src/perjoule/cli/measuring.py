@@ -63,6 +63,7 @@ def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool, live: Li
 @parameters.shrink
 @parameters.simulate
 @live_page
+@parameters.ssh_config
 @parameters.overwrite
 def run_command(
     file: Path,
@@ -84,6 +85,7 @@ def run_command(
 @parameters.folder
 @click.option("--failed", is_flag=True, help="Also measure failed trials again.")
 @live_page
+@parameters.ssh_config
 @parameters.overwrite
 def resume(folder: Path, failed: bool, live: Listening | None, devices: tuple[str, ...]) -> None:
     """Continue an interrupted campaign or tuning: measure what is missing and write the report."""

@@ -1,5 +1,6 @@
 """Arguments, options and examples that several commands share, and their shell completion."""
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -63,6 +64,21 @@ overwrite = click.option(
     multiple=True,
     metavar="ID",
     help="Confirm that this device may be overwritten: its ID in overwrite of the campaign.",
+)
+
+
+def _of_the_user(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> None:
+    if path:
+        os.environ["PERJOULE_SSH_CONFIG"] = str(path.absolute())
+
+
+ssh_config = click.option(
+    "--ssh-config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    callback=_of_the_user,
+    expose_value=False,
+    help="Your configuration for ssh, instead of ~/.ssh/config. It can run programs, so no campaign names one.",
 )
 shrink = click.option("--shrink", metavar="N", type=click.IntRange(min=1), help="Divide all sizes by N.")
 simulate = click.option("--simulate", is_flag=True, help="Simulate hosts, file systems, loads and meters: needs no hardware.")

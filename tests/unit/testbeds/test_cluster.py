@@ -29,7 +29,7 @@ from perjoule.testbeds.cluster.facts import clock_doubt, clock_s, counters, prob
 from perjoule.testbeds.cluster.host import SshHost
 from perjoule.testbeds.cluster.keeper import Answer, Keeper
 from perjoule.testbeds.cluster.login import Login
-from perjoule.testbeds.cluster.openssh import Ssh
+from perjoule.testbeds.cluster.openssh import Ssh, configuration
 from perjoule.testbeds.cluster.program import signalled
 from perjoule.testbeds.cluster.scripts import BASH, KEEP, LAUNCH, MOST_BYTES
 from perjoule.workloads._running import rooms
@@ -66,11 +66,55 @@ def test_nobody_is_prompted_and_a_destination_is_never_an_option() -> None:
     assert "BatchMode=yes" in words
     assert not [word for word in words if "StrictHostKeyChecking" in word or "UserKnownHostsFile" in word]
     assert words[-3:-1] == ["--", "10.0.0.11"]
+    assert "-k" in words  # no Kerberos tickets
+    assert {"ForwardAgent=no", "ForwardX11=no", "ClearAllForwardings=yes", "PermitLocalCommand=no"} <= set(words)
+
+
+@pytest.mark.parametrize("key", ["address", "ssh", "name"])
+@pytest.mark.parametrize(
+    "destination",
+    [
+        "-oProxyCommand=touch",
+        "--",
+        "-F/tmp/x",
+        "root@10.0.0.1",
+        "ssh://10.0.0.1",
+        "10.0.0.1 -oProxyCommand=touch",
+        "10.0.0.1\n",
+        "a;touch x",
+        "$(touch x)",
+        "`touch x`",
+        "a'b",
+        "%h/../x",
+    ],
+)
+def test_what_names_a_host_is_never_an_option_nor_words_for_a_shell(key: str, destination: str) -> None:
     with pytest.raises(ValidationError):
-        bed({**HOST, "address": "-oProxyCommand=touch"})
+        bed({**HOST, key: destination})
+    with pytest.raises(ValidationError):
+        bed({**HOST, "user": destination})
 
 
-def test_a_host_without_an_address_has_that_of_the_ssh_configuration(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", [0o666, 0o664, 0o602])
+def test_a_configuration_of_ssh_that_others_can_change_is_refused(
+    mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config").write_text("")
+    (tmp_path / "config").chmod(mode)
+    monkeypatch.setenv("PERJOULE_SSH_CONFIG", str(tmp_path / "config"))
+    with pytest.raises(CampaignError, match="other users can change this configuration of ssh"):
+        configuration()
+    (tmp_path / "config").chmod(0o600)
+    assert configuration() == str(tmp_path / "config")
+    if os.geteuid() == 0:
+        os.chown(tmp_path / "config", 65534, 65534)
+        with pytest.raises(CampaignError, match="other users"):
+            configuration()
+        monkeypatch.setenv("SUDO_UID", "65534")
+        assert configuration() == str(tmp_path / "config")
+
+
+def test_a_host_without_an_address_has_that_of_the_ssh_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tmp_path / "config"
     config.write_text("""
 Host storage-*
@@ -82,6 +126,7 @@ Host six
 Match host moved user bench
     HostName 192.0.2.13
 """)
+    monkeypatch.setenv("PERJOULE_SSH_CONFIG", str(config))
     named = bed(
         {"name": "storage-1", "role": "storage"},
         {"name": "client-1", "role": "client", "ssh": "alias"},
@@ -90,7 +135,6 @@ Match host moved user bench
         {"name": "given", "role": "client", "address": "192.0.2.14", "ssh": "storage-1"},
         {"name": "not.known.invalid", "role": "client"},
         {"name": "metered", "role": "storage", "login": False},
-        config=str(config),
     )
     found = ["192.0.2.11", "127.0.0.1", "2001:db8::1", "192.0.2.13", "192.0.2.14", "not.known.invalid", ""]
     assert [named._address(machine) for machine in named.hosts] == found

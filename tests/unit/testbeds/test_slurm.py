@@ -316,3 +316,24 @@ def test_roles_are_planned_before_there_are_nodes(tmp_path: Path, monkeypatch: p
     assert [host.role for host in bed(tmp_path, nodes=3).planned(2).all] == ["storage", "client", "client"]
     with pytest.raises(CampaignError, match="not inside an allocation"):
         bed(tmp_path, nodes=None).planned(1)
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "sh",
+        "-cid",
+        "--job-name=theirs",
+        "--chdir=/",
+        "--uid=0",
+        "--get-user-env",
+        "--container=/x",
+        "--bbf=/etc/shadow",
+        "--qos=a\nb",
+        "--",
+    ],
+)
+def test_a_campaign_gives_salloc_only_what_a_job_is(argument: str) -> None:
+    with pytest.raises(ValidationError, match="not one that a campaign may give salloc"):
+        as_written(slurm.Slurm, nodes=2, arguments=[argument])
+    assert as_written(slurm.Slurm, nodes=2, arguments=["--qos=high", "--contiguous"]).arguments == ("--qos=high", "--contiguous")

@@ -33,6 +33,7 @@ class Testbed(ABC):
     elsewhere: ClassVar[bool] = False  # its hosts are other machines: what is installed on this one says nothing of them
     reality: ClassVar[Reality] = "real"  # what its hosts are; on emulated and simulated ones this machine's cores do the work
     deployment_s: ClassVar[float] = 0.0  # of hosts and a file system, up and down again, roughly
+    also_called: ClassVar[Mapping[str, str]] = {}  # an option that it does not have -> what to write
     cluster: str = ""  # of the catalogue, whose hardware its hosts stand for; "": they are what they are
     scale_ratio: float = 1.0  # their speed over that hardware's
 

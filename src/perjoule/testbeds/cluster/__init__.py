@@ -31,7 +31,7 @@ from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.machines import Machine, NodeName, Word, hardware_of, is_nobodys, node_of, one_table_each
 from perjoule.testbeds.cluster.names import unfold
-from perjoule.testbeds.cluster.openssh import Ssh
+from perjoule.testbeds.cluster.openssh import Ssh, configuration
 
 __all__ = ["Cluster", "Login", "Machine", "NodeName", "unfold"]
 
@@ -51,6 +51,9 @@ class Cluster(Testbed):
     """Real hosts, uncapped, over SSH; each needs sshd, bash, procps, util-linux and the software to measure."""
 
     elsewhere: ClassVar[bool] = True
+    also_called: ClassVar[Mapping[str, str]] = {
+        "config": "no ssh configuration into a campaign, because it can run programs: add --ssh-config {value} to the command"
+    }
 
     inventory: InventoryFile | None = None
     """An Ansible inventory beside the campaign, in INI format ("hosts.ini") or as `ansible-inventory --list` prints it:
@@ -67,8 +70,6 @@ class Cluster(Testbed):
     """The port of their SSH servers; OpenSSH's own configuration decides by default."""
     identity: str = ""
     """File with the private key; OpenSSH's own choice by default."""
-    config: str = ""
-    """A configuration file for ssh instead of your own."""
     work: Annotated[str, Field(pattern=r"^/[\w.-]+(/[\w.-]+)*$")] = "/var/tmp/perjoule"
     """The only folder written to on a host, in its subfolder "cluster"; on this machine it holds the daemons' logs."""
     sudo: bool = False
@@ -263,9 +264,10 @@ class Cluster(Testbed):
         return [machine for machine in self.hosts if machine not in unused]
 
     def _login(self, machine: Machine) -> Login:
-        identity, config = (str(Path(path).expanduser()) if path else "" for path in (self.identity, self.config))
+        identity = str(Path(self.identity).expanduser()) if self.identity else ""
         user, port = machine.user or self.user, machine.port or self.port
-        return Ssh(machine.name, machine.ssh or machine.address or machine.name, user, port, identity, config, self.sudo)
+        destination = machine.ssh or machine.address or machine.name
+        return Ssh(machine.name, destination, user, port, identity, configuration(), self.sudo)
 
     def _address(self, machine: Machine) -> str:
         login = self._login(machine)

@@ -4,19 +4,24 @@ This module alone turns an argument list into a shell's words: ssh joins its arg
 other end splits them again, so it gets a single quoted word.
 """
 
+import os
 import re
 import shlex
 import socket
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from perjoule.model.errors import MachineError, PerjouleError
+from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.testbeds import _process
 from perjoule.testbeds.cluster.login import Login
 
 CONNECT_S = 10
+CONFIGURATION = "PERJOULE_SSH_CONFIG"  # of the environment: a file of the user's, as --ssh-config names it
 SSH_FAILED = 255
-# A lost network is noticed after 15 s. Nothing prompts on a terminal; which keys to trust is left to the user's own settings.
+# A lost network is noticed after 15 s. Nothing prompts on a terminal; which keys to trust is left to the user's own settings. A host
+# gets neither the user's agent nor the screen, which settings for all hosts would lend to any that a campaign names.
 _OPTIONS = {
     "BatchMode": "yes",
     "ConnectTimeout": CONNECT_S,
@@ -24,6 +29,8 @@ _OPTIONS = {
     "ServerAliveCountMax": 3,
     "ControlPersist": "no",
     "ClearAllForwardings": "yes",
+    "ForwardAgent": "no",
+    "ForwardX11": "no",
     "PermitLocalCommand": "no",
     "RequestTTY": "no",
     "EscapeChar": "none",
@@ -51,6 +58,27 @@ _SAYINGS = (
 )
 
 
+def configuration() -> str:
+    """Return the configuration file that the user named for ssh; "" is OpenSSH's own choice.
+
+    It may run programs here (ProxyCommand, Match exec), so it is never a campaign's. Raises CampaignError: others can write it.
+    """
+    path = os.environ.get(CONFIGURATION, "")
+    if not path:
+        return ""
+    try:
+        state = Path(path).stat()
+    except OSError as error:
+        raise CampaignError(
+            f"can't be read ({error.strerror})", where=path, next=f"correct --ssh-config, or {CONFIGURATION}"
+        ) from None
+    users = {0, os.geteuid(), int(os.environ.get("SUDO_UID") or 0)}
+    if not stat.S_ISREG(state.st_mode) or state.st_uid not in users or state.st_mode & 0o022:
+        what = "other users can change this configuration of ssh, which can run programs"
+        raise CampaignError(what, where=path, next=f"make it a file of yours, and `chmod go-w {shlex.quote(path)}`")
+    return path
+
+
 @dataclass(frozen=True)
 class Ssh(Login):
     """How to log in to one host over SSH."""
@@ -75,7 +103,7 @@ class Ssh(Login):
 
     def command(self, argv: Sequence[str], *, socket: str = "", master: bool = False) -> list[str]:
         """Return the command that runs an argument list on the host, over the connection at `socket` if there is one."""
-        words = ["ssh", "-T", *(word for option, value in _OPTIONS.items() for word in ("-o", f"{option}={value}"))]
+        words = ["ssh", "-T", "-k", *(word for option, value in _OPTIONS.items() for word in ("-o", f"{option}={value}"))]
         words += ["-o", f"ControlMaster={'yes' if master else 'no'}", "-o", f"ControlPath={socket or 'none'}"]
         words += ["-i", self.identity, "-o", "IdentitiesOnly=yes"] if self.identity else []
         words += [*self._chosen, "--", self.destination]
