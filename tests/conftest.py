@@ -2,9 +2,12 @@
 
 import gc
 import os
+import tempfile
 import time
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: threads for small matrices only get in each other's way
+
+os.environ["PERJOULE_PROGRAMS"] = f"{tempfile.gettempdir()}:/var/tmp:/no/such"  # where tests have programs of their own
 
 import numpy as np
 import pytest

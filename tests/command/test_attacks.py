@@ -435,3 +435,26 @@ def test_a_campaign_names_no_configuration_of_ssh_because_that_runs_programs_her
     told("doctor", clean, "--ssh-config", theirs, code=3)  # the user's own word
     assert ran.exists()
     assert matched.exists()
+
+
+@pytest.mark.parametrize("where", ["theirs", "{here}/theirs", "/usr/../{here}/theirs"])
+def test_a_campaign_names_no_programs_but_those_that_root_has_installed(where: str, tmp_path: Path) -> None:
+    place = where.format(here=tmp_path)
+    (tmp_path / "theirs" / "bin").mkdir(parents=True)
+    ran = tmp_path / "ran"
+    for name in ("ior", "mdtest", "ipmitool"):
+        program = tmp_path / "theirs" / "bin" / name
+        program.write_text(f"#!/bin/sh\necho {name} >> {ran}\n")
+        program.chmod(0o755)
+    load = f'kind = "ior"\napi = "MPIIO"\nsize = "4 MiB"\nprefix = "{place}"'
+    local = 'kind = "local"\n[[filesystem]]\nkind = "directory"\npath = "/tmp"\n[[workload]]\n'
+    begin = SMALL.partition("[testbed]\n")[0]
+    by_load = f"{begin}[testbed]\n{local}{load}\n"
+    meter = f'[[meter]]\nkind = "ipmi"\naddress = "127.0.0.9"\ntool = "{place}/bin/ipmitool"\n'
+    by_meter = SMALL.partition("[[meter]]")[0] + meter
+    for text in (by_load, by_meter, by_meter.replace(f"{place}/bin/ipmitool", "touch")):
+        (tmp_path / "theirs.toml").write_text(text)
+        for verb, *more in (["check"], ["run", "--into", tmp_path / "results"]):
+            sentence = told(verb, tmp_path / "theirs.toml", *more, code=2, PERJOULE_PROGRAMS="")
+            assert "/opt" in sentence
+            assert not ran.exists(), ran.read_text()

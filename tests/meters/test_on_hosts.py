@@ -170,9 +170,9 @@ def test_every_host_asks_its_own_drives_for_the_mean_of_their_last_second_or_the
 
 
 def test_a_host_without_the_tool_or_with_a_tool_that_knows_no_power_is_refused_by_name(hosts: Hosts) -> None:
-    for kind, what in (("ipmi", "ipmitool failed"), ("nvml", "nvidia-smi failed")):
-        meter = build(kind=kind, on=["storage-2"], tool="/no/such/tool")
-        with pytest.raises(MachineError, match=f"storage-2: {what} .*No such file"), meter.record(hosts, Kept()):
+    for kind, tool in (("ipmi", "ipmitool"), ("nvml", "nvidia-smi")):
+        meter = build(kind=kind, on=["storage-2"], tool=f"/no/such/{tool}")
+        with pytest.raises(MachineError, match=f"storage-2: {tool} failed .*No such file"), meter.record(hosts, Kept()):
             pass
     silent = Behaviour(Waveform("constant", 80.0, 80.0, 1.0), faults=("nan",), share_ratio=1.0)
     silent.manner()

@@ -29,6 +29,7 @@ from perjoule.model.units import bytes_text, counted, seconds_text
 @parameters.overrides
 @parameters.shrink
 @parameters.ssh_config
+@parameters.programs
 @click.option("--list", "listing", is_flag=True, help="Also list the trials, in order, with bytes and time of each.")
 @click.option("--connect", is_flag=True, help="Also ask hosts and meters whether they have what the campaign needs.")
 @json_output.option

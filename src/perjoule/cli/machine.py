@@ -130,6 +130,7 @@ def _entrance(name: str, pid: int) -> str:
 @click.argument("file", type=click.Path(path_type=Path), metavar="[CAMPAIGN.toml]", required=False)
 @parameters.overrides
 @parameters.ssh_config
+@parameters.programs
 @json_output.option
 def doctor(file: Path | None, overrides: tuple[str, ...], as_json: bool) -> None:
     """Check what this machine can and can't do, with fixes. Exit code 3 if `perjoule demo` can't run.

@@ -64,6 +64,7 @@ def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool, live: Li
 @parameters.simulate
 @live_page
 @parameters.ssh_config
+@parameters.programs
 @parameters.overwrite
 def run_command(
     file: Path,
@@ -86,6 +87,7 @@ def run_command(
 @click.option("--failed", is_flag=True, help="Also measure failed trials again.")
 @live_page
 @parameters.ssh_config
+@parameters.programs
 @parameters.overwrite
 def resume(folder: Path, failed: bool, live: Listening | None, devices: tuple[str, ...]) -> None:
     """Continue an interrupted campaign or tuning: measure what is missing and write the report."""

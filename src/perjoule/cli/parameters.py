@@ -72,6 +72,20 @@ def _of_the_user(_context: click.Context, _parameter: click.Parameter, path: Pat
         os.environ["PERJOULE_SSH_CONFIG"] = str(path.absolute())
 
 
+def _trusted(_context: click.Context, _parameter: click.Parameter, folders: tuple[Path, ...]) -> None:
+    former = os.environ.get("PERJOULE_PROGRAMS", "")
+    os.environ["PERJOULE_PROGRAMS"] = ":".join([*filter(None, [former]), *(str(folder.absolute()) for folder in folders)])
+
+
+programs = click.option(
+    "--programs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    callback=_trusted,
+    expose_value=False,
+    help="The campaign may name programs below this folder (prefix, tool), besides /usr and /opt.",
+)
 ssh_config = click.option(
     "--ssh-config",
     type=click.Path(path_type=Path),

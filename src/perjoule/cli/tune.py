@@ -63,6 +63,7 @@ LEAST_TRIALS_COUNT = 10  # of one workload with one number of clients: the short
 @parameters.shrink
 @parameters.simulate
 @parameters.ssh_config
+@parameters.programs
 @parameters.overwrite
 @json_output.option
 def tune_command(

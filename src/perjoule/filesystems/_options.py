@@ -20,7 +20,7 @@ from perjoule.machine.disks import needs
 from perjoule.machine.mirrors import STEAD, WAYS, check
 from perjoule.machine.mounts import fuse
 from perjoule.machine.programs import SYSTEM, programs
-from perjoule.model import OPTIONS, Aged, Amplification, Disk, Redundancy
+from perjoule.model import OPTIONS, Aged, Amplification, Disk, InstalledFolder, Redundancy
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import Seconds
 
@@ -112,7 +112,7 @@ class SelfBuilt(Deployed):
 
     roles: Literal["separate", "both"] = "separate"
     """"separate": data on the storage hosts, metadata only on the metadata host; "both": both on all hosts with disks."""
-    prefix: str = ""
+    prefix: InstalledFolder = ""
     """Prefix of its installation, with bin and sbin; "" takes the environment's PERJOULE_..._PREFIX, then the PATH."""
 
     @abstractmethod

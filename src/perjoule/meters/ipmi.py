@@ -11,9 +11,9 @@ import socket
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
@@ -23,7 +23,7 @@ from perjoule.meters._on_hosts import SHORT_S, Command, Sampled
 from perjoule.meters._placed import Placed
 from perjoule.meters._sysfs import Sensor
 from perjoule.meters._tool import printed
-from perjoule.model import OPTIONS, Channel, Json, Specification
+from perjoule.model import OPTIONS, Channel, Json, Specification, program_named
 from perjoule.model.errors import MachineError, TransientError
 from perjoule.model.units import Hertz, Seconds
 
@@ -53,7 +53,7 @@ _PROBE_S = 1.0
 class Ipmi(Placed):
     """A server's management controller (BMC), over the network or from the host itself."""
 
-    tool: str = _TOOL
+    tool: Annotated[str, AfterValidator(program_named(_TOOL))] = _TOOL
     """The program ipmitool; its path if it is not on the PATH."""
 
     address: str = ""

@@ -15,9 +15,9 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import model_validator
+from pydantic import AfterValidator, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
@@ -26,7 +26,7 @@ from perjoule.meters._metered import Read, Reading
 from perjoule.meters._on_hosts import SHORT_S, Command, Sampled
 from perjoule.meters._placed import Placed
 from perjoule.meters._sysfs import Sensor
-from perjoule.model import OPTIONS, Channel, Json, Specification
+from perjoule.model import OPTIONS, Channel, Json, Specification, program_named
 from perjoule.model.errors import MachineError, PerjouleError
 
 EXAMPLE = """
@@ -60,7 +60,7 @@ class Nvml(Placed):
     quantity: Literal["", "energy", "power"] = ""
     """By default the energy counter; the power on a GPU without one, and with `on`."""
 
-    tool: str = "nvidia-smi"
+    tool: Annotated[str, AfterValidator(program_named("nvidia-smi"))] = "nvidia-smi"
     """The program nvidia-smi on the hosts, with `on`; its path if it is not on their PATH."""
 
     @model_validator(mode="after")

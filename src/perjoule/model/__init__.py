@@ -13,11 +13,13 @@ from perjoule.model.options import (
     Aged,
     AttachedText,
     Disk,
+    InstalledFolder,
     Json,
     Overwrite,
     Permit,
     TextFile,
     option_name,
+    program_named,
     value_at,
 )
 from perjoule.model.records import (
@@ -67,6 +69,7 @@ __all__ = [
     "Happened",
     "Health",
     "HostFact",
+    "InstalledFolder",
     "Interval",
     "Json",
     "Outcome",
@@ -96,6 +99,7 @@ __all__ = [
     "healthy_since",
     "joining",
     "option_name",
+    "program_named",
     "trial_text",
     "value_at",
 ]

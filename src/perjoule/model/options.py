@@ -1,7 +1,9 @@
 """Types of campaign options: units in names, disks, devices, text files."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
@@ -124,6 +126,33 @@ class Overwrite:
     """Its stable id below /dev/disk (by-id, by-path, by-uuid, by-partuuid)."""
     signature: Annotated[tuple[str, ...], BeforeValidator(lambda said: [said] if isinstance(said, str) else said)] = ()
     """The signatures on it that may be lost, as wipefs names them: "ext4", or ["gpt", "vfat"]; none if omitted."""
+
+
+PROGRAMS = "PERJOULE_PROGRAMS"  # of the environment: folders of the user's, as --programs names them
+_INSTALLED = ("/usr", "/opt")  # where only root installs
+
+
+def _installed(path: str) -> str:
+    """Refuse programs that whoever wrote the campaign could have put beside it."""
+    places = [*_INSTALLED, *filter(None, os.environ.get(PROGRAMS, "").split(":"))]
+    if path and (".." in Path(path).parts or not any(Path(path).is_relative_to(place) for place in places)):
+        what = f'programs in "{path}" would be run, and a campaign may name only those below {" and ".join(_INSTALLED)}'
+        raise ValueError(f"{what} (install them there, or confirm the folder: add --programs {path} to the command)")
+    return path
+
+
+InstalledFolder = Annotated[str, AfterValidator(_installed)]
+
+
+def program_named(name: str) -> Callable[[str], str]:
+    """Return a validator of an option that is a program: its name, for the PATH, or its path, as `InstalledFolder` allows."""
+
+    def named(path: str) -> str:
+        if Path(path).name != name:
+            raise ValueError(f'"{path}" is not {name} (write its path, as in "/opt/bin/{name}")')
+        return path if path == name else _installed(path)
+
+    return named
 
 
 @pydantic_dataclass(frozen=True)

@@ -19,7 +19,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Mounted, Workload
 from perjoule.machine.untrusted import json_of, read_as, text_of
-from perjoule.model import OPTIONS, ClientResult, Clock, Outcome
+from perjoule.model import OPTIONS, ClientResult, Clock, InstalledFolder, Outcome
 from perjoule.model.doubts import TIMES
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import Seconds
@@ -83,7 +83,7 @@ class MdTest(Workload):
     time_limit_s: Seconds = 600.0
     """Time limit of a run, and of the layout before it; exceeding it fails the trial."""
 
-    prefix: str = ""
+    prefix: InstalledFolder = ""
     """Prefix of the IOR and mdtest installation; "" takes PERJOULE_IOR_PREFIX, then the PATH."""
 
     @model_validator(mode="after")

@@ -12,7 +12,7 @@ from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
@@ -25,7 +25,7 @@ from perjoule.meters._sysfs import Sensor
 from perjoule.meters._tool import printed
 from perjoule.meters.nvme import answers
 from perjoule.meters.nvme.answers import Drive
-from perjoule.model import DRIVE, OPTIONS, Json, Specification
+from perjoule.model import DRIVE, OPTIONS, Json, Specification, program_named
 from perjoule.model.errors import MachineError, PerjouleError, TransientError
 from perjoule.model.units import Hertz, Seconds
 
@@ -79,7 +79,7 @@ class Nvme(Placed):
     timeout_s: Seconds = 2.0
     """Time limit of a drive's answer."""
 
-    tool: str = _TOOL
+    tool: Annotated[str, AfterValidator(program_named(_TOOL))] = _TOOL
     """The program nvme; its path if it is not on the PATH."""
 
     root: Path = ROOT

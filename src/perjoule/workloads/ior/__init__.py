@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Mounted, Workload
 from perjoule.machine.untrusted import read_as, text_of
-from perjoule.model import OPTIONS, Direction, Outcome, Pattern
+from perjoule.model import OPTIONS, Direction, InstalledFolder, Outcome, Pattern
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.model.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads import _mpi as mpi
@@ -94,7 +94,7 @@ class Ior(Workload):
     time_limit_s: Seconds = 600.0
     """Time limit of a run, and of the layout before it; exceeding it fails the trial."""
 
-    prefix: str = ""
+    prefix: InstalledFolder = ""
     """Prefix of the IOR installation (`configure --prefix`); "" takes PERJOULE_IOR_PREFIX, then the PATH."""
 
     @model_validator(mode="after")
