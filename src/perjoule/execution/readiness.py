@@ -14,6 +14,8 @@ from perjoule.model import Campaign, EventKind, Trial
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 
 ROOT = Check("root rights", True, "", "log in as root, or set sudo = true", look="root", on="all")
+_TAKEN = "end it, or use hosts where nothing listens there"
+_BESIDE = "use other hosts, or set beside_production = true on the testbed"
 MOST_NAMED = 3  # missing things in one sentence
 
 
@@ -69,11 +71,25 @@ def _lacking(testbed: Testbed, trials: Sequence[Trial]) -> tuple[Check, ...]:
         needed = [*filesystem.checks(), *(check for workload in workloads for check in workload.checks())]
         wanted += [*needed, *(replace(check, on=role) for check in needed if check.on == "client" for role in using)]
         wanted += [ROOT] if filesystem.needs_root else []
+        wanted += _alone(filesystem)
         with suppress(CampaignError):  # `hold` refuses it
             wanted += host_disks.looks(group, testbed.planned(clients_count))
     with suppress(CampaignError):
         return testbed.lacking(clients_count, wanted)
     return ()
+
+
+def _alone(filesystem: FileSystem) -> list[Check]:
+    """Return what hosts must not have: listeners on ports that its servers need, and a site's own daemons of its kind."""
+    wanted: list[Check] = []
+    for place, ports in filesystem.ports().items():
+        if fixed := [port for port in ports if not port.last]:
+            numbers = " ".join(str(port.number) for port in fixed)
+            wanted.append(Check(f"free port {numbers}", True, "", _TAKEN, look=f"port {numbers}", on=place))
+    if filesystem.daemons:
+        names = " ".join(filesystem.daemons)
+        wanted.append(Check(f"{names} of a site's own", True, "", _BESIDE, look=f"without {names}", on="all"))
+    return wanted
 
 
 def unable(campaign: Campaign) -> Mapping[Deployed, PerjouleError]:

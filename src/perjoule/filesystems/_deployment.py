@@ -19,6 +19,7 @@ from perjoule.machine.caches import left_by_zfs
 from perjoule.machine.disks import facts
 from perjoule.machine.each import each
 from perjoule.machine.mounts import SHORT_S, findmnt, is_mounted
+from perjoule.machine.ports import listeners, listens, require_free
 from perjoule.model import Aged, Json
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 
@@ -64,6 +65,28 @@ class Deployment(Mounted, Generic[Options]):
 
     def require_clients(self) -> None:
         """Refuse clients that can't mount it, before touching anything on any host. Raises MachineError."""
+
+    def require_ports(self, host: Host) -> None:
+        """Refuse a host of which somebody else has a port that its servers need. Raises MachineError."""
+        if host.mark and (numbers := self._ports(host)):
+            require_free(host, numbers)
+
+    def require_ours(self) -> None:
+        """Require that those who listen on ports of its servers are ours. Raises MachineError."""
+        for host in self.hosts.all:
+            if host.mark and (numbers := self._ports(host)):
+                for listener in listeners(host, numbers):
+                    listener.require_ours(host)
+
+    def wait_listening(self, host: Host, number: int) -> None:
+        """Wait until a program of ours listens on a port of a host, before anybody speaks to it. Raises MachineError."""
+        if host.mark:
+            self.daemons.wait(f"a listener on port {number} of {host.name}", lambda: listens(host, number))
+
+    def _ports(self, host: Host) -> list[int]:
+        """Return the ports that its servers must have on a host."""
+        placed = self.options.ports().items()
+        return [port.number for place, ports in placed if host in self.hosts.at(place) for port in ports if not port.last]
 
     @abstractmethod
     def serve(self) -> None:
@@ -129,6 +152,7 @@ class Deployment(Mounted, Generic[Options]):
     def add(self, host: Host) -> None:
         self.hosts = dataclasses.replace(self.hosts, all=(*self.hosts.all, host))
         self.bearers, self.data_hosts = (*self.bearers, host), (*self.data_hosts, host.name)
+        self.require_ports(host)
         self._renew(host)
         with self.daemons.explained():
             self.join(host)

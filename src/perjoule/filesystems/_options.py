@@ -85,9 +85,12 @@ class Deployed(FileSystem):
         """Start only the servers: all that is possible if no client can mount."""
         deployment = self.deployment(hosts)
         deployment.require()
+        for host in hosts.all:
+            deployment.require_ports(host)
         try:
             with deployment.daemons.explained():
                 deployment.up()
+                deployment.require_ours()
             yield deployment
         finally:
             deployment.down()

@@ -131,7 +131,7 @@ class _CephFs(Cluster):
             return self.start(client, "ceph-fuse", ["ceph-fuse", "-f", *who, "--client_mountpoint=/", place])
         # The key is in the keyring that `conf` names.
         options = f"name={client.name},conf={conf},fs={FILE_SYSTEM},ms_mode=crc,noatime"
-        return self.mount(client, place, "ceph", f"{self.layout.monitor}:3300:/", options)
+        return self.mount(client, place, "ceph", f"{self.layout.monitor}:{ceph.MONITOR_PORT}:/", options)
 
     def configure(self) -> None:
         """Set how files are striped, unless it is as it would be anyway."""

@@ -3,7 +3,7 @@
 Drivers declare here what they can do and what they need; other code does not ask for their names, nor look for attributes.
 """
 
-from perjoule.drivers.protocols.checks import Check
+from perjoule.drivers.protocols.checks import Check, Port
 from perjoule.drivers.protocols.filesystem import Access, FileSystem, Mounted, Pool
 from perjoule.drivers.protocols.host import MADE, REBUILD, ClockOffset, Completed, Counters, Host, Launcher, Process
 from perjoule.drivers.protocols.hosts import Hosts, Lease, Machine, PlannedHost, planned
@@ -34,6 +34,7 @@ __all__ = [
     "Offered",
     "PlannedHost",
     "Pool",
+    "Port",
     "Process",
     "Sink",
     "Testbed",

@@ -4,6 +4,20 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class Port:
+    """A TCP port on which a server of a file system listens."""
+
+    number: int
+    program: str
+    last: int = 0  # of a range, in which the program looks for free ones; 0: it must have this one
+
+    @property
+    def text(self) -> str:
+        """As a firewall's owner writes it."""
+        return f"{self.number}-{self.last}" if self.last else str(self.number)
+
+
+@dataclass(frozen=True)
 class Check:
     """One requirement or recommendation of a driver on this machine, for `doctor` and before a campaign."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar, Literal
 
-from perjoule.drivers.protocols.checks import Check
+from perjoule.drivers.protocols.checks import Check, Port
 from perjoule.drivers.protocols.host import Host
 from perjoule.drivers.protocols.hosts import Hosts
 from perjoule.model import Aged, Amplification, Disk, EventKind, Json, Reality, Redundancy
@@ -136,8 +136,14 @@ class FileSystem(ABC):
     # After the loss of a server, as was seen, and says when it has: events can happen to its servers.
     heals: ClassVar[bool] = False
     unable: ClassVar[Mapping[EventKind, str]] = MappingProxyType({})  # events that can't happen to it, each with the reason
+    # Programs that a site's own of this kind runs: on a host that has one, nothing is deployed unless the user says so.
+    daemons: ClassVar[tuple[str, ...]] = ()
     beneath: Disk | None = None  # made for the data of each host; None: they lie on the host's own disk
     aged: Aged | None = None  # what it has been through when the trials begin; None: it is new
+
+    def ports(self) -> Mapping[str, tuple[Port, ...]]:
+        """Name the ports on which its servers listen, by the hosts that run them (`Hosts.at`)."""
+        return {}
 
     def folder(self, hosts: Path | None) -> Path | None:
         """The folder on this machine with the data, if hosts keep their files below `hosts`; None without files here."""

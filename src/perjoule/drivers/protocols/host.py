@@ -118,6 +118,9 @@ class Host(ABC):
     node: Node | None  # the catalogue's hardware that it is or stands for
     directory: Path  # on this host's own disk: ours to fill, gone after the run; the same path seen from inside and outside
     overwrite: tuple[Permit, ...] = ()  # raw devices that the campaign names and the user has confirmed
+    mark: str = (
+        ""  # entry in the environment of all programs on it, NAME=VALUE; "": its network is its own, with nothing of others
+    )
     launcher: Launcher | None = None  # of ranks on it and others; None: their workload starts them, one host at a time
     cpu_capacity_cores: float | None = None  # CPU seconds (of `counters`) a second that are 100 % of its hardware
 

@@ -191,12 +191,13 @@ class Cluster(Deployment[ceph.Ceph]):
         """Start the monitor with all keys; then, through it, register the OSDs and their places."""
         host, layout = self.hosts.management, self.layout
         home = self.folder(host)
-        monitor = ["--fsid", layout.fsid, "--addv", "a", f"[v2:{layout.monitor}:3300/0]"]
+        monitor = ["--fsid", layout.fsid, "--addv", "a", f"[v2:{layout.monitor}:{ceph.MONITOR_PORT}/0]"]
         host.run(["monmaptool", "--create", *monitor, home / "monmap"], timeout_s=self.patience_s)
         mkfs = ["--mkfs", "--monmap", home / "monmap", "--keyring", home / "keyring"]
         host.run([*self._daemon(host, "mon.a", "ceph-mon"), *mkfs], timeout_s=self.patience_s)
         self._serve(host, "mon.a", "ceph-mon")
         self._serve(host, "mgr.a", "ceph-mgr")
+        self.wait_listening(host, ceph.MONITOR_PORT)
         self.ask(commands.placement(layout))
 
     def _make_store(self, osd: ceph.Osd) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from perjoule.filesystems._ceph.layout import Layout
+from perjoule.filesystems._ceph.layout import MONITOR_PORT, Layout
 
 
 def configuration(layout: Layout, folder: Path, address: str, *, osd_bytes: int, stores: Path | None = None) -> str:
@@ -16,7 +16,7 @@ def configuration(layout: Layout, folder: Path, address: str, *, osd_bytes: int,
     options = layout.options
     text = f"""[global]
 fsid = {layout.fsid}
-mon_host = v2:{layout.monitor}:3300/0
+mon_host = v2:{layout.monitor}:{MONITOR_PORT}/0
 auth_cluster_required = cephx
 auth_service_required = cephx
 auth_client_required = cephx

@@ -11,13 +11,14 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass as options_dataclass
 
-from perjoule.drivers.protocols import Check, Host, Hosts, Tunable
+from perjoule.drivers.protocols import Check, Host, Hosts, Port, Tunable
 from perjoule.filesystems._options import Deployed
 from perjoule.model import OPTIONS, Amplification, Redundancy
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import Bytes
 
 SMALLEST_OSD_BYTES = 1024**3
+MONITOR_PORT, FIRST_PORT, LAST_PORT = 3300, 6800, 7568  # the others' first and last, of which they choose free ones
 PYTHON = "/usr/bin/python3"  # the system's, which has librados
 
 DeviceClass = Literal["hdd", "ssd"]
@@ -111,6 +112,7 @@ class Ceph(Deployed):
     }
     heals: ClassVar[bool] = True
     in_user_space: ClassVar = False
+    daemons: ClassVar = ("ceph-mon", "ceph-mgr", "ceph-osd", "ceph-mds")
     copied_by_client: ClassVar = False  # a client speaks to one OSD, which copies or codes, and gathers the parts that are read
     host_bytes: ClassVar[int] = 384 * 1024**2  # an OSD at 120 MB and 56 threads, two on a host, were measured
     host_tasks_count: ClassVar[int] = 192
@@ -169,6 +171,15 @@ class Ceph(Deployed):
         fix, look = "apt install python3-rados", f"library rados {PYTHON}"
         rados = Check("python3-rados", module is not None, str(module or "not installed"), fix, look=look, on="management")
         return (*super().checks(), rados)
+
+    def ports(self) -> Mapping[str, tuple[Port, ...]]:
+        """The monitor's, and those among which managers, OSDs and metadata servers choose."""
+
+        def choosing(program: str) -> Port:
+            return Port(FIRST_PORT, program, last=LAST_PORT)
+
+        mds = {place: (choosing(program),) for place, names in self.runs.items() for program in names if program == "ceph-mds"}
+        return {"management": (Port(MONITOR_PORT, "ceph-mon"), choosing("ceph-mgr")), "bricks": (choosing("ceph-osd"),), **mds}
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """The redundancy of data. All OSDs of a placement group commit a write to their stores before it is acknowledged.

@@ -20,11 +20,11 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Hosts, Tunable
+from perjoule.drivers.protocols import Check, Hosts, Port, Tunable
 from perjoule.filesystems._options import SelfBuilt
 from perjoule.filesystems.beegfs.client import FIX, NO_VIRTUAL_CLIENT
 from perjoule.filesystems.beegfs.cluster import Cluster
-from perjoule.filesystems.beegfs.versions import ALL, MANAGEMENT, SERVERS
+from perjoule.filesystems.beegfs.versions import ALL, MANAGEMENT, MANAGEMENT_PORT, SERVERS
 from perjoule.machine.mounts import kernel_check
 from perjoule.model import OPTIONS, Redundancy
 from perjoule.model.errors import CampaignError
@@ -42,6 +42,7 @@ class BeeGFS(SelfBuilt):
         "BeeGFS (https://doc.beegfs.io/latest/quick_start_guide/quick_start_guide.html; see docs/how-to/beegfs.md)"
     )
     packaged: ClassVar = "/opt/beegfs/sbin"
+    daemons: ClassVar = (MANAGEMENT, *SERVERS.values())
     in_user_space: ClassVar = False
     removes_files: ClassVar = False  # a metadata server makes 66 000 folders
     copied_by_client: ClassVar = False  # it writes to the primary of a pair, which passes the data on
@@ -72,6 +73,13 @@ class BeeGFS(SelfBuilt):
         super().require_fit(hosts)
         if hosts.machine and len(hosts.all) > 1:
             raise CampaignError(NO_VIRTUAL_CLIENT, next="use testbed cluster, with the module on each client")
+
+    def ports(self) -> Mapping[str, tuple[Port, ...]]:
+        """The management's (the second is that of BeeGFS 8's tool), and those of metadata and storage servers."""
+        separate = self.roles == "separate"
+        servers = (Port(8005, SERVERS["meta"]), Port(8003, SERVERS["storage"]))
+        places = {"metadata": servers[:1], "storage": servers[1:]} if separate else {"bricks": servers}
+        return {"management": (Port(MANAGEMENT_PORT, MANAGEMENT), Port(8010, MANAGEMENT)), **places}
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """One copy, or two on a pair of hosts; servers pass a client's fsync on to their disks (tuneRemoteFSync)."""

@@ -9,7 +9,7 @@ from perjoule.filesystems._daemons import Daemon, last_words
 from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems.beegfs import parse as words
 from perjoule.filesystems.beegfs.client import obstacle
-from perjoule.filesystems.beegfs.versions import ALL, SERVERS, Argv
+from perjoule.filesystems.beegfs.versions import ALL, MANAGEMENT_PORT, SERVERS, Argv
 from perjoule.machine.each import each
 from perjoule.model import Json
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
@@ -66,6 +66,7 @@ class Cluster(Deployment["BeeGFS"]):
         """Start the servers until they are healthy."""
         each(dict.fromkeys([self.hosts.management, *self.bearers]), self._furnish)
         self._manage()
+        self.wait_listening(self.hosts.management, MANAGEMENT_PORT)
         each(self._jobs, self._prepare)
         self._daemons = each(self._jobs, self._serve)  # at once, as each looks for the management for long
         self._wait_well()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from perjoule.filesystems.beegfs.parse import Kind, settings
 
-MANAGEMENT = "beegfs-mgmtd"
+MANAGEMENT, MANAGEMENT_PORT = "beegfs-mgmtd", 8008
 SERVERS: dict[Kind, str] = {"meta": "beegfs-meta", "storage": "beegfs-storage"}
 Argv = tuple[str, ...]
 

@@ -20,7 +20,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Host, Hosts, Tunable
+from perjoule.drivers.protocols import Host, Hosts, Port, Tunable
 from perjoule.filesystems._daemons import Daemon, last_words
 from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems._options import Deployed
@@ -28,6 +28,7 @@ from perjoule.filesystems.glusterfs import parse as words
 from perjoule.filesystems.glusterfs.layout import Kind, shape
 from perjoule.machine.each import each
 from perjoule.machine.mounts import has_own_mounts
+from perjoule.machine.ports import listens
 from perjoule.model import OPTIONS, WHOLE_FILE, EventKind, Json, Redundancy
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 
@@ -46,6 +47,7 @@ class GlusterFS(Deployed):
         "bricks": {"glusterd": "glusterfs-server", "gluster": "glusterfs-cli"},
         "client": {"glusterfs": "glusterfs-client", "getfattr": "attr"},
     }
+    daemons: ClassVar = ("glusterd", "glusterfsd")
     unit_bytes: ClassVar[float] = WHOLE_FILE  # its name's hash says on which replicas, or bricks of a code
     heals: ClassVar[bool] = True
     unable: ClassVar[Mapping[EventKind, str]] = {
@@ -81,6 +83,10 @@ class GlusterFS(Deployed):
         Tunable(("on", "off"), key="cluster.ensure-durability", otherwise="on", less_durable={"off": UNSYNCED}),
     ] = field(default_factory=dict[str, str])
     """Further options of the volume, as in `gluster volume set` ({"performance.io-cache" = "on"})."""
+
+    def ports(self) -> Mapping[str, tuple[Port, ...]]:
+        """That of glusterd, which its peers and tools can't be told to look for elsewhere, and those of bricks."""
+        return {"bricks": (Port(words.PORT, "glusterd"), Port(49152, "glusterfsd", last=60999))}
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """The redundancy of one group: bricks pass a client's fsync on to their disks, and it waits for all bricks of a group."""
@@ -262,7 +268,7 @@ class _GlusterFS(Deployment[GlusterFS]):
         for host in hosts:
             host.put(words.info_text(numbers[host.name], self._release), self.folder(host) / "state" / "glusterd.info")
         each(hosts, self._glusterd)
-        self.daemons.wait("glusterds that listen", lambda: all(each(hosts, _listens)))
+        self.daemons.wait("glusterds that listen", lambda: all(each(hosts, _listens)))  # ours: others are not probed
         # Probed, not written into peers/ beforehand: a link that is refused at the start is tried again only after 3 s.
         for host in (one for one in hosts if one is not self.bearers[0]):
             self.daemons.retry(f"{host.name} in the pool", partial(self._gluster, "peer", "probe", host.address))
@@ -324,4 +330,4 @@ def _places(bricks: Sequence[tuple[Host, Path]]) -> list[str]:
 
 
 def _listens(host: Host) -> bool:
-    return bool(host.run(["ss", "-Hltn", "sport = :24007"], timeout_s=SHORT_S).stdout.strip())
+    return listens(host, words.PORT)

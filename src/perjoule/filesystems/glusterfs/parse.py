@@ -10,7 +10,8 @@ from perjoule.filesystems._said import found
 from perjoule.model.errors import TransientError
 
 # Where all hosts have their own, by bind mounts, so that glusterd, bricks, clients and the command line find it unasked.
-GLUSTERD = """\
+PORT = 24007  # of glusterd
+GLUSTERD = f"""\
 volume management
     type mgmt/glusterd
     option working-directory /var/lib/glusterd
@@ -18,7 +19,7 @@ volume management
     option glusterd-sockfile /run/gluster/glusterd.socket
     option logging-directory /var/log/glusterfs
     option transport-type socket
-    option transport.socket.listen-port 24007
+    option transport.socket.listen-port {PORT}
     option transport.socket.read-fail-log off
     option transport.socket.keepalive-time 10
     option transport.socket.keepalive-interval 2

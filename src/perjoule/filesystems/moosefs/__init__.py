@@ -19,7 +19,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Host, Hosts, Tunable
+from perjoule.drivers.protocols import Check, Host, Hosts, Port, Tunable
 from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems._options import Deployed
@@ -30,6 +30,7 @@ from perjoule.model.errors import CampaignError, MachineError, TransientError, W
 from perjoule.model.units import SecondsOrZero, bytes_text
 
 EXAMPLE = '[[filesystem]]\nkind = "moosefs"\ngoal = 2\n'
+CLIENTS_PORT = 9421  # of its master
 LEAST_FREE_BYTES = 80 * 1024**2  # of a disk: its master wants more than a chunk, 64 MiB, and disks fill unevenly
 PAGES = "chunks in the page caches of servers that lose power"
 
@@ -44,6 +45,7 @@ class MooseFS(Deployed):
         "management": {"mfsmetalogger": "moosefs-metalogger"},
         "client": {"mfsmount": "moosefs-client", "mfscli": "moosefs-cli"},
     }
+    daemons: ClassVar = ("mfsmaster", "mfschunkserver", "mfsmetalogger")
     heals: ClassVar[bool] = True
     unable: ClassVar[Mapping[EventKind, str]] = {
         "scrub": "its chunk servers test chunks all the time, and no command begins a round"
@@ -69,6 +71,13 @@ class MooseFS(Deployed):
     def checks(self) -> tuple[Check, ...]:
         """Check for a metalogger only where one would run."""
         return tuple(check for check in super().checks() if self.metalogger or check.name != "mfsmetalogger")
+
+    def ports(self) -> Mapping[str, tuple[Port, ...]]:
+        """The master's, for metaloggers, chunk servers and clients, and that of chunk servers."""
+        return {
+            "metadata": tuple(Port(number, "mfsmaster") for number in (9419, 9420, CLIENTS_PORT)),
+            "storage": (Port(9422, "mfschunkserver"),),
+        }
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """Whole copies. A client's fsync waits until chunk servers have the data, which are then in their page cache."""
@@ -138,6 +147,7 @@ class _MooseFS(Deployment[MooseFS]):
         settings |= {f"{port}_LISTEN_HOST": host.address for port in ("MATOML", "MATOCS", "MATOCL")}
         master = self._daemon(host, "mfsmaster", settings)
         self.daemons.wait("a listening master", lambda: "initialized properly" in master.process.output())
+        self.wait_listening(host, CLIENTS_PORT)
         each(self.bearers, self._chunkserver)
         if self.options.metalogger:
             self._daemon(management, "mfsmetalogger", {"BIND_HOST": management.address, **self._upstream()})

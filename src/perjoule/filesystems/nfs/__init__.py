@@ -6,7 +6,7 @@ server's data are only in its kernel's page cache. The hosts drop both.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Host, Hosts, Tunable
+from perjoule.drivers.protocols import Check, Host, Hosts, Port, Tunable
 from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems._options import Deployed
@@ -30,7 +30,7 @@ EXAMPLE = '[[filesystem]]\nkind = "nfs"\nclient = "fuse"\n'
 
 Version = Literal["3", "4.0", "4.1", "4.2"]
 LIBRARIES = ("libnfs.so.13", "libnfs.so.14")  # that `mount.py` knows how to call
-PORT, MOUNT_PORT = 2049, 20048  # of mountd, for version 3
+PORT, MOUNT_PORT, RPCBIND_PORT = 2049, 20048, 111  # the latter two, of mountd and rpcbind, for version 3
 TRANSFER_BYTES = 1024**2
 NO_CLIENT = "the kernel has no NFS client"
 FIX = 'set client = "fuse", or use hosts whose kernel has CONFIG_NFS_FS'
@@ -41,6 +41,7 @@ _FUSE_MOUNT = Path(__file__).with_name("mount.py")
 class Nfs(Deployed):
     """One NFS server on a host of the testbed; all other servers idle."""
 
+    daemons: ClassVar = ("ganesha.nfsd",)
     in_user_space: ClassVar = False  # its checks depend on the client
     copied_by_client: ClassVar = True  # its one copy goes to the one server
 
@@ -97,6 +98,14 @@ class Nfs(Deployed):
         vfs = Check("ganesha's VFS", back_end is not None, str(back_end or "not installed"), "apt install nfs-ganesha-vfs")
         packages = {"ganesha.nfsd": "nfs-ganesha", **({"rpcbind": "rpcbind"} if self.spoken == "3" else {})}
         return (*programs(packages, on), vfs)
+
+    def ports(self) -> Mapping[str, tuple[Port, ...]]:
+        """Those of Ganesha, and of the rpcbind of version 3; the kernel's server has its own already."""
+        if self.server == "kernel":
+            return {}
+        program = "ganesha.nfsd"
+        older = (Port(MOUNT_PORT, program), Port(RPCBIND_PORT, "rpcbind")) if self.spoken == "3" else ()
+        return {"first storage" if self.place == "storage" else self.place: (Port(PORT, program), *older)}
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """One copy on one host, which commits it to its disk when a client asks for fsync."""

@@ -18,7 +18,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Host, Hosts, Tunable
+from perjoule.drivers.protocols import Check, Host, Hosts, Port, Tunable
 from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._deployment import Deployment
 from perjoule.filesystems._journals import Beneath
@@ -45,6 +45,7 @@ class OrangeFS(SelfBuilt):
 
     variable: ClassVar = "PERJOULE_ORANGEFS_PREFIX"
     installation: ClassVar = "OrangeFS 2.9.8 or 2.10 (see docs/how-to/orangefs.md)"
+    daemons: ClassVar = ("pvfs2-server",)
     in_user_space: ClassVar = False
     copied_by_client: ClassVar = True  # it spreads one copy over the data servers
     heals: ClassVar[bool] = True
@@ -84,6 +85,11 @@ class OrangeFS(SelfBuilt):
         """Check also what the client needs in the kernel."""
         kernel = device_check("OrangeFS in the kernel", MODULE, "modprobe orangefs")
         return (*super().checks(), fuse() if self.client == "fuse" else kernel)
+
+    def ports(self) -> Mapping[str, tuple[Port, ...]]:
+        """That of all servers."""
+        places = ("metadata", "storage") if self.roles == "separate" else ("bricks",)
+        return {place: (Port(words.PORT, "pvfs2-server"),) for place in places}
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """One copy. The fsync of pvfs2fuse does nothing, so data may be only in the servers' memory; the kernel's works."""

@@ -74,6 +74,9 @@ class Cluster(Testbed):
     """The only folder written to on a host, in its subfolder "cluster"; on this machine it holds the daemons' logs."""
     sudo: bool = False
     """Whether to run everything with sudo, which must not ask for a password."""
+    beside_production: bool = False
+    """Whether hosts may be used on which a file system of the site's own runs that is of the same kind; perjoule never speaks to
+    it, but loads the same disks and networks."""
     power: Power | None = None
     """Power states to set during the campaign on the hosts that it names, as {on = ["storage"], cpu_governor = "powersave"}; they
     are put back afterwards."""
@@ -234,11 +237,14 @@ class Cluster(Testbed):
             if (keeper := pool.kept(self._place(machine))) is None:
                 return []
             needed = list({check.look: check for check, hosts in needing if place in hosts}.values())
+            if self.beside_production:
+                needed = [check for check in needed if check.look.split()[0] not in ("without", "unexported")]
             try:
                 answers = keeper.lacks([check.look for check in needed])
             except PerjouleError as error:
                 return [Check(machine.name, False, error.what, error.next)]
-            found = [findings.lacking(machine.name, check) for check, lacks in zip(needed, answers, strict=True) if lacks]
+            pairs = zip(needed, answers, strict=True)
+            found = [findings.lacking(machine.name, check, why) for check, why in pairs if why is not None]
             return [*found, *findings.clock_finding(machine.name, keeper.probe)]
 
         found = [check for checks in each(zip(chosen, places.all, strict=True), lambda pair: look(*pair)) for check in checks]

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from perjoule.drivers.protocols import Check
 from perjoule.machine.environment import clock
+from perjoule.machine.ports import listener_text
 from perjoule.model.units import bytes_text
 from perjoule.testbeds.cluster.facts import Probe
 from perjoule.testbeds.cluster.names import fold
@@ -40,9 +41,17 @@ def clock_finding(name: str, found: Probe) -> list[Check]:
     return [Check(name, False, what, "apt install chrony", needed=False)]
 
 
-def lacking(name: str, wanted: Check) -> Check:
-    """Turn a check of this machine into what a host lacks."""
-    return replace(wanted, name=name, ok=False, detail=f"no {wanted.name}")
+def lacking(name: str, wanted: Check, why: str = "") -> Check:
+    """Turn a check of this machine into what a host lacks, or has too much of: who listens on a port, a site's own daemons."""
+    look, *_ = wanted.look.split()
+    rows = [row.split() for row in why.split(", ")] if why else []
+    if look == "port":
+        detail = ", ".join(f"port {port} is taken by {listener_text(pid, name)}" for port, pid, name in rows)
+    elif look == "without":
+        detail = f"a site's own daemons run on it: {', '.join(listener_text(pid, name) for pid, name in rows)}"
+    else:
+        detail = f"no {wanted.name}"
+    return replace(wanted, name=name, ok=False, detail=detail)
 
 
 def together(checks: Sequence[Check]) -> list[Check]:

@@ -50,6 +50,7 @@ class SshHost(Host):
         together: Sequence[Keeper] = (),
     ) -> None:
         self.name, self.role, self.address, self.node, self.directory = name, role, address, node, directory
+        self.mark = f"PERJOULE_HOST={directory.name}"
         self.cpu_capacity_cores = float(keeper.probe.cores_count)
         self._line, self._probe = Line(keeper, directory, together), keeper.probe
         self._disks: dict[str, Callable[[], object]] = {}  # what removes each

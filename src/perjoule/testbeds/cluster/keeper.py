@@ -94,18 +94,22 @@ class Keeper:
                 raise self._error()
         return probe("\n".join(lines), self.login.name)
 
-    def lacks(self, looks: Sequence[str]) -> list[bool]:
-        """Say of each thing whether the host lacks it, before `keep`. Raises MachineError."""
-        found: list[bool] = []
+    def lacks(self, looks: Sequence[str]) -> list[str | None]:
+        """Say of each thing why the host lacks it ("" if that needs no words), None if it has it; before `keep`.
+
+        Raises MachineError.
+        """
+        answers: list[str | None] = []
         for look in looks:  # one at a time: many could fill a pipe that nobody reads
             if look.startswith("free "):
-                found.append(not self.probe.has(int(look.split()[1])))
+                answers.append(None if self.probe.has(int(look.split()[1])) else "")
                 continue
             self._say(f"look {look}")
-            if (line := self._line(time.monotonic() + ANSWER_S)) not in ("has", "lacks"):
+            word, _, why = (self._line(time.monotonic() + ANSWER_S) or "").partition(" ")
+            if word not in ("has", "lacks"):
                 raise self._error()
-            found.append(line == "lacks")
-        return found
+            answers.append(None if word == "has" else why.strip())
+        return answers
 
     def states(self, root: Path, dev: str, drives: Sequence[str] = ()) -> States:
         """Return the power states of the host and of drives by their IDs, before `keep`. Raises MachineError."""

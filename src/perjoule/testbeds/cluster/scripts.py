@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Sequence
 
 from perjoule.machine.mapped import UNMAP
+from perjoule.machine.ports import LISTENERS
 from perjoule.testbeds._power.scripts import STATES
 from perjoule.testbeds.cluster.folders import FOLDERS, LOCKS
 
@@ -73,7 +74,7 @@ remove() { # a folder of ours with all that is mounted and attached below; what 
 )
 
 # $1 the work folder, $2 the host's name. It says what the host has, and changes nothing there until "keep RUN DEAD...": before,
-# it answers "look ..." (see `Testbed.lacking`) by "has" or "lacks", and "states ..." by the host's power states and "stated".
+# it answers "look ..." (see `Testbed.lacking`) by "has" or "lacks WHY", and "states ..." by the host's power states and "stated".
 # From then on it lives as long as its perjoule: its end, or two minutes without a word from it, end everything. The keeper of a
 # DEAD run, which may still wait for its own, is ended.
 # Words that it hears: "alive", "tell GATE LINE" (see Host.tell), "clock N", "counters N", "run N BYTES COMMAND" with the bytes
@@ -86,6 +87,7 @@ KEEP = (
     + STATES
     + FOLDERS
     + LOCKS
+    + LISTENERS
     + r"""
 [ -n "$EPOCHREALTIME" ] || { echo "it has bash $BASH_VERSION; perjoule needs bash 5.0 or later" >&2; exit 3; }
 trap '' INT HUP PIPE # it may be answering when we go
@@ -132,6 +134,7 @@ while read -r -t 120 word run; do
     look)
       read -ra words <<< "$run"
       set -- "$1" "$2" "${words[@]}"
+      why=
       case "$3" in
         program) [ -n "$([ $# = 4 ] || PATH=${*:5}; type -P -- ${4//|/ })" ] ;;
         library) (cd / && "${*:5}" -c "$library" "$4") < /dev/null 2> /dev/null ;;
@@ -139,8 +142,11 @@ while read -r -t 120 word run; do
         kernel) grep -qw -- "$4" /proc/filesystems || modprobe --dry-run --quiet -- "$4" 2> /dev/null ;;
         setting) [ ! -e "$4" ] || [ "$(< "$4")" = "$5" ] ;;
         root) [ "$EUID" = 0 ] ;;
+        port) why=$(listeners "${@:4}" | strange) && [ -z "$why" ] ;;
+        without) why=$(others "${@:4}" | strange) && [ -z "$why" ] ;;
+        unexported) [ ! -s /var/lib/nfs/etab ] ;;
         *) true ;;
-      esac && echo has || echo lacks ;;
+      esac && echo has || echo "lacks ${why//$'\n'/, }" ;;
     states) echo "$(eval "states $run" < /dev/null 2> /dev/null)"; echo stated ;;
     *) break ;;
   esac

@@ -157,6 +157,7 @@ class LocalHost(Host):
 
     def __init__(self, directory: Path) -> None:
         self.name, self.role, self.address, self.node, self.directory = "local", "client", "127.0.0.1", None, directory
+        self.mark = _owned(directory)
         self._programs: list[_process.Program] = []
         self._disks: dict[str, Guarded] = {}
 
@@ -181,7 +182,7 @@ class LocalHost(Host):
         return program
 
     def _marked(self, env: Mapping[str, str] | None) -> dict[str, str]:
-        name, _, value = _owned(self.directory).partition("=")
+        name, _, value = self.mark.partition("=")
         return {**(env or {}), name: value}
 
     def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
