@@ -12,6 +12,7 @@ from perjoule.workloads.imported import IO500_FILES, Told, dated
 COUNTERS = "sadf"
 FORMATS = "fio, rados bench and sadf as JSON, IOR as JSON or text, mdtest as text, folders of IO500"
 _HEAD = 100_000  # characters, in which every format betrays itself
+_WIDEST_BYTES = 4  # of a character in UTF-8, UTF-16 and UTF-32
 _KEYS = {  # of JSON, by format
     "fio": ("fio version",),
     "sadf": ("sysstat", "hosts"),
@@ -69,9 +70,9 @@ def text_of(path: Path, most_count: int = -1) -> str:
     """Read a file, or its first characters, replacing invalid ones. Raises MachineError."""
     try:
         if most_count < 0:
-            return untrusted.text_of(path, errors="replace")
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return file.read(most_count)
+            return untrusted.foreign_text_of(path)
+        with untrusted.opened(path) as file:
+            return untrusted.foreign_text(file.read(_WIDEST_BYTES * most_count))[:most_count]
     except OSError as error:
         raise MachineError(
             (error.strerror or str(error)).lower(), where=str(path), next="check the path and its permissions"

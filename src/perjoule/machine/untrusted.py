@@ -4,6 +4,7 @@ Files have a maximum size, JSON a maximum size and depth. JSON has no NaN and no
 can hold is invalid: all three are refused. A record writes them as `{"$float": "inf"}`.
 """
 
+import codecs
 import csv
 import errno
 import json
@@ -15,7 +16,7 @@ from contextlib import contextmanager
 from functools import cache
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -30,6 +31,14 @@ MOST_TABLES = 1_000_000  # tables and lists in one text: "[[],[]," becomes twent
 MOST_VALUES = 200_000  # in a dataclass: each that does not fit costs a kilobyte before the first is reported
 MOST_DEPTH = 100  # what walks through it does so by recursion
 MOST_DIGITS = 20  # of whole numbers: 64 bits
+_MARKS = {  # https://www.unicode.org/faq/utf_bom.html#bom4; the longer marks first
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_LEAST_BYTES = 8  # in which zeros say that a text is UTF-16
 
 # What reading a text trips over that is not as its reader expects. To be caught around a reader, and never around anything else.
 UNEXPECTED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, StopIteration, csv.Error)
@@ -68,12 +77,41 @@ def bytes_of(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     return content
 
 
-def text_of(path: Path, most_bytes: int = MOST_BYTES, *, errors: Literal["strict", "replace"] = "strict") -> str:
-    """Read a text file in UTF-8. Raises OSError; ValueError if it is too long or (unless errors are replaced) not text."""
+def text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
+    """Read a text file in UTF-8. Raises OSError; ValueError if it is too long or not text."""
     try:
-        return bytes_of(path, most_bytes).decode(errors=errors).replace("\r\n", "\n").replace("\r", "\n")
+        return _lines(bytes_of(path, most_bytes).decode())
     except UnicodeDecodeError as error:
         raise ValueError(f"{path.name} is not text (byte {error.start + 1})") from None
+
+
+def foreign_text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
+    """Read a text file of any program, in the encoding of its `marked_encoding`, else in UTF-8; what is invalid is replaced.
+
+    Raises OSError; ValueError if it is too long.
+    """
+    content = bytes_of(path, most_bytes)
+    return foreign_text(content)
+
+
+def foreign_text(content: bytes, encoding: str = "utf-8") -> str:
+    """Decode the text of any program, in the encoding of its `marked_encoding`, else as declared; what is invalid is replaced."""
+    return _lines(content.decode(marked_encoding(content) or encoding, errors="replace").removeprefix("\ufeff"))
+
+
+def marked_encoding(content: bytes) -> str:
+    """Return the encoding that a byte order mark names, or UTF-16 if every other byte of the first is 0; "" for any other."""
+    for mark, encoding in _MARKS.items():
+        if content.startswith(mark):
+            return encoding
+    head = content[:200]
+    if len(head) < _LEAST_BYTES:
+        return ""
+    return next((name for name, at in (("utf-16-le", 1), ("utf-16-be", 0)) if not any(head[at::2]) and any(head)), "")
+
+
+def _lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def json_from(text: str | bytes, most_bytes: int = MOST_JSON_BYTES) -> Any:

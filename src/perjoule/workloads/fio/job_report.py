@@ -37,7 +37,11 @@ def _ran_s(job: Job) -> float:
 
 def results(host: str, jobs: Sequence[Job], waiting: Collection[str], reported_s: float) -> tuple[ClientResult, ...]:
     """Return the results of one client's jobs, one for each job name and direction."""
-    starts = began_s(jobs, waiting, reported_s)
+    return placed_results(host, jobs, began_s(jobs, waiting, reported_s))
+
+
+def placed_results(host: str, jobs: Sequence[Job], starts: Sequence[float]) -> tuple[ClientResult, ...]:
+    """Return the results of one client's jobs that began at known times, one for each job name and direction."""
     parts: dict[tuple[str, str], list[ClientResult]] = {}
     for job, start_s in zip(jobs, starts, strict=True):
         for one in report.results(host, job, start_s):

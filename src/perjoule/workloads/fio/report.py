@@ -53,7 +53,11 @@ def documents(text: str) -> list[Mapping[str, Any]]:
 
 def jobs(text: str) -> Sequence[Mapping[str, Any]]:
     """Find the jobs in the last report, each with fio's version; the sum of all clients is not one. Raises ValueError."""
-    report = documents(text)[-1]
+    return jobs_of(documents(text)[-1])
+
+
+def jobs_of(report: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Find the jobs of a report, as `jobs` does. Raises ValueError."""
     found = cast("list[Mapping[str, Any]]", report.get("jobs") or report.get("client_stats") or [])
     common = {key: report.get(key, {}) for key in ("fio version", "timestamp_ms")}
     own = [{**common, **one} for one in found if one["jobname"] != "All clients"]
@@ -147,7 +151,7 @@ def _latency_s(one: Mapping[str, Any], *, own_list: bool) -> dict[str, float]:
     latency = one["lat_ns"] if "percentile" in one["lat_ns"] else one["clat_ns"]
     percentiles = {float(key): value for key, value in latency.get("percentile", {}).items()}
     wanted = {f"p{p:g}": percentiles[p] for p in (percentiles if own_list else PERCENTILES) if p in percentiles}
-    return {name: ns / 1e9 for name, ns in {"mean": latency["mean"], **wanted, "max": latency["max"]}.items()}
+    return {name: ns / 1e9 for name, ns in {"mean": latency["mean"], **wanted, "max": latency["max"]}.items() if ns is not None}
 
 
 def goodput(logs: Sequence[str], moved: Sequence[ClientResult], offset_s: float) -> Series | None:

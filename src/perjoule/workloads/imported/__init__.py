@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Mounted, Workload, require_time
-from perjoule.machine.untrusted import UNEXPECTED, read_as, text_of, words
+from perjoule.machine.untrusted import UNEXPECTED, foreign_text_of, read_as, words
 from perjoule.model import OPTIONS, Direction, Outcome, Pattern
 from perjoule.model.errors import CampaignError, WorkloadError
 from perjoule.model.units import Bytes
@@ -215,7 +215,7 @@ def _told(told: Told) -> dict[str, Any]:
 
 
 def _part(folder: Path, part: Written) -> Run:
-    texts = {Path(name).name: text_of(_below(folder, name), errors="replace") for name in part.files}
+    texts = {Path(name).name: foreign_text_of(_below(folder, name)) for name in part.files}
     return read(part.format, texts, Told(part.stem, part.clients, part.zone, part.ended_s))[part.number]
 
 

@@ -4,35 +4,32 @@ It reports the start of a test to a second, in local time, and how long each ope
 other.
 """
 
-import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
-from perjoule.machine.untrusted import json_from
 from perjoule.model import Outcome
 from perjoule.model.doubts import DERIVED, TIMES, Doubt
 from perjoule.model.units import MIB
 from perjoule.workloads import ior
+from perjoule.workloads.imported.documents import documents
+from perjoule.workloads.imported.ior_text import COMMENCING, DATE, MOVED, STARTS, STATED_STARTS
 from perjoule.workloads.imported.run import Run, Told, moment_s
 
-DATE = "%a %b %d %H:%M:%S %Y"
 ROUNDED_S = 1e-4
-STARTS = "IOR reports the start of a test to 1 s and no start of an operation: windows are placed one after another"
-_STRAY = re.compile(r"^\s*(?:ior )?(?:WARNING|ERROR).*$", re.MULTILINE)
-_INFINITE = re.compile(r"(:)\s*-?(?:inf|nan)\b", re.IGNORECASE)  # of what took no time
-_MOVED = re.compile(r"^WARNING: Using actual aggregate bytes moved = (\d+)", re.MULTILINE)
 
 
 def runs(text: str, told: Told) -> tuple[Run, ...]:
     """Read all runs of a summary; warnings may stand inside it. Raises ValueError, LookupError."""
-    begin = text.find("{")
-    found: dict[str, Any] = json_from(_INFINITE.sub(r"\1 null", _STRAY.sub("", text[max(begin, 0) :])))
-    stated = [int(count) for count in _MOVED.findall(text)]
-    return tuple(run for test in found["tests"] for run in _test(f"IOR-{found['Version']}", test, text, stated, told))
+    stated = [int(count) for count in MOVED.findall(text)]
+    tests = [(f"IOR-{one['Version']}", test) for one in documents(text, "tests") for test in one["tests"]]
+    starts = COMMENCING.findall(text)  # with -v
+    ways = [one["access"] for _, test in tests for one in test["Results"] if one["access"] in ("write", "read")]
+    dates = iter([date for _, date in starts]) if [way for way, _ in starts] == ways else None
+    return tuple(run for version, test in tests for run in _test(version, test, text, stated, dates, told))
 
 
-def _test(version: str, test: dict[str, Any], text: str, stated: list[int], told: Told) -> Iterator[Run]:
+def _test(version: str, test: dict[str, Any], text: str, stated: list[int], dates: Iterator[str] | None, told: Told) -> Iterator[Run]:
     asked, how = test["Parameters"], test["Options"]
     nodes_count = int(how["nodes"])
     hosts = told.hosts(str(asked["platform"]).partition("(")[0], nodes_count)
@@ -45,6 +42,7 @@ def _test(version: str, test: dict[str, Any], text: str, stated: list[int], told
             at_s += took_s
             continue
         operation: Literal["write", "read"] = one["access"]
+        at_s = moment_s(next(dates), DATE, told.zone) if dates else at_s
         work = (operation, tuple(_details(asked, how)), int(asked["transferSize"]), folder)
         if not (rate_mib_per_s := float(one["bwMiB"] or 0.0)) or not took_s:
             yield Run(*work, None, "IOR moved nothing in it, or it was too short for IOR to time")
@@ -56,7 +54,7 @@ def _test(version: str, test: dict[str, Any], text: str, stated: list[int], told
         results = ior.results(windows, operation, moved_bytes, int(asked["transferSize"]))
         if nodes_count > 1:
             doubts += (DERIVED.doubt("IOR reports the sum of all nodes: each node is assigned an equal share"),)
-        against = (TIMES.doubt(STARTS), *doubts, *ior.doubts(text, results, equal=True))
+        against = (TIMES.doubt(STATED_STARTS if dates else STARTS), *doubts, *ior.doubts(text, results, equal=True))
         yield Run(*work, Outcome(version, results, against))
 
 

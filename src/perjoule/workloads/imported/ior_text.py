@@ -1,47 +1,64 @@
-"""IOR's text, 2017 and later, from any run: each operation of each iteration is a run. https://ior.readthedocs.io
+"""IOR's text, 2013 and later, from any run: each operation of each iteration is a run. https://ior.readthedocs.io (IOR 3.0 to 4.1)
 
-Its results are rows of a table; the summary of all tests, at the end, has the request, and one more digit of the rates.
+A file may hold several commands, and a command several tests. Each test has its start and a table of results; the summary of all
+tests, at the end, has the request, and one more digit of the rates. With -v each operation has its start, too.
 """
 
 import re
 from collections.abc import Iterator, Mapping
-from math import ceil
+from dataclasses import dataclass
+from math import ceil, isfinite
 from pathlib import PurePosixPath
 from typing import Literal
 
 from perjoule.model import Outcome
-from perjoule.model.doubts import DERIVED, TIMES
+from perjoule.model.doubts import DERIVED, TIMES, WORK, Doubt
 from perjoule.model.units import MIB
 from perjoule.workloads import ior
 from perjoule.workloads.imported.run import Run, Told, moment_s
 
 DATE = "%a %b %d %H:%M:%S %Y"
 STARTS = "IOR reports the start of a test to 1 s and no start of an operation: windows are placed one after another"
+STATED_STARTS = "IOR reports the start of an operation to 1 s"
 ROUNDED_S = 0.01
-_VERSION = re.compile(r"^(IOR-\S+): MPI Coordinated Test", re.MULTILINE)
+DAY_S = 86400.0
+VERSION = re.compile(r"^(IOR-(\S+)): MPI Coordinated Test", re.MULTILINE)
 BEGAN = re.compile(r"^(?:StartTime|Test 0 started|Began) *: *(\w.*)$", re.MULTILINE)
+MOVED = re.compile(r"^WARNING: Using actual aggregate bytes moved *= (\d+)", re.MULTILINE)
+COMMENCING = re.compile(r"^Commencing (write|read) performance test: *(\w.*)$", re.MULTILINE)
+_TEST = re.compile(r"^(?:TestID *: *(\d+)|Test (\d+) started)", re.MULTILINE)
+_START = re.compile(r"^(?:StartTime|Test \d+ started) *: *(\w.*)$", re.MULTILINE)
 _MACHINE = re.compile(r"^Machine *: *\S+ (\S+)", re.MULTILINE)
 _FILE = re.compile(r"^\s*test filename *[:=] *(\S+)", re.MULTILINE)
 _HEAD = re.compile(r"^access +bw\(MiB/s\).*$", re.MULTILINE)
-_ROW = re.compile(r"^(?:write|read) +[\d.]+ .*$", re.MULTILINE)
-MOVED = re.compile(r"^WARNING: Using actual aggregate bytes moved *= (\d+)", re.MULTILINE)
+_ROW = re.compile(r"^(write|read|remove) +\S+ +.*$", re.MULTILINE)
+_OPENED = re.compile(r"Iter=(\d+), Task=\d+, Time=([\d.]+), (write|read) open start$", re.MULTILINE)  # with -vvv
 _SUMMARY = re.compile(r"^Operation +Max\(MiB\).*$", re.MULTILINE)
+Asked = Mapping[tuple[str, str], Mapping[str, str]]  # the summary's rows, by test and operation
+
+
+@dataclass(frozen=True)
+class _Test:
+    """A test of a command: the text between its start and the next one's, or the summary."""
+
+    number: str
+    text: str
+    began_s: float
+    head: list[str]  # of its table
 
 
 def recognised(text: str) -> bool:
     """Return whether this is IOR's text."""
-    return bool(_VERSION.search(text) and BEGAN.search(text))
+    return bool(VERSION.search(text) and not re.search(r'^\s*"tests"\s*:', text, re.MULTILINE))
 
 
 def runs(text: str, told: Told) -> tuple[Run, ...]:
-    """Read all runs of one command. Raises ValueError, LookupError: it is truncated, or something else."""
-    version, began, head = _VERSION.search(text), BEGAN.search(text), _HEAD.search(text)
-    if not (version and began and head):
+    """Read all runs of an output, which may hold several commands. Raises ValueError, LookupError: it is truncated."""
+    begins = [match.start() for match in VERSION.finditer(text)]
+    if not begins:
         raise ValueError("this is not IOR's text")
-    asked = _asked(text)
-    columns = head[0].split()
-    rows = [dict(zip(columns, row.split(), strict=True)) for row in _ROW.findall(text[head.end() : _end(text)])]
-    return tuple(_placed(version[1], rows, asked, text, moment_s(began[1], DATE, told.zone), told))
+    parts = [text[begin:end] for begin, end in zip(begins, [*begins[1:], len(text)], strict=True)]
+    return tuple(run for part in parts for run in _command(part, told))
 
 
 def machine(text: str) -> str:
@@ -50,60 +67,124 @@ def machine(text: str) -> str:
     return found[1] if found else ""
 
 
-def _placed(
-    version: str, rows: list[dict[str, str]], asked: Mapping[str, Mapping[str, str]], text: str, at_s: float, told: Told
-) -> Iterator[Run]:
-    file = _FILE.search(text)
+def _command(text: str, told: Told) -> Iterator[Run]:
+    version = VERSION.match(text)
+    if version is None or version[2].startswith("2."):
+        raise ValueError(f"it is the text of {version[1] if version else 'IOR 2'}, which is not supported: measure with IOR 3")
+    asked = _asked(text)
+    read_count = 0
+    for test in _tests(text, told.zone):
+        for run in _test(version[1], test, asked, machine(text), told):
+            read_count += 1
+            yield run
+    if not read_count:
+        raise ValueError("IOR's text has no results")
+
+
+def _tests(text: str, zone: str) -> Iterator[_Test]:
+    end = _SUMMARY.search(text)
+    body = text[: end.start()] if end else text
+    begins = [match.start() for match in _TEST.finditer(body)] or [0]
+    common = BEGAN.search(text)
+    head: list[str] = []
+    for begin, stop in zip(begins, [*begins[1:], len(body)], strict=True):
+        part = body[begin:stop]
+        number, start, table = _TEST.match(part), _START.search(part) or common, _HEAD.search(part)
+        head = table[0].split() if table else head
+        if not start:
+            raise ValueError("IOR's text does not say when it began")
+        yield _Test(next(filter(None, number.groups())) if number else "0", part, moment_s(start[1], DATE, zone), head)
+
+
+def _test(version: str, test: _Test, asked: Asked, named: str, told: Told) -> Iterator[Run]:
+    file = _FILE.search(test.text)
     folder = str(PurePosixPath(file[1]).parent) if file else ""
-    stated = [int(count) for count in MOVED.findall(text)]
-    for row in rows:
-        operation: Literal["write", "read"] = "write" if row["access"] == "write" else "read"
-        of = asked[operation]
+    at_s, before = test.began_s, 0
+    for match in _ROW.finditer(test.text):
+        values = match[0].split()
+        if len(values) != len(test.head):
+            raise ValueError(f"a row of IOR's table has {len(values)} columns, and its head {len(test.head)}: {match[0][:80]!r}")
+        row, around = dict(zip(test.head, values, strict=True)), test.text[before : match.start()]
+        before = match.end()
+        if match[1] == "remove":
+            at_s += float(row["total(s)"])
+            continue
+        operation: Literal["write", "read"] = "write" if match[1] == "write" else "read"
+        if (test.number, operation) not in asked:
+            raise ValueError(f"IOR's text is truncated: its summary has no {operation} of test {test.number}")
+        of = asked[test.number, operation]
         tasks_count, per_node = int(of["#Tasks"]), int(of["tPN"])
-        hosts = told.hosts(machine(text), max(1, ceil(tasks_count / max(1, per_node))))
+        hosts = told.hosts(named, max(1, ceil(tasks_count / max(1, per_node))))
         transfer_bytes = int(of["xsize"])
         work = (operation, tuple(_details(of)), transfer_bytes, folder)
-        rate, took_s = float(row["bw(MiB/s)"]), float(row["total(s)"])
-        if of["reps"] == "1":
-            rate = float(of["Max(MiB)"])
-        if not rate or not took_s:
+        took_s = float(row["total(s)"])
+        rate, doubts = _rate(row, of)
+        if not rate or not took_s or not isfinite(rate):
             yield Run(*work, None, "IOR moved nothing in it, or it was too short for IOR to time")
             continue
+        at_s, placement = began_s(around, operation, row["iter"], at_s, told.zone)
+        stated = [int(count) for part in (around, test.text) for count in MOVED.findall(part)]
         asked_bytes = tasks_count * int(of["segcnt"]) * int(of["blksiz"])
-        doubts = [TIMES.doubt(STARTS)]
         moved_bytes = next((n for n in (*stated, asked_bytes) if _fits(n, rate, took_s)), None)
         if moved_bytes is None:
             moved_bytes = round(rate * MIB * took_s)
-            doubts.append(DERIVED.doubt("IOR does not report the amount moved: it is rate times time, to 10 ms"))
+            doubts = (*doubts, DERIVED.doubt("IOR does not report the amount moved: it is rate times time, to 10 ms"))
         took_s = moved_bytes / (rate * MIB)
         results = ior.results(dict.fromkeys(hosts, (at_s, at_s + took_s)), operation, moved_bytes, transfer_bytes)
         at_s += took_s
         if len(hosts) > 1:
-            doubts.append(DERIVED.doubt("IOR reports the sum of all nodes: each node is assigned an equal share"))
-        yield Run(*work, Outcome(version, results, (*doubts, *ior.doubts(text, results, equal=True))))
+            doubts = (*doubts, DERIVED.doubt("IOR reports the sum of all nodes: each node is assigned an equal share"))
+        against = (*placement, *doubts, *ior.doubts(test.text, results, equal=True))
+        yield Run(*work, Outcome(version, results, against))
 
 
-def _asked(text: str) -> dict[str, dict[str, str]]:
-    """Return the row of each operation in the summary of all tests. Raises ValueError: it is missing."""
+def began_s(around: str, operation: str, iteration: str, at_s: float, zone: str) -> tuple[float, tuple[Doubt, ...]]:
+    """Return when an operation began (UTC), from the lines before its results: as a verbose IOR reports it, or as computed."""
+    opened = [float(t_s) for number, t_s, way in _OPENED.findall(around) if (number, way) == (iteration, operation)]
+    if opened and abs(min(opened) - at_s) < DAY_S:
+        return min(opened), ()
+    stated = [date for way, date in COMMENCING.findall(around) if way == operation]
+    if stated:
+        return moment_s(stated[-1], DATE, zone), (TIMES.doubt(STATED_STARTS),)
+    return at_s, (TIMES.doubt(STARTS),)
+
+
+def _rate(row: Mapping[str, str], of: Mapping[str, str]) -> tuple[float, tuple[Doubt, ...]]:
+    """Return the MiB/s of a row, with the digits of the summary if they are the same; IOR 3.2's are not, under a stonewall."""
+    printed = row["bw(MiB/s)"]
+    if of["reps"] != "1":
+        return float(printed), ()
+    half = 0.5 * 10.0 ** -len(printed.partition(".")[2])
+    if abs(float(of["Max(MiB)"]) - float(printed)) <= 1.02 * half:
+        return float(of["Max(MiB)"]), ()
+    other = f"IOR's summary states {of['Max(MiB)']} MiB/s and its table {printed}: the table is taken"
+    return float(printed), (WORK.doubt(other),)
+
+
+def _asked(text: str) -> Asked:
+    """Return the rows of the summary of all tests. Raises ValueError: it is missing."""
     head = _SUMMARY.search(text)
     lines = text[head.end() :].splitlines()[1:] if head else []
     columns = head[0].split() if head else []
-    found: dict[str, dict[str, str]] = {}
+    found: dict[tuple[str, str], dict[str, str]] = {}
     for line in lines:
         values = line.split()
         if not values or values[0] not in ("write", "read"):
             break
         if len(values) != len(columns):
             raise ValueError("a row in the summary of IOR's text is truncated")
-        found[values[0]] = dict(zip(columns, values, strict=True))
+        row = _row(columns, values)
+        if (row["Test#"], values[0]) in found:
+            raise ValueError(f"IOR's summary has two rows of {values[0]} of test {row['Test#']}: which is which is unknown")
+        found[row["Test#"], values[0]] = row
     if not found:
         raise ValueError("IOR's text is truncated: its summary is missing")
     return found
 
 
-def _end(text: str) -> int:
-    found = _SUMMARY.search(text)
-    return found.start() if found else len(text)
+def _row(columns: list[str], values: list[str]) -> dict[str, str]:
+    """Return a row by its columns; of two that have one name (StdDev) the first."""
+    return dict(reversed(list(zip(columns, values, strict=True))))
 
 
 def _fits(count: int, rate_mib_per_s: float, took_s: float) -> bool:

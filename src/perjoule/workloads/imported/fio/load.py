@@ -1,0 +1,160 @@
+"""What a fio job asks for: two jobs are equal loads if every option that may change the load is.
+
+The options left out are listed here, so that one that is new, or forgotten, distinguishes loads.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+SIZES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+ALIASES = {
+    "readwrite": "rw",
+    "blocksize": "bs",
+    "blocksize_range": "bsrange",
+    "start_delay": "startdelay",
+    "io_limit": "io_size",
+    "iodepth_batch_submit": "iodepth_batch",
+    "file_size": "filesize",
+}
+# Names and places, what is reported, and what ends with the load: they change no I/O.
+NOT_LOAD = frozenset(
+    """
+    name description directory filename filename_format unique_filename hostname
+    rw bs bssplit bsrange numjobs startdelay wait_for stonewall wait_for_previous new_group
+    group_reporting unified_rw_reporting per_job_logs significant_figures percentile_list clat_percentiles lat_percentiles
+    slat_percentiles disable_lat disable_clat disable_slat disable_bw disable_bw_measurement bwavgtime iopsavgtime
+    write_bw_log write_lat_log write_iops_log write_hist_log log_avg_msec log_hist_msec log_hist_coarseness log_max_value
+    log_offset log_prio log_issue_time log_entries log_compression log_compression_cpus log_store_compressed log_unix_epoch
+    log_alternate_epoch log_alternate_epoch_clock_id log_window_value job_start_clock_id disk_util kb_base unit_base
+    error_dump exitall exitall_on_error exit_what unlink randseed
+    """.split()
+)
+DEFAULTS = {
+    "iodepth": {"1"},
+    "direct": {"0"},
+    "buffered": {"1"},
+    "sync": {"0", "none"},
+    "verify": {"0", "none"},
+    "rwmixread": {"50"},
+    "rwmixwrite": {"50"},
+    "random_distribution": {"random"},
+    "nrfiles": {"1"},
+    "loops": {"1"},
+    **dict.fromkeys(("end_fsync", "fsync", "fdatasync", "rate", "rate_iops", "thinktime", "ramp_time", "time_based"), {"0"}),
+}
+WORDS = {"iodepth": "{} in flight", "ioengine": "{}", "size": "size {}", "runtime": "for {}"}
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of one client as fio reports it: one process, or the sum of several."""
+
+    host: str
+    entry: Mapping[str, Any]
+    options: Mapping[str, str]
+
+    @classmethod
+    def of(cls, host: str, entry: Mapping[str, Any], common: Mapping[str, str]) -> Self:
+        """Return a job with all its options."""
+        written = {**common, **entry.get("job options", {})}
+        return cls(host, entry, {ALIASES.get(name, name): str(value).strip() for name, value in written.items()})
+
+    @property
+    def operation(self) -> str:
+        """In fio's words; without options, the direction in which it moved anything."""
+        default = "write" if self.entry["write"]["io_bytes"] and not self.entry["read"]["io_bytes"] else "read"
+        return self.options.get("rw", default).partition(":")[0]
+
+    @property
+    def size(self) -> str:
+        """The size of its calls, as fio is asked for it."""
+        return next((self.options[key] for key in ("bssplit", "bsrange", "bs") if self.options.get(key)), "4k")
+
+    @property
+    def clones_count(self) -> int:
+        """How many equal processes were asked for."""
+        stated = self.options.get("numjobs", "1")
+        return int(stated) if stated.isdigit() else 1
+
+    def words(self) -> tuple[str, ...]:
+        """Return what else distinguishes its load."""
+        asked = {name: value for name, value in self.options.items() if name not in NOT_LOAD}
+        asked = {name: value for name, value in asked.items() if value not in DEFAULTS.get(name, ())}
+        found = [_words(name, asked.pop(name)) for name in (*WORDS, "direct", "end_fsync") if name in asked]
+        pattern = self.options.get("rw", "")
+        return (*found, *((f"rw={pattern}",) if ":" in pattern else ()), *(f"{name}={asked[name]}" for name in sorted(asked)))
+
+
+def _words(name: str, value: str) -> str:
+    if name not in WORDS:
+        return name if value in ("1", "", "true") else f"{name}={value}"
+    return WORDS[name].format(value) + (" s" if name == "runtime" and value.isdigit() else "")
+
+
+def sizes(jobs: Sequence[Job]) -> tuple[str, int | None]:
+    """Return the sizes of the calls as text, and in bytes if they are all the same."""
+    text = "+".join(dict.fromkeys(job.size for job in jobs))
+    found = re.fullmatch(r"(\d+)([kmgt]?)(?:i?b)?", text.lower())
+    return text, int(found[1]) * SIZES[found[2]] if found else None
+
+
+def details(jobs: Sequence[Job]) -> tuple[str, ...]:
+    """Return what distinguishes one load from another, besides operation and transfer size."""
+    text, transfer_bytes = sizes(jobs)
+    per_host: dict[str, Counter[tuple[str, str, tuple[str, ...]]]] = {}
+    for job in jobs:
+        count = processes_count(job, jobs)
+        per_host.setdefault(job.host, Counter())[job.operation, job.size, job.words()] += count
+    kinds: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
+    for own in per_host.values():
+        kinds |= own
+    count = max(sum(own.values()) for own in per_host.values())
+    first = next(iter(kinds))[2]
+    common = tuple(word for word in first if all(word in words for _, _, words in kinds))
+    found = [] if transfer_bytes else [text]
+    found += [f"{count} jobs"] if count > 1 else []
+    found += common
+    if len(kinds) > 1:
+        found += [
+            " ".join([f"{times} x {operation} {size}", *(word for word in words if word not in common)])
+            for (operation, size, words), times in kinds.items()
+        ]
+    return tuple(found)
+
+
+def processes_count(job: Job, jobs: Sequence[Job]) -> int:
+    """Return how many processes an entry sums up: those that were asked for, unless each has its own entry; or more, if the sum
+    of their times says so.
+    """
+    alike = sum(one.host == job.host and one.entry["jobname"] == job.entry["jobname"] for one in jobs)
+    return 1 if alike > 1 else max(job.clones_count, hidden_count(job))
+
+
+def hidden_count(job: Job) -> int:
+    """Return how many processes ran at least, from the sum of their times."""
+    longest_s, sum_s = took_s(job), job.entry.get("job_runtime", 0) / 1e3
+    return max(1, round(sum_s / longest_s + SHARE_OF_ONE)) if longest_s and sum_s > longest_s * 1.02 + UNSURE_S else 1
+
+
+UNSURE_S = 0.05  # between a job's own time and that of its I/O
+SHARE_OF_ONE = 0.3  # of the longest one's time, from which a process that ended early counts
+
+
+def took_s(job: Job) -> float:
+    """Return how long a job ran: in all directions at once, or until what it wrote was verified."""
+    ways = [job.entry.get(way, {}).get("runtime", 0) / 1e3 for way in ("read", "write", "trim")]
+    return sum(ways[:2]) if verifies_after(job) else max(ways)
+
+
+def verifies(job: Job) -> bool:
+    """Return whether a job reads back what it wrote."""
+    asked = job.options.get("verify", "0") not in DEFAULTS["verify"]
+    return asked and job.options.get("do_verify", "1") != "0" and job.operation.removeprefix("rand") != "read"
+
+
+def verifies_after(job: Job) -> bool:
+    """Return whether a job first wrote, and then read to verify."""
+    return verifies(job) and job.operation.removeprefix("rand") == "write" and "verify_backlog" not in job.options

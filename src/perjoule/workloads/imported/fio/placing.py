@@ -1,0 +1,166 @@
+"""When each of fio's jobs ran: it reports how long each did, and newer versions (3.36) when each began.
+
+Flags such as stonewall, new_group and group_reporting are in no report. Where neither times nor the whole run's length tell what
+ran at once, that is said instead of guessed.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Any
+
+from perjoule.model.doubts import DERIVED, TIMES, Doubt
+from perjoule.workloads.imported.fio.load import Job, hidden_count, took_s, verifies, verifies_after
+
+AFTER_S = 1e-3  # fio counts whole milliseconds
+ELAPSED_S = 1.0  # fio's whole time is a whole number of seconds, rounded up
+START_S = 2.0  # that fio itself may take around its jobs
+IDLE_S = 1.5  # of it, that the rounding of its whole time may add
+UNITS_S = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "m": 60.0, "h": 3600.0, "d": 86400.0}
+SEQUENTIAL = "groups of fio's jobs are taken to have run one after another: their starts are computed back from the end"
+AT_ONCE = "groups of fio's jobs are taken to have run at once: one after another they would have taken longer than fio ran"
+OTHER_CLOCK = "fio's starts of jobs are of another clock: the last job is taken to have ended with the report"
+GROUPED = "fio sums up {count} processes: they are taken to have run at once, with the options of the last"
+UNCLEAR_GROUPS = (
+    "fio's report does not say which of its groups of jobs ran at once: measure with fio 3.36 or newer, or give each group a file"
+)
+UNCLEAR_JOBS = (
+    "fio sums up several jobs (group_reporting) and does not say when each ran or what it did: measure without group_reporting"
+)
+UNCLEAR_VERIFY = "fio counts the reads that verify with those of the load: measure without verify, or verify in a job of its own"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A job with the time at which it began; its times say nothing if they are `unclear`."""
+
+    job: Job
+    began_s: float
+    group: int
+    delayed: bool = False
+    unclear: str = ""
+    doubts: tuple[Doubt, ...] = field(default=())
+
+    @property
+    def ended_s(self) -> float:
+        """When it ended."""
+        return self.began_s + took_s(self.job)
+
+    def parts(self) -> Iterator[tuple[Mapping[str, Any], float]]:
+        """Return what it did, with when: at once, or first the writes and then the reads that verify them."""
+        entry = self.job.entry
+        if not verifies_after(self.job):
+            yield entry, self.began_s
+            return
+        yield {**entry, "read": {**entry["read"], "io_bytes": 0}}, self.began_s
+        yield {**entry, "write": {**entry["write"], "io_bytes": 0}}, self.began_s + entry["write"]["runtime"] / 1e3
+
+
+def placed(jobs: Sequence[Job], ended_s: float) -> tuple[list[Placed], tuple[Doubt, ...]]:
+    """Return when each job of a client began, and doubts about it."""
+    stated = all(job.entry.get("job_start") for job in jobs)
+    found, doubts = (_stated if stated else _computed)(jobs, ended_s)
+    covered_s = max(one.ended_s for one in found) - min(one.began_s for one in found)
+    ramp_s = max(seconds(job.options.get("ramp_time", "")) for job in jobs)
+    idle_s = max(_elapsed_s(job) for job in jobs) - covered_s - ramp_s
+    judged = [_judged(one, idle_s) for one in found]
+    # a job of unknown length leaves the starts open that are computed back over it
+    unclear = "" if stated else next((one.unclear for one in judged if one.unclear), "")
+    return [replace(one, unclear=one.unclear or unclear) for one in judged], doubts
+
+
+def batches(jobs: Sequence[Placed]) -> Iterator[list[Placed]]:
+    """Group jobs that ran at once, with those of their group that began later because they were asked to."""
+    batch: list[Placed] = []
+    for job in sorted(jobs, key=lambda one: one.began_s):
+        later = batch and job.began_s >= max(one.ended_s for one in batch) - AFTER_S
+        if later and not (job.delayed and any((one.group, one.job.host) == (job.group, job.job.host) for one in batch)):
+            yield batch
+            batch = []
+        batch.append(job)
+    if batch:
+        yield batch
+
+
+def _stated(jobs: Sequence[Job], ended_s: float) -> tuple[list[Placed], tuple[Doubt, ...]]:
+    """Take the starts that fio reports; the clock is one that the user may choose."""
+    found = [
+        Placed(job, job.entry["job_start"] / 1e3 + seconds(job.options.get("ramp_time", "")), _group(job), delayed=_delayed(job))
+        for job in jobs
+    ]
+    last_s = max(one.ended_s for one in found)
+    elapsed_s = max(_elapsed_s(job) for job in jobs)
+    early_s = (elapsed_s or last_s) + START_S
+    if -START_S <= ended_s - last_s <= early_s:
+        return found, ()
+    return [replace(one, began_s=one.began_s + ended_s - last_s) for one in found], (TIMES.doubt(OTHER_CLOCK),)
+
+
+def _computed(jobs: Sequence[Job], ended_s: float) -> tuple[list[Placed], tuple[Doubt, ...]]:
+    groups = [_group_from(0.0, list(own)) for _, own in groupby(jobs, key=_group)]
+    spans_s = [max(one.ended_s for one in own) for own in groups]
+    elapsed_s = max(_elapsed_s(job) for job in jobs)
+    doubts: tuple[Doubt, ...] = ()
+    unclear = ""
+    if len(groups) > 1:
+        doubts = (TIMES.doubt(SEQUENTIAL),)
+        if elapsed_s and sum(spans_s) > elapsed_s + ELAPSED_S / 2:
+            doubts = (TIMES.doubt(AT_ONCE),)
+            unclear = "" if elapsed_s - max(spans_s) <= START_S else UNCLEAR_GROUPS
+    at_once = doubts == (TIMES.doubt(AT_ONCE),)
+    begin_s = ended_s - (max(spans_s) if at_once else sum(spans_s))
+    found: list[Placed] = []
+    for own, span_s in zip(groups, spans_s, strict=True):
+        found += [replace(one, began_s=one.began_s + begin_s, unclear=unclear) for one in own]
+        begin_s += 0.0 if at_once else span_s
+    return found, doubts
+
+
+def _group_from(begin_s: float, jobs: Sequence[Job]) -> list[Placed]:
+    """Return the jobs of a group that begins at a time: each with its delay, after the one that it waits for."""
+    found: list[Placed] = []
+    for job in jobs:
+        waited = [one.ended_s for one in found if one.job.entry["jobname"] == job.options.get("wait_for")]
+        start_s = max(waited, default=begin_s) + seconds(job.options.get("startdelay", ""))
+        found.append(Placed(job, start_s, _group(job), delayed=_delayed(job)))
+    return found
+
+
+def _judged(one: Placed, idle_s: float) -> Placed:
+    """Say where the report does not tell what a job did, or when. `idle_s` is the time of fio that no job explains."""
+    job = one.job
+    if verifies(job) and not verifies_after(job):
+        return replace(one, unclear=one.unclear or UNCLEAR_VERIFY)
+    count = hidden_count(job)
+    if count <= job.clones_count:
+        return one
+    if "startdelay" in job.options or "wait_for" in job.options or idle_s > IDLE_S:
+        return replace(one, unclear=one.unclear or UNCLEAR_JOBS)
+    return replace(one, doubts=(DERIVED.doubt(GROUPED.format(count=count)),))
+
+
+def seconds(text: str) -> float:
+    """Read one of fio's times, such as "500ms"; of a range, from which fio draws, the middle. Raises ValueError."""
+    ends = [one for one in text.split("-", 1) if one]
+    return sum(_second(one) for one in ends) / max(1, len(ends))
+
+
+def _second(text: str) -> float:
+    digits = text.lower().rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = text.lower()[len(digits) :].removesuffix("sec").removesuffix("min")
+    if unit not in UNITS_S:
+        raise ValueError(f'"{text}" is no time of fio')
+    return float(digits) * UNITS_S[unit]
+
+
+def _delayed(job: Job) -> bool:
+    return "startdelay" in job.options
+
+
+def _group(job: Job) -> int:
+    return int(job.entry.get("groupid", 0))
+
+
+def _elapsed_s(job: Job) -> float:
+    """Return how long the whole fio ran; 0 if unknown."""
+    return float(job.entry.get("elapsed") or 0.0)
