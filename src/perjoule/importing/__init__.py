@@ -7,13 +7,14 @@ hosts, `missing` lists what was not measured. Times of imported results are seco
 import hashlib
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from perjoule import __version__, drivers, store
 from perjoule.importing import clocks
-from perjoule.importing.counters import counters
+from perjoule.importing.counters import Counted, counters
 from perjoule.importing.power import Log, near
 from perjoule.importing.runs import Found, Load, labels, loads, runs, workload
 from perjoule.importing.sources import COUNTERS, Source
@@ -42,6 +43,7 @@ class Brought:
     known_count: int = 0  # loads that were here already
     nodes: tuple[str, ...] = ()  # that have counters but no known role
     hosts: Mapping[str, str] = field(default_factory=dict[str, str])  # roles
+    elsewhen: tuple[str, ...] = ()  # files of hosts or power that cover none of the runs
     said: tuple[str, ...] = ()  # of what lay in the folder and is in no line of its journal
 
 
@@ -80,12 +82,12 @@ def bring(
         raise CampaignError(
             "there are counters, but no run that they belong to", where=where, next="also name the output of the run"
         )
-    nodes: dict[str, list[tuple[Source, tuple[Series, ...]]]] = {}
+    nodes: dict[str, list[tuple[Source, Counted]]] = {}
     for source in found:
-        for node, series in counters(source).items() if source.format == COUNTERS else ():
-            nodes.setdefault(node, []).append((source, series))
+        for node, counted in counters(source).items() if source.format == COUNTERS else ():
+            nodes.setdefault(node, []).append((source, counted))
     for own in nodes.values():  # a node's files follow each other
-        own.sort(key=lambda one: min((float(s.t_s[0]) for s in one[1]), default=0.0))
+        own.sort(key=lambda one: min((float(s.t_s[0]) for s in one[1].series), default=0.0))
     clients = {client for load in all_loads for client in load.clients}
     with results.hold() as said:
         known = {digest for entry in results.entries() for digest in entry.files.values()}
@@ -102,7 +104,27 @@ def bring(
             kept[trial.id] = series
     without = tuple(sorted(node for node in nodes if node not in clients and node not in told))
     everyone = {**dict.fromkeys(sorted(clients), "client"), **told}
-    return Brought(tuple(records), kept, seen, without, everyone, said)
+    files = [(source.path, s) for name in everyone for source, own in nodes.get(name, ()) for s in own.series]
+    files += [(log.path, s) for log in logs for s in log.series]
+    return Brought(tuple(records), kept, seen, without, everyone, tuple(_elsewhen(records, files)), said)
+
+
+def _elsewhen(records: Sequence[Record], files: Sequence[tuple[Path, Series]]) -> Iterator[str]:
+    """Say which files have no sample within a run, and when both were."""
+    windows = [(one.outcome.began_s, one.outcome.ended_s) for one in records if one.outcome]
+    if not windows:
+        return
+    ran = _span_text(min(began_s for began_s, _ in windows), max(ended_s for _, ended_s in windows))
+    for path in dict.fromkeys(path for path, _ in files):
+        own = [series for other, series in files if other == path and len(series.t_s)]
+        if own and not any(near(series, *window) for series in own for window in windows):
+            span = _span_text(min(float(s.t_s[0]) for s in own), max(float(s.t_s[-1]) for s in own))
+            yield f"{path.name} is of another time, {span}, than the runs, {ran}: check its time zone and date"
+
+
+def _span_text(began_s: float, ended_s: float) -> str:
+    began, ended = (datetime.fromtimestamp(t_s, UTC) for t_s in (began_s, ended_s))
+    return f"{began:%Y-%m-%d %H:%M:%S} to {ended:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _trials(results: Results, all_loads: Sequence[Load], known: set[str]) -> tuple[list[tuple[Trial, Load]], int]:
@@ -135,7 +157,7 @@ def _keep(
     trial: Trial,
     load: Load,
     hosts: Mapping[str, str],
-    nodes: Mapping[str, Sequence[tuple[Source, tuple[Series, ...]]]],
+    nodes: Mapping[str, Sequence[tuple[Source, Counted]]],
     logs: Sequence[Log],
     zone_doubt: str,
     apart: Sequence[Doubt],
@@ -153,11 +175,12 @@ def _keep(
         series: list[Series] = []
         local = load.found[0].source.format in LOCAL_TIMES
         if outcome is not None:
-            counted = [(s, source.path) for name in hosts for source, own in nodes.get(name, ()) for s in own]
+            counted = [(s, source.path) for name in hosts for source, own in nodes.get(name, ()) for s in own.series]
             metered = [(s, log.path) for log in logs for s in log.of(hosts)]
             series = _joined(attempt, (*counted, *metered), outcome.began_s, outcome.ended_s)
             for one in (*outcome.series, *series):
                 attempt.sink.extend(one)
+        judged = [doubt for name in hosts for _, own in nodes.get(name, ()) for doubt in own.doubts] if series else []
         powered = any(s.channel.quantity in ("power", "energy") for s in series)
         local |= powered and any(log.zone_assumed for log in logs)
         moment_s = outcome.ended_s if outcome else time.time()
@@ -180,6 +203,7 @@ def _keep(
                 *apart,
                 *((TIMES.doubt(zone_doubt),) if local and zone_doubt else ()),
                 *((TIMES.doubt(UNALIGNED),) if powered else ()),
+                *dict.fromkeys(judged),
             ),
         )
         attempt.keep(record)

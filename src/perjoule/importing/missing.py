@@ -20,6 +20,7 @@ def missing(brought: Brought) -> Iterator[str]:
     valid = [record for record in brought.records if record.outcome]
     if not valid:
         return
+    yield from brought.elsewhen
     bare = sum(not _powered(record, brought.series[record.trial.id]) for record in valid)
     if bare:
         yield f"no power in {bare} of {len(valid)} trials: name logs with --power"

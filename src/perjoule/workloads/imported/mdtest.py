@@ -1,20 +1,29 @@
 """mdtest's text, from any run: each operation of each iteration is a run. https://github.com/hpc/ior (mdtest 1.9 to 4.1)
 
-It reports its start to a second, in local time, and the rate of each operation; operations are placed one after another.
+It reports its start to a second, in local time, and the rate of each operation; operations are placed one after another. Its
+table is not always of iterations: before 3.3 a rate is that of the fastest rank, and 3.3 prints statistics over ranks. With -v
+it prints each iteration, which is then taken.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf, isnan
 from typing import Literal
 
 from perjoule.model import ClientResult, Outcome
-from perjoule.model.doubts import DERIVED, REPETITIONS, TIMES, Doubt
+from perjoule.model.doubts import DERIVED, REPETITIONS, TIMES, WORK, Doubt
 from perjoule.workloads.imported.run import Run, Told, moment_s
 
 DATE = "%m/%d/%Y %H:%M:%S"
 STARTS = "mdtest reports its start to 1 s and no start of an operation: windows are placed one after another"
 SHORTEST_S = 0.1
+SAME_RATIO = 1e-2  # of items, that rate times time may differ from them, besides the rounding of times
+RANKS = (
+    "mdtest's table has statistics over ranks instead of iterations, which is an error of mdtest 3.3: its rates are unknown; run it "
+    "with -v, or mdtest 4"
+)
+FASTEST = "mdtest before 3.3 prints the rate of the fastest rank, which may be too high: run it with -v, or mdtest 4"
+NOT_LOAD = {"-d", "-i", "-V", "-x", "-v", "-P", "-Z", "--print-all-procs"}  # names and places, and what is printed
 _BEGIN = re.compile(r"^-- started at (\S+ \S+) --", re.MULTILINE)
 _LAUNCHED = re.compile(r"^(mdtest-\S+) was launched with (\d+) total task\(s\) on (\d+) node\(s\)", re.MULTILINE)
 _COUNT = re.compile(r"^\d+ tasks, (\d+) (?:files|directories)", re.MULTILINE)
@@ -23,6 +32,8 @@ _ITERATIONS = re.compile(r"^SUMMARY(?: rate)?\b.*of (\d+) iterations", re.MULTIL
 _RATE = re.compile(r"^ +((?:Directory|File) \w+) *:?" + 3 * r" +([\d.]+|inf)" + r" +(?:[\d.]+|-?nan) *$", re.MULTILINE)
 _COLUMNS = re.compile(r"^ +Operation +Max +Min +Mean +Std Dev *$", re.MULTILINE)
 _TIMES = re.compile(r"^SUMMARY time(?: \(in ops/sec\))?: .*\Z", re.MULTILINE | re.DOTALL)  # s, also where called ops/sec
+_EACH = re.compile(r"((?:Directory|File) \w+) *: +([\d.]+) sec, +([\d.]+) ops/sec")  # with -v, of an iteration
+_COMMAND = re.compile(r"^Command line(?: used)? *: *(.*)$", re.MULTILINE)
 _PATH = re.compile(r"^Path *: (.*\S)", re.MULTILINE)
 
 
@@ -70,7 +81,10 @@ def _mdtest(text: str, told: Told) -> Iterator[Run]:
     if not _COLUMNS.search(rates):
         raise ValueError("mdtest's table does not have the columns Operation, Max, Min, Mean, Std Dev")
     at_s = moment_s(began[1], DATE, told.zone)
-    found = [(name, *_iterations(int(table[1]), *map(float, numbers))) for name, *numbers in _RATE.findall(rates)]
+    each = _each(text[: table.start()], int(table[1]), 0 if wall else items_count)
+    over_ranks = not each and tasks_count > 1 and _over_ranks(version, int(table[1]), rates)
+    found = [(name, *_iterations(int(table[1]), each.get(name), *map(float, numbers))) for name, *numbers in _RATE.findall(rates)]
+    fastest = (WORK.doubt(FASTEST),) if not each and tasks_count > 1 and _number(version) < (3, 3) else ()
     spent = _TIMES.search(text)
     alone = spent if table[1] == "1" else None  # of several iterations, only the mean time is known
     times = {name: float(mean) for name, _, _, mean in _RATE.findall(alone[0])} if alone else {}
@@ -83,15 +97,80 @@ def _mdtest(text: str, told: Told) -> Iterator[Run]:
             if took_s == inf:
                 continue
             took_s = 0.0 if isnan(took_s) else took_s  # of a mean over what took no time
+            details = (*((f"{tasks_count} ranks",) if tasks_count > 1 else ()), f"{count} items", *_asked(text))
+            work = (operation, details, None, path[1] if path else "")
             moved = results(hosts, direction(operation), at_s, took_s, count)
             at_s += took_s
-            against = (TIMES.doubt(STARTS), *shares, *doubts, *brief(took_s))
-            details = (*((f"{tasks_count} ranks",) if tasks_count > 1 else ()), f"{count} items")
-            yield Run(operation, details, None, path[1] if path else "", Outcome(version, moved, against))
+            if over_ranks:
+                yield Run(*work, None, RANKS)
+                continue
+            against = (TIMES.doubt(STARTS), *fastest, *shares, *doubts, *brief(took_s))
+            yield Run(*work, Outcome(version, moved, against))
 
 
-def _iterations(count: int, most: float, least: float, mean: float) -> tuple[tuple[float, ...], tuple[Doubt, ...]]:
-    """Return the rate of each iteration, as far as highest, lowest and mean determine it: of up to three they determine all."""
+def _asked(text: str) -> Iterator[str]:
+    """Return the options of the command that may change its load, each with its value."""
+    command = _COMMAND.search(text)
+    words = [word.strip("'\"") for word in command[1].split()][1:] if command else []
+    while words:
+        option = words.pop(0)
+        value = words.pop(0) if words and not words[0].startswith("-") else ""
+        if option not in NOT_LOAD and option.startswith("-") and not option.startswith("--saveRank"):
+            yield f"{option} {value}".strip()
+
+
+def _number(version: str) -> tuple[int, int]:
+    """Return a version's first two numbers."""
+    found = re.search(r"(\d+)\.(\d+)", version)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def _each(text: str, iterations_count: int, items_count: int) -> dict[str, list[float]]:
+    """Return the rate of each iteration that a verbose mdtest prints, by operation; nothing if it does not print all of them.
+
+    Args:
+        text: above the table.
+        iterations_count: that are wanted.
+        items_count: of each operation; 0 if it is not the same for all.
+
+    Raises:
+        ValueError: rates and times contradict the number of items.
+    """
+    found: dict[str, list[float]] = {}
+    for name, took, rate in _EACH.findall(text):
+        took_s, per_s = float(took), float(rate)
+        unsure = SAME_RATIO * items_count + 0.5e-3 * per_s
+        if items_count and per_s and abs(took_s * per_s - items_count) > unsure:
+            raise ValueError(
+                f"mdtest prints {rate} {name} a second for {items_count} items in {took} s: this version's verbose lines are wrong"
+            )
+        found.setdefault(name, []).append(per_s)
+    return found if found and all(len(rates) == iterations_count for rates in found.values()) else {}
+
+
+def _over_ranks(version: str, iterations_count: int, rates: str) -> bool:
+    """Return whether a table has statistics over ranks: where its numbers can't be of iterations, or its version makes them."""
+    rows = [tuple(map(float, numbers)) for _, *numbers in _RATE.findall(rates)]
+    if iterations_count == 1:
+        return any(most > least for most, least, _ in rows)
+    if iterations_count <= 3 and any(not _fits(iterations_count, *row) for row in rows):
+        return True
+    return _number(version) == (3, 3)
+
+
+def _fits(iterations_count: int, most: float, least: float, mean: float) -> bool:
+    """Return whether highest, lowest and mean can be of two or three iterations."""
+    rest = iterations_count * mean - most - least
+    unsure = 0.0005 * (iterations_count + 2)
+    return abs(rest) <= unsure if iterations_count == 2 else least - unsure <= rest <= most + unsure
+
+
+def _iterations(
+    count: int, each: Sequence[float] | None, most: float, least: float, mean: float
+) -> tuple[tuple[float, ...], tuple[Doubt, ...]]:
+    """Return the rate of each iteration, as stated, or as far as highest, lowest and mean determine it: of up to three, all."""
+    if each:
+        return tuple(each), ()
     if count == 1:
         return (mean,), ()
     order = DERIVED.doubt("mdtest does not report which of its iterations was first")

@@ -4,6 +4,7 @@ Flags such as stonewall, new_group and group_reporting are in no report. Where n
 ran at once, that is said instead of guessed.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -27,6 +28,7 @@ UNCLEAR_GROUPS = (
 UNCLEAR_JOBS = (
     "fio sums up several jobs (group_reporting) and does not say when each ran or what it did: measure without group_reporting"
 )
+UNCLEAR_DELAY = "fio drew the delay of a job (startdelay) and does not report it: measure with fio 3.36 or newer"
 UNCLEAR_VERIFY = "fio counts the reads that verify with those of the load: measure without verify, or verify in a job of its own"
 
 
@@ -60,9 +62,8 @@ def placed(jobs: Sequence[Job], ended_s: float) -> tuple[list[Placed], tuple[Dou
     """Return when each job of a client began, and doubts about it."""
     stated = all(job.entry.get("job_start") for job in jobs)
     found, doubts = (_stated if stated else _computed)(jobs, ended_s)
-    covered_s = max(one.ended_s for one in found) - min(one.began_s for one in found)
-    ramp_s = max(seconds(job.options.get("ramp_time", "")) for job in jobs)
-    idle_s = max(_elapsed_s(job) for job in jobs) - covered_s - ramp_s
+    covered_s = max(one.ended_s for one in found) - min(one.began_s - _ramp_s(one.job) for one in found)
+    idle_s = max(_elapsed_s(job) for job in jobs) - covered_s
     judged = [_judged(one, idle_s) for one in found]
     # a job of unknown length leaves the starts open that are computed back over it
     unclear = "" if stated else next((one.unclear for one in judged if one.unclear), "")
@@ -85,7 +86,7 @@ def batches(jobs: Sequence[Placed]) -> Iterator[list[Placed]]:
 def _stated(jobs: Sequence[Job], ended_s: float) -> tuple[list[Placed], tuple[Doubt, ...]]:
     """Take the starts that fio reports; the clock is one that the user may choose."""
     found = [
-        Placed(job, job.entry["job_start"] / 1e3 + seconds(job.options.get("ramp_time", "")), _group(job), delayed=_delayed(job))
+        Placed(job, job.entry["job_start"] / 1e3 + _ramp_s(job), _group(job), delayed=_delayed(job))
         for job in jobs
     ]
     last_s = max(one.ended_s for one in found)
@@ -107,6 +108,7 @@ def _computed(jobs: Sequence[Job], ended_s: float) -> tuple[list[Placed], tuple[
         if elapsed_s and sum(spans_s) > elapsed_s + ELAPSED_S / 2:
             doubts = (TIMES.doubt(AT_ONCE),)
             unclear = "" if elapsed_s - max(spans_s) <= START_S else UNCLEAR_GROUPS
+    unclear = unclear or next((one.unclear for own in groups for one in own if one.unclear), "")
     at_once = doubts == (TIMES.doubt(AT_ONCE),)
     begin_s = ended_s - (max(spans_s) if at_once else sum(spans_s))
     found: list[Placed] = []
@@ -121,8 +123,10 @@ def _group_from(begin_s: float, jobs: Sequence[Job]) -> list[Placed]:
     found: list[Placed] = []
     for job in jobs:
         waited = [one.ended_s for one in found if one.job.entry["jobname"] == job.options.get("wait_for")]
-        start_s = max(waited, default=begin_s) + seconds(job.options.get("startdelay", ""))
-        found.append(Placed(job, start_s, _group(job), delayed=_delayed(job)))
+        delay = job.options.get("startdelay", "")
+        drawn = UNCLEAR_DELAY if re.search(r"[-:]", delay) else ""
+        start_s = max(waited, default=begin_s) + (0.0 if drawn else seconds(delay)) + _ramp_s(job)
+        found.append(Placed(job, start_s, _group(job), delayed=_delayed(job), unclear=drawn))
     return found
 
 
@@ -140,17 +144,19 @@ def _judged(one: Placed, idle_s: float) -> Placed:
 
 
 def seconds(text: str) -> float:
-    """Read one of fio's times, such as "500ms"; of a range, from which fio draws, the middle. Raises ValueError."""
-    ends = [one for one in text.split("-", 1) if one]
-    return sum(_second(one) for one in ends) / max(1, len(ends))
-
-
-def _second(text: str) -> float:
+    """Read one of fio's times, such as "500ms"; 0 if it is empty. Raises ValueError."""
+    if not text:
+        return 0.0
     digits = text.lower().rstrip("abcdefghijklmnopqrstuvwxyz")
     unit = text.lower()[len(digits) :].removesuffix("sec").removesuffix("min")
     if unit not in UNITS_S:
         raise ValueError(f'"{text}" is no time of fio')
     return float(digits) * UNITS_S[unit]
+
+
+def _ramp_s(job: Job) -> float:
+    """Return how long a job ran before what its times count."""
+    return seconds(job.options.get("ramp_time", ""))
 
 
 def _delayed(job: Job) -> bool:
