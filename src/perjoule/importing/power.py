@@ -90,7 +90,8 @@ def _log(meter: object, covers: Sequence[str], tables: bool, assumed: bool) -> L
         what = f'times with clock = "{meter.clock}" can\'t be joined with anything'
         raise CampaignError(what, where=str(meter.path), next='a log needs times of day: clock = "date" or "unix"')
     path = meter.path.expanduser()
-    rows = np.array(list(meter.samples(text_of(path), UTC_CLOCK)), dtype=np.float64).reshape(-1, 3)
+    text = text_of(path, encoding=meter.encoding)
+    rows = np.array(list(meter.samples(text, UTC_CLOCK)), dtype=np.float64).reshape(-1, 3)
     if not len(rows):
         raise CampaignError("the log has no rows", where=str(path), next="check that it is the right file")
     chosen = tuple(covers) or (tuple(meter.covers) if tables else EVERYTHING)

@@ -66,13 +66,13 @@ def sources(words: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tuple[
     return tuple(one for (path, clients), one in found.items() if clients or path not in named), tuple(strange)
 
 
-def text_of(path: Path, most_count: int = -1) -> str:
-    """Read a file, or its first characters, replacing invalid ones. Raises MachineError."""
+def text_of(path: Path, most_count: int = -1, encoding: str = "utf-8") -> str:
+    """Read a file, or its first characters, replacing invalid ones. A byte order mark outdoes the encoding. Raises MachineError."""
     try:
         if most_count < 0:
-            return untrusted.foreign_text_of(path)
+            return untrusted.foreign_text_of(path, encoding)
         with untrusted.opened(path) as file:
-            return untrusted.foreign_text(file.read(_WIDEST_BYTES * most_count))[:most_count]
+            return untrusted.foreign_text(file.read(_WIDEST_BYTES * most_count), encoding)[:most_count]
     except OSError as error:
         raise MachineError(
             (error.strerror or str(error)).lower(), where=str(path), next="check the path and its permissions"

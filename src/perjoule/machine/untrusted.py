@@ -85,13 +85,9 @@ def text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
         raise ValueError(f"{path.name} is not text (byte {error.start + 1})") from None
 
 
-def foreign_text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
-    """Read a text file of any program, in the encoding of its `marked_encoding`, else in UTF-8; what is invalid is replaced.
-
-    Raises OSError; ValueError if it is too long.
-    """
-    content = bytes_of(path, most_bytes)
-    return foreign_text(content)
+def foreign_text_of(path: Path, encoding: str = "utf-8") -> str:
+    """Read a text file of any program, as `foreign_text` does. Raises OSError; ValueError if it is too long."""
+    return foreign_text(bytes_of(path), encoding)
 
 
 def foreign_text(content: bytes, encoding: str = "utf-8") -> str:

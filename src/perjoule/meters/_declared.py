@@ -66,6 +66,12 @@ class Declared(Metered):
         """The factor from its unit to W or J."""
         return _FACTORS[self.unit]
 
+    def factor_of(self, unit: str) -> float:
+        """Return the factor from the unit that a number states itself, to W or J. Raises ValueError: it is of another quantity."""
+        if unit not in _FACTORS or (unit not in WATTS) != (self.semantics == "counter"):
+            raise ValueError(f'a number is in {unit}, and unit is "{self.unit}" (choose another column, or set unit)')
+        return _FACTORS[unit]
+
     def declared(self, where: Boundary) -> Channel:
         """Return the declared channel."""
         counts = self.semantics == "counter"

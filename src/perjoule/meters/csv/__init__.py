@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple, Self
+from typing import BinaryIO, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import model_validator
@@ -22,9 +22,12 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check, Hosts, Sink
+from perjoule.machine.untrusted import marked_encoding
 from perjoule.meters._declared import Declared
 from perjoule.meters._metered import Read, Reading
-from perjoule.meters.csv.rows import Layout, Rows
+from perjoule.meters.csv.moments import Overlaps, Sample, Sums
+from perjoule.meters.csv.rows import Layout, Row, Rows
+from perjoule.meters.csv.several import Several
 from perjoule.meters.csv.times import Kind, Times
 from perjoule.model import OPTIONS, Channel, Clock
 from perjoule.model.errors import CampaignError
@@ -50,14 +53,6 @@ MOST_BEHIND_S = 60.0  # by which a new row's time may precede ours; older times 
 _UNIT_ROWS = 3  # below a header, as instruments write them
 _CHUNK_BYTES = MIB  # read at once, and the longest line
 _CHUNKS_AT_ONCE = 16  # of new lines; the rest waits for the next read
-
-
-class Sample(NamedTuple):
-    """One row, as `Sink.append` takes it."""
-
-    t_s: float
-    value: float
-    duration_s: float
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -95,11 +90,20 @@ class Csv(Declared):
     decimal: Literal[".", ","] = "."
     """The decimal separator."""
 
+    thousands: Literal["", ",", ".", " ", "'"] = ""
+    """The separator of thousands, where it may be mistaken for a decimal separator ("1,234")."""
+
+    by: str = ""
+    """The column that distinguishes rows of one moment: outlets, phases, GPUs. Their values are added."""
+
+    only: tuple[str, ...] = ()
+    """The values of the column `by` that count; all by default."""
+
     header: bool = True
     """Whether a line names the columns."""
 
     encoding: str = "utf-8-sig"
-    """The file's encoding."""
+    """The file's encoding, unless a byte order mark says another."""
 
     wait_s: Seconds | None = None
     """How long to wait at the end for the last rows, if the log is written with a delay."""
@@ -108,7 +112,11 @@ class Csv(Declared):
     def _readable(self) -> Self:
         if len(self.delimiter) != 1 or self.delimiter == self.decimal:
             raise ValueError("delimiter must be one character, different from decimal")
-        if not self.header and not all(name.isdigit() and int(name) for name in (*self.time, self.value)):
+        if self.thousands and self.thousands == self.decimal:
+            raise ValueError("thousands and decimal must differ")
+        if self.only and not self.by:
+            raise ValueError("only chooses among the values of a column (set by)")
+        if not self.header and not all(name.isdigit() and int(name) for name in filter(None, (*self.time, self.value, self.by))):
             raise ValueError("without a header, columns are numbers from 1")
         try:
             codecs.lookup(self.encoding)
@@ -170,7 +178,7 @@ class Csv(Declared):
         """
         log = _Log(self, clock, began_s)
         try:
-            found = list(log.samples(text.split("\n")))
+            found = [*log.samples(text.split("\n")), *log.end()]
         except ValueError as error:
             raise CampaignError(str(error), where=str(self.path), next="check what the [[meter]] table declares") from None
         if not log.rows.began:
@@ -196,7 +204,8 @@ class _Growing:
     def __init__(self, file: BinaryIO, encoding: str) -> None:
         self.found = False  # whether the last call found a whole line
         self._file, self._rest = file, ""
-        self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+        self._encoding = encoding
+        self._decoder: codecs.IncrementalDecoder | None = None
 
     def lines(self, chunks: Iterable[object]) -> Iterator[str]:
         """Read on until the file's end, in at most as many chunks. Raises ValueError: a line does not end."""
@@ -204,6 +213,9 @@ class _Growing:
         for _ in chunks:
             if not (chunk := self._file.read(_CHUNK_BYTES)):
                 return
+            if self._decoder is None:
+                encoding = marked_encoding(chunk) or self._encoding
+                self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
             *whole, self._rest = (self._rest + self._decoder.decode(chunk)).split("\n")
             if len(self._rest) > _CHUNK_BYTES:
                 begins, self._rest = self._rest[:40], ""
@@ -216,39 +228,71 @@ class _Log:
     """The rows of a log as samples, in order."""
 
     def __init__(self, meter: Csv, clock: Clock, began_s: float | None = None) -> None:
-        layout = Layout(meter.time, meter.value, meter.window_column, meter.delimiter, meter.decimal, meter.header)
+        layout = Layout(
+            time=meter.time,
+            value=meter.value,
+            window=meter.window_column,
+            delimiter=meter.delimiter,
+            decimal=meter.decimal,
+            header=meter.header,
+            by=meter.by,
+            thousands=meter.thousands,
+        )
         began_s = clock.monotonic_s if began_s is None else began_s
         self.rows = Rows(layout)
         self._times = Times(meter.clock, clock, began_s, meter.format, meter.zone, meter.twice)
         self._meter = meter
+        self._several = Several()
+        self._sums = Sums(meter.by, meter.only) if meter.by and len(meter.only) != 1 else None
         self._last_s = self._last_value = math.nan
         self._coarse = False  # whether rows of one stamp had different values
+        self._overlaps = Overlaps(meter.window_s)
         self._strange_count = 0
 
     def samples(self, lines: Iterable[str], *, only_last: bool = False) -> Iterator[Sample]:
         """Read lines. Raises ValueError if they are not as declared, or time goes back."""
         rows = self.rows.rows(lines)
         for row in deque(rows, maxlen=1) if only_last else rows:
-            value = math.nan if row.value is None else row.value * self._meter.factor
-            try:
-                t_s = self._times.moment_s(row.time)
-            except ValueError:
-                first = math.isnan(self._last_s)
-                if not math.isnan(value) or (first and self._strange_count == _UNIT_ROWS):
-                    raise
-                if first:
-                    self._strange_count += 1  # units, below the names
-                else:
-                    yield Sample(math.nextafter(self._last_s, math.inf), math.nan, 0.0)  # damaged: a gap after the last
+            sample = self._sample(row)
+            if sample is None or (self._meter.only and row.key not in self._meter.only):
                 continue
-            if t_s < self._last_s:
-                raise ValueError(f"time goes back {self._last_s - t_s:.3g} s at {row.time!r}")
-            if t_s == self._last_s:
-                if not self._coarse and (value == self._last_value or math.isnan(value)):
+            if sample.t_s < self._last_s:
+                raise ValueError(f"time goes back {self._last_s - sample.t_s:.3g} s at {row.time!r}")
+            if self._sums and not only_last:
+                yield from self._sums.add(row.key, sample)
+                self._last_s = sample.t_s
+                continue
+            if not self._meter.by and not only_last:
+                self._several.row(row.time, row.cells, self.rows.header, self.rows.used)
+            if sample.t_s == self._last_s:
+                if not self._coarse and (sample.value == self._last_value or math.isnan(sample.value)):
                     continue  # a line written twice
                 self._coarse = True  # stamps are coarser than rows: what it means is for the analysis to say
-            self._last_s, self._last_value = t_s, value
-            yield Sample(t_s, value, row.window_s if self._meter.tells_window else self._meter.window_s or 0.0)
+            self._overlaps.add(sample.t_s)
+            self._last_s, self._last_value = sample.t_s, sample.value
+            yield sample
+
+    def end(self) -> Iterator[Sample]:
+        """Return what the end of a whole log completes. Raises ValueError if its rows are not as declared."""
+        self._several.end()
+        if self._sums:
+            yield from self._sums.end()
+
+    def _sample(self, row: Row) -> Sample | None:
+        """Return a row as a sample; None if it is a row of units. Raises ValueError."""
+        factor = self._meter.factor_of(row.unit) if row.unit else self._meter.factor
+        value = math.nan if row.value is None else row.value * factor
+        try:
+            t_s = self._times.moment_s(row.time)
+        except ValueError:
+            first = math.isnan(self._last_s)
+            if not math.isnan(value) or (first and self._strange_count == _UNIT_ROWS):
+                raise
+            if first:
+                self._strange_count += 1  # units, below the names
+                return None
+            return Sample(math.nextafter(self._last_s, math.inf), math.nan, 0.0)  # damaged: a gap after the last
+        return Sample(t_s, value, row.window_s if self._meter.tells_window else self._meter.window_s or 0.0)
 
 
 def _dated_s(sample: Sample) -> float:

@@ -11,6 +11,10 @@ from dataclasses import dataclass
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d+,\d+")
+_SPACED = re.compile(r"(?<=\d)[ '\u2019\u00a0\u2009\u202f](?=\d{3}(?!\d))")  # between thousands: never a decimal separator
+_GROUPS = re.compile(r"[+-]?\d{1,3}((?:([.,])\d{3})(?:\2\d{3})*)(?:([.,])\d+)?")
+_WITH_UNIT = re.compile(r"(.*\d[.,]?)\s*([A-Za-z\u00b5\u03bc]{1,8})")
+_LIKE_NUMBER = re.compile(r"\W{0,2}\d[\d.,'\s]*[A-Za-z\u00b5%]{0,8}")
 _NOTHING = {"", "-", "--", "---", "nan", "inf", "+inf", "-inf", "null", "none", "n/a", "error", "overflow", "overrange"}
 _SHOWN = 3  # of the lines above the one that names the columns
 _SCPI_NAN = 9.9e37  # IEEE 488.2 and SCPI: 9.91E37 is "not a number", 9.9E37 infinity; no watts are as many
@@ -26,6 +30,8 @@ class Layout:
     delimiter: str = ","
     decimal: str = "."
     header: bool = True
+    by: str = ""  # the column that distinguishes rows of one moment
+    thousands: str = ""
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,9 @@ class Row:
     value: float | None
     window_s: float
     text: str  # of the value
+    unit: str = ""  # behind the value
+    key: str = ""  # in the column `by`
+    cells: Sequence[str] = ()  # all of the line
 
 
 class Rows:
@@ -43,7 +52,8 @@ class Rows:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        self._names = (*layout.time, layout.value, *((layout.window,) if layout.window else ()))
+        self._names = (*layout.time, layout.value, *filter(None, (layout.window, layout.by)))
+        self.header: Sequence[str] = ()
         self._columns: list[int] | None = None if layout.header else [int(name) - 1 for name in self._names]
         self._skipped: list[str] = []
 
@@ -55,7 +65,13 @@ class Rows:
     def missing(self) -> str:
         """Return the message that no line named the columns."""
         seen = " | ".join(self._skipped)
-        return f"no line has the columns {', '.join(self._names)}; the first lines are: {seen[:200]}"
+        hint = ' (its encoding is another: set encoding, such as "latin-1")' if "\ufffd" in seen else ""
+        return f"no line has the columns {', '.join(self._names)}{hint}; the first lines are: {seen[:200]}"
+
+    @property
+    def used(self) -> frozenset[int]:
+        """The positions of the declared columns."""
+        return frozenset(self._columns or ())
 
     def rows(self, lines: Iterable[str]) -> Iterator[Row]:
         """Read lines after the one that names all columns. Raises ValueError: one is not CSV."""
@@ -66,28 +82,38 @@ class Rows:
             named = self._layout.header and set(self._names) <= set(cells)
             if named:  # once, or again where a logger was restarted
                 self._columns = [cells.index(name) for name in self._names]
+                self.header = cells
             elif self._columns is None:
                 if len(self._skipped) < _SHOWN:
                     self._skipped.append(self._layout.delimiter.join(fields))
             else:
-                yield self._row([cells[column] if column < len(cells) else "" for column in self._columns])
+                yield self._row([cells[column] if column < len(cells) else "" for column in self._columns], cells)
 
-    def _row(self, cells: Sequence[str]) -> Row:
-        times_count = len(self._layout.time)
-        value_text = cells[times_count]
-        window = number(cells[-1], self._layout.decimal) if self._layout.window else 0.0
-        value = number(value_text, self._layout.decimal)
-        return Row(" ".join(cells[:times_count]).strip(), value, math.nan if window is None else window, value_text)
+    def _row(self, chosen: Sequence[str], cells: Sequence[str]) -> Row:
+        layout, times_count = self._layout, len(self._layout.time)
+        text = chosen[times_count]
+        window = number(chosen[times_count + 1], layout.decimal) if layout.window else 0.0
+        value, unit = number(text, layout.decimal, layout.thousands), ""
+        if value is None and (parts := _WITH_UNIT.fullmatch(text)):
+            value, unit = number(parts[1], layout.decimal, layout.thousands), parts[2]
+        if value is None and _LIKE_NUMBER.fullmatch(text):
+            raise ValueError(f"{text!r} is not a number (is the column right, and decimal and thousands?)")
+        time = " ".join(chosen[:times_count]).strip()
+        key = chosen[-1] if layout.by else ""
+        return Row(time, value, math.nan if window is None else window, text, unit, key, cells)
 
 
-def number(text: str, decimal: str = ".") -> float | None:
+def number(text: str, decimal: str = ".", thousands: str = "") -> float | None:
     """Parse a number of a log: NaN for a missing number, None for anything else.
 
+    A separator of thousands needs no declaration where it can be nothing else: "1 234,5", "1'234.5", "1,234.5", "1,234,567".
+
     Raises:
-        ValueError: commas and points are not as declared.
+        ValueError: commas and points are not as declared, or "1,234" may be either.
     """
     if text.lower() in _NOTHING:
         return math.nan
+    text = _ungrouped(_SPACED.sub("", text.replace("\u2212", "-")), decimal, thousands)
     if decimal == "," and "." in text and _NUMBER.fullmatch(text.replace(",", "")):
         raise ValueError(f'{text!r} has a point, but decimal is "," (set decimal = ".")')
     if decimal == "." and _COMMA.fullmatch(text.partition("E")[0].partition("e")[0]):
@@ -97,6 +123,18 @@ def number(text: str, decimal: str = ".") -> float | None:
         return None
     value = float(plain)
     return value if abs(value) < _SCPI_NAN else math.nan
+
+
+def _ungrouped(text: str, decimal: str, thousands: str) -> str:
+    """Remove separators of thousands. Raises ValueError: it may be a decimal separator."""
+    groups = _GROUPS.fullmatch(text)
+    if groups is None or groups[2] == decimal or groups[3] == groups[2]:
+        return text
+    if not thousands and len(groups[1]) == 4 and groups[3] is None:
+        raise ValueError(
+            f'{text!r} may have a decimal separator or one of thousands (set decimal = "{groups[2]}" or thousands = "{groups[2]}")'
+        )
+    return text.replace(groups[2], "") if thousands in ("", groups[2]) else text
 
 
 def _fields(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:

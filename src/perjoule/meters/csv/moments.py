@@ -1,0 +1,84 @@
+"""Samples of one moment: added up where a column distinguishes them, refused where their windows can't all lie before it."""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+COMPLETE_COUNT = 10  # moments, of which one must have all rows
+OVERLAP_RATIO = 1.5  # by which the windows of a moment may exceed the time since the one before
+OVERLAPS_COUNT = 5  # in a row
+
+
+class Sample(NamedTuple):
+    """One row, as `Sink.append` takes it."""
+
+    t_s: float
+    value: float
+    duration_s: float
+
+
+class Sums:
+    """The sums of each moment's rows, a gap where one is missing."""
+
+    def __init__(self, column: str, only: tuple[str, ...]) -> None:
+        self._column, self._only = column, only
+        self._keys = frozenset(only)  # or those of the first moment
+        self._moment: dict[str, Sample] = {}
+        self._complete_count = self._moments_count = 0
+
+    def add(self, key: str, sample: Sample) -> Iterator[Sample]:
+        """Take a row, and return the sum of the moment before if this begins another. Raises ValueError."""
+        if self._moment and sample.t_s != next(iter(self._moment.values())).t_s:
+            yield self._sum()
+        before = self._moment.get(key)
+        if before and before.value != sample.value and not math.isnan(sample.value):
+            raise ValueError(f'"{key}" in column "{self._column}" has two values at one moment: {before.value:g}, {sample.value:g}')
+        self._moment[key] = before or sample
+
+    def end(self) -> Iterator[Sample]:
+        """Return the sum of the last moment. Raises ValueError: no moment had all rows."""
+        if self._moment:
+            yield self._sum(last=True)
+
+    def _sum(self, *, last: bool = False) -> Sample:
+        moment, self._moment = self._moment, {}
+        self._keys = self._keys or frozenset(moment)
+        self._moments_count += 1
+        if new := sorted(moment.keys() - self._keys):
+            raise ValueError(
+                f'column "{self._column}" has "{new[0]}", which is not at the first moment: name all with only, or, if their times '
+                "differ, choose one with only and give each a table of its own"
+            )
+        whole = moment.keys() == self._keys
+        self._complete_count += whole
+        if not self._complete_count and (last or self._moments_count == COMPLETE_COUNT):
+            listed = ", ".join(sorted(self._keys))
+            raise ValueError(
+                f"no moment has rows of all of {listed}: their times differ, so choose one with only and give each a table of its own"
+            )
+        first = next(iter(moment.values()))
+        value = math.fsum(one.value for one in moment.values()) if whole else math.nan
+        return Sample(first.t_s, value, max(one.duration_s for one in moment.values()))
+
+
+class Overlaps:
+    """Windows of rows with one stamp, which follow each other if stamps are coarse, and can't if they are of several things."""
+
+    def __init__(self, window_s: float | None) -> None:
+        self._window_s = window_s or 0.0
+        self._stamp_s = self._before_s = math.nan
+        self._rows_count = self._overlaps_count = 0
+
+    def add(self, t_s: float) -> None:
+        """Take a row. Raises ValueError: the windows of several moments are longer than the time between them."""
+        if t_s == self._stamp_s:
+            self._rows_count += 1
+            return
+        long = self._rows_count * self._window_s > OVERLAP_RATIO * (self._stamp_s - self._before_s)
+        self._overlaps_count = self._overlaps_count + 1 if self._rows_count > 1 and long else 0
+        if self._overlaps_count == OVERLAPS_COUNT:
+            raise ValueError(
+                f"moments have {self._rows_count} rows, whose windows of {self._window_s:g} s overlap: if they are of several outlets "
+                "or phases, export the column that tells them apart and set by"
+            )
+        self._before_s, self._stamp_s, self._rows_count = self._stamp_s, t_s, 1

@@ -1,0 +1,100 @@
+"""Logs with several rows a moment, of outlets, phases or GPUs: rows that a column distinguishes, which nobody declared.
+
+Their mean is the mean of an outlet. It is refused as soon as a column shows it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+LOOK_COUNT = 2000  # rows at the beginning, in which the structure shows
+MOMENTS_COUNT = 3  # of the same structure, from which it is one
+SWITCHES_RATIO = 0.3  # of rows whose text is another than that of the row before
+_NAMES = re.compile(
+    r"(?:.*[^a-z])?(?:id|entity|device|outlet|plug|phase|gpu|index|socket|channel|host(?:name)?|node|name|sensor|uuid|source|metric"
+    r"|instance|feed|port|line|pdu|rack|server|machine|meter|branch|circuit|module|card|bus|serial|label|topic|field|measurement"
+    r"|component|domain|package|zone)s?(?:[^a-z]*(?:id|name|no|nr|number|index))?_*",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"[+-]?[\d.,]+(?:[eE][+-]?\d+)?")
+
+
+class Several:
+    """Looks at the rows of a log, in order, for a column that distinguishes rows of one moment."""
+
+    def __init__(self) -> None:
+        self._names: Sequence[str] = ()
+        self._others: list[int] = []  # columns that are not declared
+        self._stamp: str | None = None
+        self._moment: list[Sequence[str]] = []
+        self._moments_count = self._shared_count = self._equal_count = self._rows_count = 0
+        self._sets: dict[int, Counter[tuple[str, ...]]] = {}
+        self._before: dict[int, str] = {}
+        self._seen: dict[int, set[str]] = {}
+        self._switches: Counter[int] = Counter()
+
+    def row(self, stamp: str, cells: Sequence[str], names: Sequence[str], used: frozenset[int]) -> None:
+        """Take a row. Raises ValueError: rows of one moment are of several things."""
+        if self._rows_count > LOOK_COUNT:
+            return
+        if not self._rows_count:
+            self._names, self._others = names, [at for at in range(len(cells)) if at not in used]
+        self._rows_count += 1
+        if stamp != self._stamp:
+            self._close()
+            self._stamp = stamp
+        self._moment.append(cells)
+        for at in self._others:
+            self._alternates(at, cells[at] if at < len(cells) else "")
+
+    def end(self) -> None:
+        """Look at the last moment of a whole log. Raises ValueError."""
+        self._close(final=True)
+
+    def _close(self, *, final: bool = False) -> None:
+        rows, self._moment = self._moment, []
+        if not rows:
+            return
+        self._moments_count += 1
+        least = 2 if final else MOMENTS_COUNT
+        if len(rows) > 1:
+            self._shared_count += 1
+            self._equal_count += len({tuple(row) for row in rows}) == 1
+            for at in self._others:
+                values = [row[at] if at < len(row) else "" for row in rows]
+                if len(set(values)) == len(values):
+                    self._sets.setdefault(at, Counter())[tuple(sorted(values))] += 1
+        for at, sets in self._sets.items():
+            values, count = sets.most_common(1)[0]
+            if count >= least and 3 * count >= 2 * self._shared_count:
+                raise ValueError(self._refusal(at, values))
+        if self._equal_count >= MOMENTS_COUNT and 2 * self._equal_count > self._moments_count:
+            raise ValueError(
+                "most moments have several equal rows: if they are of several phases or outlets, export the column that tells them "
+                'apart and set by = "COLUMN"'
+            )
+
+    def _alternates(self, at: int, value: str) -> None:
+        """Raise ValueError if a name or a text comes again after another, as where the rows of several things are mixed."""
+        before = self._before.get(at)
+        if not value or value == before:
+            return
+        self._before[at] = value
+        seen = self._seen.setdefault(at, set())
+        named = at < len(self._names) and _NAMES.fullmatch(self._names[at])
+        if before is not None:
+            self._switches[at] += 1
+        if value in seen and not (_NUMBER.fullmatch(value) and not named):
+            mixed = self._rows_count >= LOOK_COUNT // 40 and self._switches[at] >= SWITCHES_RATIO * self._rows_count
+            if named or mixed:
+                raise ValueError(self._refusal(at, sorted(seen)))
+        if len(seen) < LOOK_COUNT:
+            seen.add(value)
+
+    def _refusal(self, at: int, values: Sequence[str]) -> str:
+        name = self._names[at] if at < len(self._names) else str(at + 1)
+        shown = ", ".join(values[:4]) + (", ..." if len(values) > 4 else "")
+        return (
+            f'its rows are of several things: column "{name}" has {shown}. Set by = "{name}" to add up the rows of each moment, and '
+            f'only = ["{values[0]}"] to choose some'
+        )
