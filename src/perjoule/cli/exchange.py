@@ -63,7 +63,7 @@ def import_command(
     from perjoule import importing
     from perjoule.importing.missing import damaged, missing
     from perjoule.importing.power import logs
-    from perjoule.importing.sources import sources
+    from perjoule.importing.sources import sources, why_not
     from perjoule.importing.submissions import score_text
     from perjoule.workloads.imported import check_zone, local_zone, submission
 
@@ -92,8 +92,10 @@ def import_command(
             out.print(f"damaged: {words}", style="yellow", soft_wrap=True)
         for words in missing(brought):
             out.print(f"missing: {words}", style="yellow", soft_wrap=True)
+        for _, fault in brought.unread:
+            err.print(f"left out: {fault}", style="yellow")
         for path in strange:
-            err.print(f"{path}: skipped: unrecognised format", style="yellow")
+            err.print(f"{path}: skipped: {why_not(path)}", style="yellow")
         if results.done():
             from perjoule import report
 

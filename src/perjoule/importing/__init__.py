@@ -19,7 +19,7 @@ from perjoule.importing.power import Log, near
 from perjoule.importing.runs import Found, Load, labels, loads, runs, workload
 from perjoule.importing.sources import COUNTERS, Source
 from perjoule.model import Clock, HostFact, Phase, Record, Series, Spec, Trial
-from perjoule.model.doubts import TIMES, Doubt
+from perjoule.model.doubts import TIMES, WORK, Doubt
 from perjoule.model.errors import CampaignError, WorkloadError
 from perjoule.model.records import IMPORTED_BY
 from perjoule.store import Attempt, Results
@@ -30,6 +30,7 @@ from perjoule.workloads.imported import MANIFEST, Part, manifest
 __all__ = ["Brought", "bring", "create"]
 
 CAMPAIGN = "# These trials were imported; there is no campaign to run.\n"
+LEFT_OUT = "{name} can't be read and was left out: if it is of a client of this load, that client's work is missing"
 UNALIGNED = "power is joined by time of day; the offset between the clocks is unknown"
 LOCAL_TIMES = ("ior", "mdtest", "io500")  # formats whose times name no zone
 
@@ -44,6 +45,7 @@ class Brought:
     nodes: tuple[str, ...] = ()  # that have counters but no known role
     hosts: Mapping[str, str] = field(default_factory=dict[str, str])  # roles
     elsewhen: tuple[str, ...] = ()  # files of hosts or power that cover none of the runs
+    unread: tuple[tuple[Path, str], ...] = ()  # damaged files, which were left out, and why
     said: tuple[str, ...] = ()  # of what lay in the folder and is in no line of its journal
 
 
@@ -73,32 +75,28 @@ def bring(
 
     Raises:
         CampaignError: there is no run among the sources, or a log covers an unknown host.
-        WorkloadError: a file is damaged.
+        WorkloadError: all files are damaged.
     """
     told = dict(roles or {})
-    all_loads = loads([run for source in found if source.format != COUNTERS for run in runs(source)], filesystem)
+    ran_in, nodes, unread = _read(found)
+    all_loads = loads(ran_in, filesystem)
     if not all_loads:
         where = ", ".join(str(source.path) for source in found)
         raise CampaignError(
             "there are counters, but no run that they belong to", where=where, next="also name the output of the run"
         )
-    nodes: dict[str, list[tuple[Source, Counted]]] = {}
-    for source in found:
-        for node, counted in counters(source).items() if source.format == COUNTERS else ():
-            nodes.setdefault(node, []).append((source, counted))
-    for own in nodes.values():  # a node's files follow each other
-        own.sort(key=lambda one: min((float(s.t_s[0]) for s in one[1].series), default=0.0))
     clients = {client for load in all_loads for client in load.clients}
     with results.hold() as said:
         known = {digest for entry in results.entries() for digest in entry.files.values()}
         before = [clocks.of_record(record) for record in results.records()]
-        ran = [*before, *map(clocks.of_load, all_loads)]
+        lost = [source.path for source in found if source.format != COUNTERS and source.path in dict(unread)]
+        ran = clocks.Others([*before, *map(clocks.of_load, all_loads)])
         trials, seen = _trials(results, all_loads, known)
         records: list[Record] = []
         kept: dict[str, tuple[Series, ...]] = {}
         for trial, load in trials:
             hosts = {**dict.fromkeys(load.clients, "client"), **told}
-            apart = tuple(clocks.doubts(load, ran))
+            apart = (*clocks.doubts(load, ran), *(WORK.doubt(LEFT_OUT.format(name=path.name)) for path in lost))
             record, series = _keep(results, trial, load, hosts, nodes, logs, zone_doubt, apart)
             records.append(record)
             kept[trial.id] = series
@@ -106,7 +104,28 @@ def bring(
     everyone = {**dict.fromkeys(sorted(clients), "client"), **told}
     files = [(source.path, s) for name in everyone for source, own in nodes.get(name, ()) for s in own.series]
     files += [(log.path, s) for log in logs for s in log.series]
-    return Brought(tuple(records), kept, seen, without, everyone, tuple(_elsewhen(records, files)), said)
+    return Brought(tuple(records), kept, seen, without, everyone, tuple(_elsewhen(records, files)), unread, said)
+
+
+def _read(found: Sequence[Source]) -> tuple[list[Found], dict[str, list[tuple[Source, Counted]]], tuple[tuple[Path, str], ...]]:
+    """Read the runs and the counters of each node, and say which files can't be read. Raises WorkloadError: none can be."""
+    ran: list[Found] = []
+    nodes: dict[str, list[tuple[Source, Counted]]] = {}
+    faults: list[tuple[Path, WorkloadError]] = []
+    for source in found:
+        try:
+            if source.format != COUNTERS:
+                ran += runs(source)
+                continue
+            for node, counted in counters(source).items():
+                nodes.setdefault(node, []).append((source, counted))
+        except WorkloadError as error:
+            faults.append((source.path, error))
+    if faults and not ran:
+        raise faults[0][1]
+    for own in nodes.values():  # a node's files follow each other
+        own.sort(key=lambda one: min((float(s.t_s[0]) for s in one[1].series), default=0.0))
+    return ran, nodes, tuple((path, str(error)) for path, error in faults)
 
 
 def _elsewhen(records: Sequence[Record], files: Sequence[tuple[Path, Series]]) -> Iterator[str]:

@@ -11,6 +11,15 @@ from perjoule.workloads.imported import IO500_FILES, Told, dated
 
 COUNTERS = "sadf"
 FORMATS = "fio, rados bench and sadf as JSON, IOR as JSON or text, mdtest as text, folders of IO500"
+ADVICE = f"known formats: {FORMATS}; name a power log with --power"
+_UNREAD = {  # what files of these tools are that can't be read, and how they could
+    r"^\s*sec +Cur ops +started +finished": "the text of rados bench: write JSON (`rados bench ... --format json`)",
+    r"^fio-\d|^\S+: \(groupid=\d+, jobs=\d+\)": "the text of fio: write JSON (`fio --output-format=json`)",
+    r"^\d;fio-\d": "fio's terse output: write JSON (`fio --output-format=json`)",
+    r"^(?:avg-cpu: |Device[ :]).*\n": "the text of iostat: write counters with `sadf -j -- -u -d -n DEV`",
+    r"^Linux \S+ \(\S+\)\s+\S+\s+_\S+_\s+\(\d+ CPU\)": "the text of sar or iostat: write counters with `sadf -j -- -u -d -n DEV`",
+    r"<sysstat": "sysstat's XML: write JSON (`sadf -j -- -u -d -n DEV`)",
+}
 _HEAD = 100_000  # characters, in which every format betrays itself
 _WIDEST_BYTES = 4  # of a character in UTF-8, UTF-16 and UTF-32
 _KEYS = {  # of JSON, by format
@@ -56,8 +65,7 @@ def sources(words: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tuple[
             if isinstance(source, Source):
                 found.setdefault((source.path.resolve(), clients), source)
             elif path.is_file():
-                advice = f"known formats: {FORMATS}; name a power log with --power"
-                raise CampaignError("unrecognised format", where=str(path), next=advice)
+                raise CampaignError(why_not(path), where=str(path), next=ADVICE)
             else:
                 strange.append(source)
     if not found:
@@ -79,6 +87,13 @@ def text_of(path: Path, most_count: int = -1, encoding: str = "utf-8") -> str:
         ) from error
     except ValueError as error:
         raise MachineError(str(error), where=str(path), next="split it, or name another file") from error
+
+
+def why_not(path: Path) -> str:
+    """Say why a file of none of the known formats can't be read: what it is, where that is known. Raises MachineError."""
+    head = text_of(path, _HEAD)
+    named = next((name for form, name in _UNREAD.items() if re.search(form, head, re.MULTILINE)), "")
+    return f"this is {named}" if named else "unrecognised format"
 
 
 def format_of(text: str) -> str:

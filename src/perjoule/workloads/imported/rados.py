@@ -3,10 +3,13 @@
 It reports no time at all: the file's modification time is taken as the end of the run.
 """
 
+import json
+
 from perjoule.model import Outcome
 from perjoule.model.doubts import TIMES
 from perjoule.model.units import seconds_text
 from perjoule.workloads import rados
+from perjoule.workloads.imported.documents import documents
 from perjoule.workloads.imported.run import Run, Told
 
 SHORTEST_S = 0.1
@@ -15,15 +18,17 @@ MOMENT = "rados bench reports no time of day: its end is taken to be when its fi
 
 def runs(text: str, told: Told) -> tuple[Run, ...]:
     """Read the one run of a report. Raises ValueError, LookupError."""
-    found, _ = rados.report(text)
+    found, *others = documents(text, "datas")
+    if others:
+        raise ValueError("it has several runs and no times: give each a file of its own")
     operation = "write" if "total_writes_made" in found else "read"
     took_s = float(found["total_time_run"])
     # benchmark_data_<host>_<process>
     named = str(found.get("object_prefix", "")).removeprefix("benchmark_data_").rpartition("_")[0]
     (host,) = told.hosts(named)
-    result = rados.result(host, operation, text, told.ended_s - took_s)
+    result = rados.result(host, operation, json.dumps(found), told.ended_s - took_s)
     short = (TIMES.doubt(f"it ran only {seconds_text(took_s)}"),) if took_s < SHORTEST_S else ()
     in_flight = (f"{found['concurrent_ios']} in flight",) if "concurrent_ios" in found else ()
     size_bytes = int(found.get("write_size") or found["read_size"])
-    outcome = Outcome("rados bench", (result,), (TIMES.doubt(MOMENT), *short), (rados.goodput(result, text),) if took_s else ())
+    outcome = Outcome("rados bench", (result,), (TIMES.doubt(MOMENT), *short), (rados.goodput(result, json.dumps(found)),) if took_s else ())
     return (Run(operation, in_flight, size_bytes, "", outcome),)
