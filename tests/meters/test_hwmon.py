@@ -3,7 +3,6 @@
 import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from perjoule import drivers
@@ -11,6 +10,7 @@ from perjoule.model import Spec
 from perjoule.model.errors import PerjouleError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import hwmon as simulator
+from sysfs import acpi_meter
 
 WAVE = Waveform("sine", 20.0, 80.0, 0.5)
 
@@ -96,7 +96,7 @@ def test_the_check_names_the_sensor_or_what_else_is_there(board):
     assert (check.ok, check.detail) == (True, "energy1_input of ina228 at 2-0044")
     (check,) = drivers.meter(Spec("hwmon", {"root": str(board)})).checks()
     assert not check.ok
-    assert check.fix == "name chip and device"
+    assert check.fix == "name chip and device, or sensor_label"
 
 
 def test_the_watts_are_those_of_the_waveform(listen, noted):
@@ -115,10 +115,95 @@ def test_a_fault_is_a_gap_or_stays_what_the_meter_said(listen, noted, fault):
         power_w = heard.of()[1]
         if fault in ("frozen", "duplicate"):
             return len(power_w) > 20
-        odd = np.isnan(power_w) | (power_w > 1000)
+        odd = ~((power_w > 0) & (power_w <= 1000))
         return odd.any() and not odd[-1]
 
     with simulator.serve(behaviour) as options:
         heard = listen({**options, "rate": "100 Hz"}, told)
     assert behaviour.told([p for p in heard.of()[1] if not math.isnan(p)], lambda said: round(said.power_w, 6))
     assert bool(heard.failures) == (fault in ("missing", "disconnect"))
+
+
+@pytest.fixture
+def labelled(tmp_path):
+    """Chips whose labels say what they measure, as their drivers show them."""
+    root = tmp_path / "hwmon"
+    cores = {
+        f"energy{n}_{what}": text for n in range(1, 5) for what, text in (("label", f"Ecore{n - 1:03}"), ("input", f"{n}000000"))
+    }
+    sockets = {
+        "energy5_label": "Esocket0",
+        "energy5_input": "50000000000",
+        "energy6_label": "Esocket1",
+        "energy6_input": "7000000",
+    }
+    chip(root, 3, "amd_energy", "amd_energy.0", **cores, **sockets)
+    for number, label in enumerate(
+        ("Module Power Socket 0", "Grace Power Socket 0", "CPU Power Socket 0", "SysIO Power Socket 0")
+    ):
+        watts = {"power1_average": f"{number + 50}000000", "power1_oem_info": label}
+        chip(root, 10 + number, "power_meter", f"ACPI000D:0{number}", **watts)
+    chip(root, 20, "corsairpsu", "0003:1B1C", power1_label="power total", power1_input="152000000", power2_label="power +12v")
+    chip(root, 21, "BAT0", "BAT0", power1_input="0")
+    chip(root, 22, "amdgpu", "0000:03:00.0", power1_label="PPT", power1_average="31000000")
+    chip(root, 23, "fam15h_power", "0000:00:18.4", power1_input="40000000")
+    return root
+
+
+def test_a_processor_with_sensors_of_cores_is_read_by_socket(labelled, listen):
+    heard = listen({"kind": "hwmon", "root": str(labelled), "chip": "amd_energy"}, lambda h: len(h.samples) > 1)
+    assert {(c.component, c.grade): v for c, _, v, _ in heard.samples} == {
+        ("package-0", "component"): pytest.approx(50000.0),
+        ("package-1", "component"): pytest.approx(7.0),
+    }
+
+
+def test_one_core_is_read_if_it_is_named_and_stands_for_a_core(labelled, listen):
+    for words in ({"sensor_label": "Ecore002"}, {"sensor": 3}):
+        _, channel, energy_j = heard_once(listen, labelled, chip="amd_energy", **words)
+        assert (channel.component, energy_j) == ("ecore002", pytest.approx(3.0))
+
+
+def test_what_measures_a_processor_is_no_board(labelled, listen):
+    for words in (
+        {"chip": "amd_energy"},
+        {"chip": "power_meter", "device": "ACPI000D:02"},
+        {"chip": "amdgpu"},
+        {"chip": "fam15h_power"},
+    ):
+        with pytest.raises(PerjouleError, match='not "board"'):
+            heard_once(listen, labelled, component="board", **words)
+
+
+@pytest.mark.parametrize(
+    ("label", "component", "power_w"),
+    [("CPU Power Socket 0", "cpu-power-socket-0", 52.0), ("SysIO Power Socket 0", "sysio-power-socket-0", 53.0)],
+)
+def test_a_rail_of_grace_is_chosen_by_its_label_and_never_stands_for_a_server(labelled, listen, label, component, power_w):
+    _, channel, shown_w = heard_once(listen, labelled, sensor_label=label)
+    assert (channel.component, channel.grade, shown_w) == (component, "component", power_w)
+
+
+def test_rails_of_grace_are_not_guessed_between(labelled, listen):
+    with pytest.raises(PerjouleError, match=r'ACPI000D:02" \("CPU Power Socket 0"\)'):
+        heard_once(listen, labelled, chip="power_meter")
+
+
+def test_a_supply_is_read_whole(labelled, listen):
+    _, channel, power_w = heard_once(listen, labelled, chip="corsairpsu", component="board")
+    assert (channel.component, power_w) == ("board", 152.0)
+
+
+def test_a_battery_is_no_meter(tmp_path, listen):
+    root = tmp_path / "hwmon"
+    chip(root, 1, "BAT0", "BAT0", power1_input="0")
+    chip(root, 2, "hidpp", "hidpp_battery_0", power1_input="1000000")
+    (tmp_path / "devices/hidpp_battery_0/type").write_text("Battery\n")
+    chip(root, 3, "power_meter", "ACPI000D:00", power1_average="5000000", power1_is_battery="1")
+    with pytest.raises(PerjouleError, match="known: no power sensor"):
+        heard_once(listen, root)
+
+
+def test_an_acpi_meter_of_the_old_layout_is_found(tmp_path, listen):
+    _, channel, power_w = heard_once(listen, acpi_meter(tmp_path / "hwmon"), chip="power_meter", device="ACPI000D:00")
+    assert (power_w, channel.grade, channel.specification.latency_s) == (210.0, "BMC", 1.0)

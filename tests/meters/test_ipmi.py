@@ -1,12 +1,15 @@
 """IPMI: the real ipmitool and a BMC that speaks RMCP+, whole watts, and 0 W that mean nothing."""
 
+import math
 import shutil
+import subprocess
 
 import pytest
 
 from perjoule import drivers
-from perjoule.meters.ipmi import Ipmi, power_w
-from perjoule.model import Spec
+from perjoule.meters._sysfs import Sensor
+from perjoule.meters.ipmi import _POWER_IN_BASH, _UNKNOWN_W, Ipmi, power_w
+from perjoule.model import Channel, Spec
 from perjoule.model.errors import PerjouleError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import ipmi as simulator
@@ -72,3 +75,40 @@ def test_the_watts_are_those_of_the_waveform(listen, bmc):
 def test_a_bmc_is_found_at_its_address_without_a_login(bmc):
     port = bmc[1]["port"]
     assert Ipmi.discover([f"127.0.0.1:{port}"])[-1] == {"kind": "ipmi", "address": "127.0.0.1", "port": port}
+
+
+OPENBMC = """
+    Instantaneous power reading:                   {watts} Watts
+    Minimum during sampling period:                {watts} Watts
+    Maximum during sampling period:                {watts} Watts
+    Average power reading over sample period:      {watts} Watts
+    IPMI timestamp:                           Thu Jan  1 00:00:00 1970
+    Sampling period:                          00000000 Seconds.
+    Power reading state is:                   deactivated
+"""
+
+
+def test_openbmc_calls_every_reading_deactivated():
+    assert power_w(OPENBMC.format(watts=319)) == 319.0
+
+
+@pytest.mark.parametrize("watts", [0, 65535])
+@pytest.mark.parametrize("state", ["activated", "deactivated"])
+def test_no_watts_and_all_bits_are_no_reading(watts, state):
+    with pytest.raises(PerjouleError, match=f"the BMC shows {watts} W .{state}., which is no reading"):
+        power_w(OPENBMC.format(watts=watts).replace("deactivated", state))
+
+
+@pytest.mark.parametrize(("watts", "shown"), [("319", 319.0), ("0", None), ("65535", None)])
+def test_a_host_reads_its_bmc_as_this_machine_does(tmp_path, watts, shown):
+    said = OPENBMC.format(watts=watts)
+    match = subprocess.run(
+        ["bash", "-c", '[[ $1 =~ $2 ]] && echo "${BASH_REMATCH[1]}"', "-", said, _POWER_IN_BASH],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    number = Sensor(
+        Channel("ipmi", "h", "all", "power", "W", "average", "BMC"), tmp_path, 1.0, _UNKNOWN_W, zero_unknown=True
+    ).value(float(match.stdout))
+    assert number == shown if shown else math.isnan(number)

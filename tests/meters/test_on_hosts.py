@@ -2,8 +2,9 @@
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.drivers.protocols import ClockOffset, Hosts, Meter, Sink
-from perjoule.meters._on_hosts import Moment, Samples
+from perjoule.drivers.protocols import ClockOffset, Completed, Hosts, Meter, Sink
+from perjoule.meters._on_hosts import Moment, Samples, copied
 from perjoule.meters._sysfs import Sensor
 from perjoule.model import Channel, Json, Series, Specification
 from perjoule.model.errors import CampaignError, MachineError, TransientError
@@ -22,6 +23,7 @@ from perjoule.simulators import _tool, hwmon, nvme, rapl
 from perjoule.simulators._behaviour import Behaviour
 from perjoule.testbeds._machine import ThisMachine
 from perjoule.testbeds.local import LocalHost
+from sysfs import acpi_meter
 
 ENERGY = Channel("rapl", "storage-1", "package-0", "energy", "J", "counter", "component", (), Specification(range_value=1000.0))
 SENSORS = [Sensor(ENERGY, Path("/energy_uj"), 1e-6)]
@@ -178,7 +180,7 @@ def test_a_host_without_the_tool_or_with_a_tool_that_knows_no_power_is_refused_b
     silent.manner()
     with (
         _tool.ipmitool(silent) as options,
-        pytest.raises(MachineError, match="storage-1: the power reading is deactivated"),
+        pytest.raises(MachineError, match=r"storage-1: the BMC shows 0 W .deactivated., which is no reading"),
         build(**options, on=["storage-1"]).record(hosts, Kept()),
     ):
         pass
@@ -292,3 +294,33 @@ def test_nothing_samples_on_when_a_trial_fails(hosts: Hosts) -> None:
 
 def _pids() -> list[str]:
     return [path.name for path in Path("/proc").glob("[0-9]*")]
+
+
+def test_sensors_of_a_host_that_are_behind_its_device_are_read_there(tmp_path: Path) -> None:
+    host = Other(tmp_path, "storage-1")
+    meter = build(kind="hwmon", root=str(acpi_meter(tmp_path / "hwmon")), on=["storage-1"], chip="power_meter")
+    sink = Kept()
+    try:
+        with meter.record(Hosts((host,)), sink):
+            pass
+    finally:
+        host.stop()
+    (series,) = sink.series
+    assert set(series.value) == {210.0}
+
+
+@pytest.mark.parametrize(
+    "file", ["/evil", "device/x", "hwmon1/device", "hwmon1/other/x", "../x", "hwmon1", "hwmon1/device/../x", ""]
+)
+def test_a_host_can_write_nothing_beside_the_copy_of_its_sensors(tmp_path: Path, file: str) -> None:
+    class Hostile(Other):
+        def run(self, argv: Sequence[str | Path], **words: Any) -> Completed:
+            return replace(super().run(["true"], **words), stdout=f"{file}\0text\0device\0")
+
+    host = Hostile(tmp_path, "storage-1")
+    before = set(tmp_path.rglob("*"))
+    with pytest.raises(MachineError, match="is not the path of a sensor"):
+        copied(host, Path("/sys/class/hwmon"), ("name",), tmp_path)
+    host.stop()
+    assert set(tmp_path.rglob("*")) - before <= {tmp_path / "storage-1"}
+    assert not Path("/evil").exists()

@@ -227,3 +227,12 @@ def test_a_page_that_is_whole_is_read_however_its_end_is_marked(end):
             meter = as_written(Prometheus, address=address, metric="power", **DECLARED)
             with meter.connect(boundary("prometheus", ("servers",), Hosts(()))) as read:
                 assert [reading.value for reading in read()] == [120.5]
+
+
+@pytest.mark.parametrize(
+    ("unit", "joules", "semantics"),
+    [("uJ", 3.0, "counter"), ("kJ", 3e9, "counter"), ("MJ", 3e12, "counter"), ("uW", 3.0, "average")],
+)
+def test_millionths_and_thousands_are_units(unit, joules, semantics):
+    options = {"address": "http://192.0.2.1/metrics", "metric": "m", "unit": unit, "semantics": semantics, "grade": "wall"}
+    assert drivers.build("meters", "prometheus", options).factor * 3e6 == pytest.approx(joules)

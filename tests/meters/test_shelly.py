@@ -2,6 +2,7 @@
 
 import json
 import math
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -127,3 +128,77 @@ def test_a_plug_is_found_by_its_address():
         found = Shelly.discover([str(table["address"]), "127.0.0.1:1"])
     assert found == ({"kind": "shelly", "address": table["address"]},)
     assert isinstance(drivers.build("meters", str(found[0]["kind"]), {"address": "plug"}), Shelly)
+
+
+PHASES = [
+    {"power": watts, "is_valid": True, "total": total} for watts, total in ((120.5, 1000.0), (240.0, 2000.0), (60.0, 500.0))
+]
+
+
+def test_a_first_3em_gives_the_sum_of_its_phases_or_the_one_that_is_named():
+    status = {"emeters": PHASES, "total_power": 420.5}
+    assert gen1(status, None) == pytest.approx((420.5, 3500 * 3600))
+    assert gen1(status, 0) == pytest.approx((120.5, 1000 * 3600))
+    assert gen1({"emeters": PHASES[:2]}, None) == pytest.approx((120.5, 1000 * 3600))  # an EM has two clamps of its own
+
+
+def test_a_phase_that_is_invalid_leaves_the_sum_unknown():
+    assert all(map(math.isnan, gen1({"emeters": [*PHASES[:2], {**PHASES[2], "is_valid": False}]}, None)))
+
+
+def test_one_reversed_clamp_of_three_is_refused_although_the_sum_is_positive():
+    reversed_ = [{**PHASES[0], "power": -458.43}, *PHASES[1:]]
+    with pytest.raises(ValueError, match=r"phase A shows -458.43 W: its clamp is the wrong way round"):
+        gen1({"emeters": reversed_}, None)
+    em = {"a_act_power": 2352.3, "b_act_power": -406.2, "c_act_power": 228.7, "total_act_power": 2174.8}
+    with pytest.raises(ValueError, match=r"phase B shows -406.2 W"):
+        gen2({"em:0": em, "emdata:0": {"total_act": 1.0}}, None)
+    em["b_act_power"] = -1.3  # a phase without a load
+    assert gen2({"em:0": em, "emdata:0": {"total_act": 1.0}}, None)[0] == 2174.8
+
+
+@pytest.mark.parametrize("component", ["light", "rgbw", "cct", "switch", "pm1"])
+def test_a_dimmer_and_others_have_a_meter(component):
+    status = {f"{component}:0": {"output": True, "apower": 42.5, "aenergy": {"total": 10.0}}}
+    assert gen2(status, None) == pytest.approx((42.5, 36000))
+
+
+@pytest.mark.parametrize(
+    ("identity", "refused"),
+    [
+        ({"type": "SHSW-1", "mac": "AABB"}, True),
+        ({"type": "SHSW-1", "mac": "AABB", "num_meters": 1}, True),
+        ({"type": "SHNEW-1", "mac": "AABB", "num_meters": 0}, True),
+        ({"type": "SHEM-3", "mac": "AABB", "num_meters": 0, "num_emeters": 3}, False),
+        ({"type": "SHEM", "mac": "AABB", "num_meters": 0}, False),
+        ({"type": "SHDM-1", "mac": "AABB", "num_meters": 1}, False),
+        ({"type": "SHSW-PM", "mac": "AABB"}, False),
+    ],
+)
+def test_a_shelly_without_a_meter_is_refused_though_its_status_has_one_of_0_w(identity, refused, monkeypatch):
+    meter = {"power": 0.0, "is_valid": True, "total": 0}
+    answers = {"/shelly": identity, "/status": {"meters": [meter], "relays": [{"ison": True}]}}
+    monkeypatch.setattr(Http, "json", lambda _, path: answers[path])
+    with ExitStack() as stack:
+        if refused:
+            with pytest.raises(MachineError, match="has no power meter"):
+                stack.enter_context(Shelly(address="192.0.2.1").connect(Boundary("m", "h", "all")))
+        else:
+            assert [
+                one.value for one in stack.enter_context(Shelly(address="192.0.2.1").connect(Boundary("m", "h", "all")))()
+            ] == [0, 0]
+
+
+def test_numbers_written_as_text_are_numbers_and_other_text_is_a_failed_read_with_its_reason():
+    meter = {"power": "455.85", "is_valid": True, "total": "60"}
+    assert gen1({"meters": [meter]}, None) == pytest.approx((455.85, 3600))
+    with pytest.raises(ValueError, match="'unavailable' is no number"):
+        gen1({"meters": [{**meter, "power": "unavailable"}]}, None)
+
+
+@pytest.mark.parametrize(("fault", "shown_w"), [("reversed", -60.0), ("zero", 0.0), ("unknown", 65535.0)])
+def test_what_a_meter_says_wrongly_reaches_the_recording_as_it_said_it(listen, fault, shown_w):
+    behaviour = Behaviour(Waveform("constant"), faults=(fault,), share_ratio=0.5, seed=2)
+    with simulator.serve(behaviour) as table:
+        values = listen({**table, "rate": "100 Hz"}, lambda heard: len(heard.samples) > 40).of("power")[1]
+    assert set(values) == {60.0, shown_w}

@@ -6,6 +6,7 @@ duplicate          a second sample of the same moment and with the same value: t
 equal stamps       samples of one moment with different values: timestamps are coarser than the samples, which are spread evenly
                    over the time to the next timestamp; the clock is wrong by as much
 failed             NaN, infinite, an instrument's 9.91E37, or more watts than the meter can show: a gap, never a number
+all bits set       65535 W, 4294967.295 W and the like, of a program that takes "not known" for a number: a gap, never a number
 negative           watts below zero by more than a meter's error around it, as of a reversed clamp: a gap, never a number
 """
 
@@ -19,6 +20,8 @@ from perjoule.model import Series
 
 SENTINEL = 9.9e37  # SCPI's not-a-number is 9.91E37, its infinity 9.9E37: https://www.ivifoundation.org/specifications/
 EARLY_S = 0.01  # after a sample's arrival may its time be: clocks that are one are mapped on each other as well as that
+ALL_BITS_W = (0xFFFF, 0xFFFFFFFF / 1e3, 0x7FFFFFFF / 1e3, 0xFFFFFFFF, 0x7FFFFFFF)  # of 16 and 32, of W and mW: not known
+ALL_BITS_RATIO = 1e-7  # to which programs print them
 NEAR_ZERO_RATIO = 0.01  # of what a meter mostly shows, by which its zero may be wrong besides offset and resolution
 MOSTLY_PERCENT = 95.0
 CHUNK_COUNT = 1 << 16  # samples at a time: they stay in the processor's cache
@@ -94,6 +97,10 @@ def in_order(series: Series) -> Samples:
     if limit < SENTINEL and (above := np.isfinite(value) & (value > limit) & (value < SENTINEL)).any():
         words = f"{name}: {{count}} samples exceed the {limit / 1.1:.4g} W that it can show and are treated as failed reads"
         faults.append(Fault(t_s[above], t_s[above], words))
+    if (unknown := good & _all_bits(series, value)).any():
+        good &= ~unknown
+        words = f"{{count}} samples are {value[unknown].max():.7g} W, which stands for a power that is not known: failed reads"
+        faults.append(Fault(t_s[unknown], t_s[unknown], f"{name}: {words}"))
     if (below := np.isfinite(value) & (value < lowest(series)) & (value > -SENTINEL)).any():
         good &= ~below
         words = f"{{count}} samples are below zero, down to {value[below].min():.4g} W, and count as failed reads"
@@ -117,6 +124,15 @@ def in_order(series: Series) -> Samples:
     broken = np.diff(failed_before, prepend=failed_before[:1]) > 0
     request_s, gaps = _requests(series), broken if broken.any() else None
     return Samples(series.t_s, series.duration_s, series.value, request_s, gaps, ahead_s, tuple(faults), stamp_s)
+
+
+def _all_bits(series: Series, value: Floats) -> NDArray[np.bool_]:
+    """Return which samples of power are numbers all of whose bits are set."""
+    found = np.zeros(len(value), dtype=bool)
+    if series.channel.quantity == "power" and len(value) and np.nanmax(value, initial=0.0) >= 0xFFFF - 1:
+        for number in ALL_BITS_W:
+            found |= np.abs(value - number) <= ALL_BITS_RATIO * number
+    return found
 
 
 def _stamp_s(stamps_s: Floats) -> float:
@@ -156,7 +172,8 @@ def _ahead(series: Series) -> tuple[float, list[Fault]]:
 def _flawless(series: Series, limit: float) -> bool:
     """Check for faults, a chunk at a time; NaN is below no limit."""
     t_s, value = series.t_s, series.value
-    least = 0.0 if series.channel.quantity == "power" else -SENTINEL
+    power = series.channel.quantity == "power"
+    least, limit = (0.0, min(limit, ALL_BITS_W[0] - 1.0)) if power else (-SENTINEL, limit)
     for low in range(0, len(t_s), CHUNK_COUNT):
         times_s, part = t_s[low : low + CHUNK_COUNT + 1], value[low : low + CHUNK_COUNT]
         if not (part.max() < limit and part.min() >= least and (times_s[1:] > times_s[:-1]).all()):

@@ -10,7 +10,7 @@ from perjoule.meters._metered import Metered
 from perjoule.model import OPTIONS, Channel, Specification
 from perjoule.model.units import JOULES, WATTS, Joules, Ratio, Seconds, Watts
 
-_FACTORS = {**WATTS, **JOULES, "mJ": 1e-3}
+_FACTORS = {**WATTS, **JOULES, "uW": 1e-6, "uJ": 1e-6, "mJ": 1e-3, "MJ": 1e6}
 
 _UNIT = "The unit of its numbers."
 _SEMANTICS = (
@@ -33,7 +33,7 @@ _MOST = "A power that is never exceeded; with `range` it distinguishes a counter
 class Declared(Metered):
     """The declared meaning of a number. The descriptions are not docstrings for the reason in Metered."""
 
-    unit: Annotated[Literal["W", "mW", "kW", "J", "mJ", "kJ", "Wh", "kWh"], Field(description=_UNIT)]
+    unit: Annotated[Literal["W", "mW", "uW", "kW", "J", "mJ", "uJ", "kJ", "MJ", "Wh", "kWh"], Field(description=_UNIT)]
     semantics: Annotated[Literal["counter", "window mean", "instantaneous", "average"], Field(description=_SEMANTICS)]
     grade: Annotated[Literal["wall", "PDU", "BMC", "component", "modelled"], Field(description=_GRADE)]
     window_s: Annotated[Seconds | None, Field(description=_WINDOW)] = None
@@ -49,7 +49,7 @@ class Declared(Metered):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        counts = self.unit in JOULES or self.unit == "mJ"
+        counts = self.unit not in WATTS and self.unit != "uW"
         if counts != (self.semantics == "counter"):
             raise ValueError(f'{self.unit} and "{self.semantics}" do not go together (energy is a counter, power is not)')
         if self.semantics == "window mean" and self.window_s is None and not self.tells_window:

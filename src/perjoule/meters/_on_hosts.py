@@ -250,11 +250,22 @@ def copied(host: Host, root: Path, patterns: Sequence[str], within: Path) -> Pat
     copy = within / host.name
     copy.mkdir()
     for file, text, device in zip(listed[::3], listed[1::3], listed[2::3], strict=False):
-        here = copy / file
-        if len(Path(file).parts) != 2 or ".." in Path(file).parts:
+        parts = Path(file).parts
+        chip, behind, name = parts[:1], parts[1:-1], parts[-1:]
+        if (
+            not chip
+            or len(parts) < 2
+            or behind not in ((), ("device",))
+            or {"/", "..", "device"} & {*chip, *name}
+            or "/" in device
+        ):
             raise MachineError(f"{file!r} is not the path of a sensor", where=host.name)
-        here.parent.mkdir(exist_ok=True)
-        here.write_text(text)
-        if device and not (link := here.parent / "device").is_symlink():
-            link.symlink_to(Path("/devices", device))
+        folder = copy.joinpath(*chip)
+        folder.mkdir(exist_ok=True)
+        link = folder / "device"
+        if not link.is_symlink():
+            beside = copy.with_name(f"{copy.name}.devices").joinpath(*chip, device.strip(".") or "none")
+            beside.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(beside)
+        copy.joinpath(*parts).write_text(text)
     return copy

@@ -1,7 +1,7 @@
 """Parts that metered plugs share: an address, instantaneous power, an energy counter, and their errors as far as stated."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +15,7 @@ from perjoule.model import OPTIONS, Channel, Specification
 from perjoule.model.units import JOULES, Hertz, Ratio, Seconds
 
 JOULES_PER_WH, JOULES_PER_KWH = JOULES["Wh"], JOULES["kWh"]
+PHASE_ZERO_W, PHASE_ZERO_RATIO = 1.0, 0.01  # by which a phase without a load may be below zero, and of the largest phase
 MOST = 1e15  # of what any plug counts
 
 ADDRESS = 'Its host name or IP address, with ":port" if not the default.'
@@ -59,6 +60,31 @@ def table(said: Any) -> Mapping[str, Any]:
 
 
 def number(said: Any) -> float:
-    """Return the answer if it is a number, else NaN."""
-    plain = isinstance(said, int | float) and not isinstance(said, bool) and abs(said) < MOST
-    return float(said) if plain else math.nan
+    """Return the answer if it is a number, or the text of one; NaN for null and for more than a plug counts.
+
+    Raises:
+        ValueError: it is something else, which would be a gap without a reason.
+    """
+    if said is None:
+        return math.nan
+    if isinstance(said, bool) or not isinstance(said, int | float | str):
+        raise ValueError(f"{str(said)[:40]!r} is no number")
+    try:
+        value = float(said)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{str(said)[:40]!r} is no number") from None
+    return value if abs(value) < MOST else math.nan
+
+
+def phases_sum(powers_w: Sequence[float]) -> float:
+    """Add up the watts of the phases of one meter.
+
+    Raises:
+        ValueError: one is negative, so the sum lacks twice what it draws.
+    """
+    most_w = max((abs(power_w) for power_w in powers_w), default=0.0)
+    for place, power_w in enumerate(powers_w):
+        if power_w < -(PHASE_ZERO_W + PHASE_ZERO_RATIO * most_w):
+            phase = "ABC"[place : place + 1] or str(place + 1)
+            raise ValueError(f"phase {phase} shows {power_w:g} W: its clamp is the wrong way round (turn it)")
+    return math.fsum(powers_w)

@@ -23,10 +23,11 @@ class Sensor:
     factor: float  # from the number to the channel's unit
     unknown: float = math.inf  # a number that high means that the sensor knows none
     duration_s: float = 0.0  # of the window that a number is the mean of
+    zero_unknown: bool = False  # so does 0
 
     def value(self, number: float) -> float:
         """Return a reading in the channel's unit, NaN if the sensor has none."""
-        return math.nan if number >= self.unknown else number * self.factor
+        return math.nan if number >= self.unknown or (self.zero_unknown and not number) else number * self.factor
 
 
 def word(path: Path) -> str:

@@ -2,9 +2,14 @@
 
 hwmonN is renumbered at each boot, so a sensor is identified by its chip's name and its device. An INA2xx computes watts from the
 voltage over a shunt; if the fitted shunt is not the one that the kernel assumes, all watts are wrong by the same factor.
+
+A label says what a sensor measures, and is often a part of a processor: that is what its channel is of, whatever host it feeds.
+Processors' counters (amd_energy) are read by socket. A battery's sensor shows what charges it, and is never chosen. ACPI power
+meters have their label in power1_oem_info, and, with kernels that register them the old way, all of it in hwmonN/device.
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
@@ -36,6 +41,10 @@ shunt_correction = 1.0
 ROOT = Path("/sys/class/hwmon")
 ACPI = "power_meter"
 INVALID_UW = 0xFFFFFFFF * 1000  # what ACPI means by "not known" in mW, shown as 4.29 MW
+BATTERY = re.compile(r"BAT\d*|CMB\d*|.*battery.*|ucsi_source_psy_.*|AC\d*|ADP\d*", re.IGNORECASE)  # power_supply's chips
+SOCKETS = {"amd_energy": re.compile(r"Esocket(\d+)")}  # chips whose sensors are cores and sockets
+PROCESSORS = frozenset({"fam15h_power", "amd_hsmp_hwmon"})  # chips that measure one, without a label
+PROCESSOR = re.compile(r"\b(e?core\d*|e?socket\d+|cpu|gpu|ppt|sysio|soc|svi2_p_\w+|pkg|package|vdd\w*)\b", re.IGNORECASE)
 SEMANTICS: dict[str, Semantics] = {"energy": "counter", "average": "average", "input": "instantaneous"}
 
 
@@ -47,6 +56,31 @@ class Attribute:
     chip: str
     device: str  # "1-0040": where the chip sits, the same after each start
     name: str  # "power1_input"
+    label: str = ""  # "Esocket0", "CPU Power Socket 0"
+
+    @property
+    def sensor(self) -> int:
+        """Its number: 1 of power1_input."""
+        return int("".join(filter(str.isdigit, self.name)))
+
+    @property
+    def text(self) -> str:
+        """Name it for the user."""
+        return f"{self.name} of {self.chip} at {self.device}" + (f' ("{self.label}")' if self.label else "")
+
+    @property
+    def socket(self) -> str:
+        """The processor that it counts, as RAPL names it: "package-0"; "" if it is something else."""
+        match = SOCKETS[self.chip].fullmatch(self.label) if self.chip in SOCKETS else None
+        return f"package-{match[1]}" if match else ""
+
+    @property
+    def part(self) -> str:
+        """The part of a processor that it measures, as its label has it; "" if it is something else, or that is not known."""
+        if self.chip in PROCESSORS and not self.label:
+            return "processor"
+        named = self.chip in SOCKETS or PROCESSOR.search(self.label)
+        return self.socket or ("-".join(re.findall(r"[a-z0-9]+", self.label.lower())) if named else "")
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -54,6 +88,7 @@ class Hwmon(Sensed):
     """A power sensor on a board, as the kernel shows it on this machine or on the hosts."""
 
     patterns = ("name", "power*", "energy*", "update_interval", "shunt_resistor")
+    patterns += ("device/name", "device/power*", "device/type")
 
     covers: tuple[str, ...] = ("servers",)
     """The hosts that it feeds."""
@@ -67,8 +102,12 @@ class Hwmon(Sensed):
     device: str = ""
     """The chip's device ("1-0040"), to distinguish chips of one name."""
 
-    sensor: int = Field(default=1, ge=1)
-    """Which of the chip's sensors: 1 is power1 or energy1."""
+    sensor: int | None = Field(default=None, ge=1)
+    """Which of the chip's sensors, by number: 1 is power1 or energy1; without it and `sensor_label`, 1, or each socket of
+    amd_energy."""
+
+    sensor_label: str = ""
+    """Which of them, by the label that the chip's driver gives it: "Esocket0", "Module Power Socket 0"."""
 
     reading: Literal["", "energy", "average", "input"] = ""
     """The energy counter, the chip's own average, or the instantaneous power; by default the first of these that exists."""
@@ -79,12 +118,17 @@ class Hwmon(Sensed):
     rate_hz: Annotated[Hertz, Field(description=RATE)] = MOMENTS_HZ
 
     def sensors(self, root: Path, where: Boundary) -> Sequence[Sensor]:
-        """Find the sensor. Raises MachineError unless exactly one matches."""
-        attribute = self._attribute(root)
-        channel = _channel(where, attribute)
+        """Find the sensor, or one for each socket. Raises MachineError unless exactly one chip matches."""
         factor = 1e-6 * (self.shunt_correction_ratio or 1.0)
-        unknown = INVALID_UW if channel.quantity == "power" else math.inf
-        return [Sensor(channel, attribute.folder / attribute.name, factor, unknown)]
+        found: list[Sensor] = []
+        for attribute in self._chosen(root):
+            if self.component and attribute.part and self.component != attribute.part:
+                what = f'{attribute.text} measures "{attribute.part}", not "{self.component}"'
+                raise MachineError(what, where=str(root), next="remove component")
+            channel = _channel(where, attribute)
+            unknown = INVALID_UW if channel.quantity == "power" else math.inf
+            found.append(Sensor(channel, attribute.folder / attribute.name, factor, unknown))
+        return found
 
     def doubts_of(self, root: Path) -> Iterable[str]:
         """A doubt about a shunt that nobody has verified."""
@@ -101,43 +145,65 @@ class Hwmon(Sensed):
         if self.on:  # on the hosts, when recording begins
             return ()
         try:
-            sensor = self._attribute(self.root)
+            chosen = self._chosen(self.root)
         except MachineError as error:
             return (Check("power sensor", ok=False, detail=str(error), fix=error.next or "name another chip or device"),)
-        return (Check("power sensor", ok=True, detail=f"{sensor.name} of {sensor.chip} at {sensor.device}"),)
+        return (Check("power sensor", ok=True, detail=", ".join(sensor.text for sensor in chosen)),)
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
         """Find all chips of this machine with a power sensor, by name and device."""
-        found = {(s.chip, s.device, s.name[len(_quantity(s)) :].partition("_")[0]): s for s in attributes(ROOT)}
-        return tuple({"kind": "hwmon", "chip": chip, "device": device, "sensor": int(n)} for chip, device, n in found)
+        found = {(s.chip, s.device, s.sensor): s for s in attributes(ROOT) if s.socket or s.chip not in SOCKETS}
+        return tuple({"kind": "hwmon", "chip": chip, "device": device, "sensor": n} for chip, device, n in found)
 
     def _meant(self, sensor: Attribute) -> bool:
-        names = {f"power{self.sensor}_{self.reading}", f"{self.reading}{self.sensor}_input"}
+        number = self.sensor or (sensor.sensor if self.sensor_label or sensor.socket else 1)
+        names = {f"power{number}_{self.reading}", f"{self.reading}{number}_input"}
         if not self.reading:
-            names = {f"energy{self.sensor}_input", f"power{self.sensor}_average", f"power{self.sensor}_input"}
-        return sensor.name in names and self.chip in ("", sensor.chip) and self.device in ("", sensor.device)
+            names = {f"energy{number}_input", f"power{number}_average", f"power{number}_input"}
+        socket = sensor.socket or sensor.chip not in SOCKETS or bool(self.sensor or self.sensor_label)
+        named = self.sensor_label in ("", sensor.label) and self.chip in ("", sensor.chip) and self.device in ("", sensor.device)
+        return bool(socket) and named and sensor.name in names
 
-    def _attribute(self, root: Path) -> Attribute:
+    def _chosen(self, root: Path) -> list[Attribute]:
+        """Return the attribute of the sensor that is meant, or one for each socket of a chip."""
         there = attributes(root)
         meant = [sensor for sensor in there if self._meant(sensor)]
         if not meant:
-            others = ", ".join(f"{s.name} of {s.chip} at {s.device}" for s in there) or "no power sensor"
-            raise MachineError(f"no {self.chip or 'chip'} with sensor {self.sensor}", where=str(root), next=f"known: {others}")
+            others = ", ".join(sensor.text for sensor in there) or "no power sensor"
+            wanted = f'label "{self.sensor_label}"' if self.sensor_label else f"sensor {self.sensor or 1}"
+            raise MachineError(f"no {self.chip or 'chip'} with {wanted}", where=str(root), next=f"known: {others}")
         if len({sensor.folder for sensor in meant}) > 1:
-            places = ", ".join(f'{s.chip} at "{s.device}"' for s in meant)
-            raise MachineError(f"several sensors match: {places}", where=str(root), next="name chip and device")
-        return meant[0]
+            places = ", ".join(f'{s.chip} at "{s.device}"' + (f' ("{s.label}")' if s.label else "") for s in meant)
+            raise MachineError(f"several sensors match: {places}", where=str(root), next="name chip and device, or sensor_label")
+        best: dict[int, Attribute] = {}
+        for sensor in meant:
+            best.setdefault(sensor.sensor, sensor)
+        return list(best.values()) if meant[0].socket else meant[:1]
 
 
 def attributes(root: Path) -> list[Attribute]:
-    """List the attributes of power and energy, the best of each sensor first."""
+    """List the attributes of power and energy, the best of each sensor first; none of batteries, or of what charges them."""
     found: list[Attribute] = []
-    for folder in sorted(root.iterdir()) if root.is_dir() else []:
-        chip, device = _sysfs.word(folder / "name"), (folder / "device").resolve().name
-        for pattern in ("energy*_input", "power*_average", "power*_input"):
-            found.extend(Attribute(folder, chip, device, path.name) for path in sorted(folder.glob(pattern)))
+    for chip_folder in sorted(root.iterdir()) if root.is_dir() else []:
+        behind = chip_folder / "device"
+        name, device = _sysfs.word(chip_folder / "name"), behind.resolve().name
+        if BATTERY.fullmatch(name) or _sysfs.word(behind / "type") in ("Battery", "Mains", "USB", "UPS", "Wireless"):
+            continue
+        for folder in (chip_folder, behind):
+            chip = name or _sysfs.word(folder / "name")
+            patterns = ("energy*_input", "power*_average", "power*_input")
+            places = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
+            if places and _sysfs.number(folder / "power1_is_battery") != 1:
+                found.extend(Attribute(folder, chip, device, path.name, _label(path)) for path in places)
+                break  # of kernels that show it in both places, the new one
     return found
+
+
+def _label(path: Path) -> str:
+    """Return the label of a sensor, or the name that an ACPI meter's maker gives it."""
+    of, folder = path.name.partition("_")[0], path.parent
+    return _sysfs.word(folder / f"{of}_label") or _sysfs.word(folder / f"{of}_oem_info")
 
 
 def _quantity(sensor: Attribute) -> Literal["energy", "power"]:
@@ -146,8 +212,8 @@ def _quantity(sensor: Attribute) -> Literal["energy", "power"]:
 
 def _channel(where: Boundary, sensor: Attribute) -> Channel:
     kind = "energy" if _quantity(sensor) == "energy" else sensor.name.partition("_")[2]
-    grade: Grade = "BMC" if sensor.chip == ACPI else "component"
-    return where.channel(_quantity(sensor), SEMANTICS[kind], grade, _specification(sensor))
+    grade: Grade = "BMC" if sensor.chip == ACPI and not sensor.label else "component"
+    return where.channel(_quantity(sensor), SEMANTICS[kind], grade, _specification(sensor), component=sensor.part)
 
 
 def _specification(sensor: Attribute) -> Specification:

@@ -1,7 +1,9 @@
 """The power reading of a server's management controller (DCMI), through ipmitool: https://github.com/ipmitool/ipmitool
 
 DCMI (v1.5, section 6.6.1) gives whole watts but not the averaging window, which the vendor chooses. So readings are averages with
-a latency, and only steady windows are sure. A deactivated reading shows 0 W: that is a missing value, not zero.
+a latency, and only steady windows are sure. A server that answers draws power: 0 W are a missing value, as of a deactivated
+reading, and so are 65535 W. OpenBMC calls each of its readings deactivated
+(https://github.com/openbmc/phosphor-host-ipmid/issues/167), so a power beside that word counts.
 """
 
 import os
@@ -41,8 +43,9 @@ _TOOL = "ipmitool"
 _FIX = "sudo apt install ipmitool"
 _POWER = re.compile(r"Instantaneous power reading:\s*(\d+) Watts")
 _STATE = re.compile(r"Power reading state is:\s*(\w+)")
-# The same for bash on a host: the watts of a reading that is activated.
-_ACTIVE_POWER = "Instantaneous power reading:[[:space:]]*([0-9]+) Watts.*Power reading state is:[[:space:]]*activated"
+# The same for bash on a host.
+_POWER_IN_BASH = "Instantaneous power reading:[[:space:]]*([0-9]+) Watts.*Power reading state is:[[:space:]]*(de)?activated"
+_UNKNOWN_W = 0xFFFF  # two bytes, all of whose bits are set
 _THERE = "apt install ipmitool on it, modprobe ipmi_devintf ipmi_si, and log in as root"
 _RESOLUTION_W = 1.0
 _PROBE = bytes.fromhex("0600ff0700000000000000000009 2018c8 8100388e04b5")  # "get channel authentication capabilities"
@@ -108,8 +111,8 @@ class Ipmi(Placed):
             words = " | ".join((done.stderr or done.stdout).split("\n")).strip(" |") or f"exit code {done.returncode}"
             raise MachineError(f"ipmitool failed ({words})", where=host.name, next=_THERE)
         power_w(done.stdout, where=host.name)
-        sensor = Sensor(self._channel(where), Path(), 1.0)
-        return Sampled(host, [sensor], self.rate_hz, folder, Command(argv, _ACTIVE_POWER)), ()
+        sensor = Sensor(self._channel(where), Path(), 1.0, _UNKNOWN_W, zero_unknown=True)
+        return Sampled(host, [sensor], self.rate_hz, folder, Command(argv, _POWER_IN_BASH)), ()
 
     def _channel(self, where: Boundary) -> Channel:
         return where.channel("power", "average", "BMC", Specification(resolution=_RESOLUTION_W, latency_s=self.window_s))
@@ -173,19 +176,19 @@ def power_w(text: str, *, where: str = "") -> float:
     """Parse the watts in the output of `ipmitool dcmi power reading`.
 
     Raises:
-        MachineError: the reading is deactivated (its 0 W mean nothing), or missing.
+        MachineError: it is missing, or shows 0 W or 65535 W, which mean nothing.
     """
     state, power = _STATE.search(text), _POWER.search(text)
     if power is None:
         raise MachineError(
             "the BMC gives no power reading", where=where, next="check whether it supports DCMI: ipmitool dcmi discover"
         )
-    if state is None or state[1] != "activated":
-        raise MachineError(
-            f"the power reading is {state[1] if state else 'in no known state'}",
-            where=where,
-            next="turn it on in the BMC's setup",
-        )
+    if state is None or state[1] not in ("activated", "deactivated"):
+        what = f"the power reading is {state[1] if state else 'in no known state'}"
+        raise MachineError(what, where=where, next="read the BMC by Redfish, or use a meter at the wall")
+    if not 0 < int(power[1]) < _UNKNOWN_W:
+        advice = "turn power readings on in the BMC's setup if it has them (on OpenBMC, the sensor total_power must exist)"
+        raise MachineError(f"the BMC shows {power[1]} W ({state[1]}), which is no reading", where=where, next=advice)
     return float(power[1])
 
 

@@ -9,15 +9,16 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
 from perjoule.meters._http import Http
 from perjoule.meters._metered import Read, Reading
-from perjoule.meters._plug import JOULES_PER_WH, Plug, number, table
+from perjoule.meters._plug import JOULES_PER_WH, Plug, number, phases_sum, table
 from perjoule.model import OPTIONS, Json
-from perjoule.model.errors import PerjouleError
+from perjoule.model.errors import MachineError, PerjouleError
 
 EXAMPLE = """
 [[meter]]
@@ -30,11 +31,13 @@ STEP_S = 60.0  # both generations bring their counters up to date with the minut
 JOULES_PER_WMIN = 60.0
 POWER_STEP_W = {1: 0.01, 2: 0.1}
 ENERGY_STEP_J = {1: JOULES_PER_WMIN, 2: 0.001 * JOULES_PER_WH}
+EM_CHANNELS = {"SHEM": 2, "SHEM-3": 3}  # Gen1 with clamps: inputs
+# Gen1 without a meter, whose /status has one of 0 W, or of a power that somebody typed in.
+UNMETERED = frozenset({"SHSW-1", "SHSW-L", "SHUNI-1", "SHIX3-1"})
+PHASES = ("a_act_power", "b_act_power", "c_act_power")
 # Gen2: component -> name of its power, component of its counter, name of the counter.
 COMPONENTS = {
-    "switch": ("apower", "switch", "aenergy"),
-    "pm1": ("apower", "pm1", "aenergy"),
-    "cover": ("apower", "cover", "aenergy"),
+    **{name: ("apower", name, "aenergy") for name in ("switch", "pm1", "cover", "light", "rgb", "rgbw", "cct", "rgbcct")},
     "em1": ("act_power", "em1data", "total_act_energy"),
     "em": ("total_act_power", "emdata", "total_act"),
 }
@@ -44,14 +47,18 @@ COMPONENTS = {
 class Shelly(Plug):
     """A plug, relay or meter by Shelly, Gen1 to Gen4, at the wall."""
 
-    output: int = 0
-    """Which of its outputs or inputs, from 0."""
+    output: int | None = Field(default=None, ge=0)
+    """Which of its outputs or inputs, from 0; without it all phases of a meter of three, else the first one."""
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
         """Find its generation, then poll its status. Raises OSError, MachineError, ValueError (no such output)."""
         plug = Http(self.address, timeout_s=self.timeout_s, user=self.user, password=self.password)
-        generation = 2 if number(plug.json("/shelly").get("gen", 1)) >= 2 else 1
+        identity = plug.json("/shelly")
+        generation = _generation(identity)
+        if generation == 1 and _meterless(identity):
+            advice = "use one with PM in its name, or a plug"
+            raise MachineError(f"a Shelly of type {identity.get('type')} has no power meter", where=self.address, next=advice)
         power = self.power(where, resolution_w=POWER_STEP_W[generation])
         energy = self.energy(where, resolution_j=ENERGY_STEP_J[generation], period_s=STEP_S)
 
@@ -82,23 +89,54 @@ def _is_shelly(address: str) -> bool:
     return "mac" in said and not {"type", "gen"}.isdisjoint(said)
 
 
-def gen1(status: Mapping[str, Any], output: int) -> tuple[float, float]:
-    """Parse watts and joules of an output in a Gen1's /status; NaN if it marks them invalid. Raises ValueError."""
+def _generation(identity: Mapping[str, Any]) -> int:
+    generation = identity.get("gen", 1)
+    return 2 if isinstance(generation, int) and not isinstance(generation, bool) and generation >= 2 else 1
+
+
+def _meterless(identity: Mapping[str, Any]) -> bool:
+    """Return whether a Gen1 has no meter, whatever its /status shows."""
+    kind = identity.get("type")
+    clamps = kind in EM_CHANNELS or bool(identity.get("num_emeters"))
+    return not clamps and (identity.get("num_meters") == 0 or kind in UNMETERED)
+
+
+def gen1(status: Mapping[str, Any], output: int | None) -> tuple[float, float]:
+    """Parse watts and joules of an output, or all phases of a 3EM, in a Gen1's /status; NaN if it marks them invalid.
+
+    Raises:
+        ValueError: it has no such output, or a phase is negative.
+    """
     for name, joules in (("emeters", JOULES_PER_WH), ("meters", JOULES_PER_WMIN)):
         found: Any = status.get(name)
-        if isinstance(found, list) and output < len(found):  # pyright: ignore[reportUnknownArgumentType]
-            meter = table(found[output])
-            valid = meter.get("is_valid", True)
-            return (number(meter.get("power")), number(meter.get("total")) * joules) if valid else (math.nan, math.nan)
-    raise ValueError(f"this Shelly has no meter {output}")
+        meters = [table(meter) for meter in found] if isinstance(found, list) else []  # pyright: ignore[reportUnknownVariableType]
+        if output is None and name == "emeters" and len(meters) == EM_CHANNELS["SHEM-3"]:
+            watts, counted = zip(*(_valid(meter, joules) for meter in meters), strict=True)
+            return phases_sum(watts), math.fsum(counted)
+        if (output or 0) < len(meters):
+            return _valid(meters[output or 0], joules)
+    raise ValueError(f"this Shelly has no meter {output or 0}")
 
 
-def gen2(status: Mapping[str, Any], output: int) -> tuple[float, float]:
-    """Parse watts and joules of a component of a Gen2's Shelly.GetStatus; NaN for null. Raises ValueError."""
+def _valid(meter: Mapping[str, Any], joules: float) -> tuple[float, float]:
+    """Return the watts and joules of a Gen1's meter; NaN if it marks them invalid."""
+    valid = meter.get("is_valid", True)
+    return (number(meter.get("power")), number(meter.get("total")) * joules) if valid else (math.nan, math.nan)
+
+
+def gen2(status: Mapping[str, Any], output: int | None) -> tuple[float, float]:
+    """Parse watts and joules of a component of a Gen2's Shelly.GetStatus; NaN for null.
+
+    Raises:
+        ValueError: it has no such component, or a phase is negative.
+    """
+    place = output or 0
     for component, (power, counter, total) in COMPONENTS.items():
-        found = table(status.get(f"{component}:{output}"))
+        found = table(status.get(f"{component}:{place}"))
         if power in found:
-            counted = table(status.get(f"{counter}:{output}")).get(total)
+            counted = table(status.get(f"{counter}:{place}")).get(total)
             counted_wh = table(counted).get("total") if total == "aenergy" else counted
+            if component == "em" and all(phase in found for phase in PHASES):
+                phases_sum([number(found[phase]) for phase in PHASES])
             return number(found[power]), number(counted_wh) * JOULES_PER_WH
-    raise ValueError(f"this Shelly has no power meter at output {output}")
+    raise ValueError(f"this Shelly has no power meter at output {place}")

@@ -4,7 +4,7 @@ import math
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -12,10 +12,12 @@ from perjoule.model.waveform import Waveform
 
 Fault = Literal[
     "late", "duplicate", "missing", "frozen", "nan", "wrap", "reset", "spike", "clock jump", "disconnect",
-    "drip", "flood", "endless line", "deep", "garbage",
+    "reversed", "zero", "unknown", "drip", "flood", "endless line", "deep", "garbage",
 ]  # fmt: skip
 FAULTS: tuple[Fault, ...] = get_args(Fault)
 HOSTILE: tuple[Fault, ...] = ("drip", "flood", "endless line", "deep", "garbage")  # instead of an answer: see `_hostile`
+# Of a clamp the wrong way round, times the power; of meters that have none and say so with a number, in W.
+SHOWN_W: Mapping[Fault, float] = {"reversed": -1.0, "zero": 0.0, "unknown": 65535.0}
 SPIKE_FACTOR = 1000.0
 JUMP_S = 3600.0  # by which a meter's own clock jumps
 
@@ -100,5 +102,13 @@ class Behaviour:
                 said = Truth(math.nan, math.nan, said.clock_s, power_w, energy_j)
             elif self._fault == "spike":
                 said = Truth(power_w * SPIKE_FACTOR, counted_j, said.clock_s, power_w, energy_j)
+            elif self._fault in SHOWN_W:
+                said = Truth(
+                    SHOWN_W[self._fault] * (power_w if self._fault == "reversed" else 1.0),
+                    counted_j,
+                    said.clock_s,
+                    power_w,
+                    energy_j,
+                )
             self._said = said
             return said

@@ -15,7 +15,8 @@ from perjoule.simulators._http import Answer, answering
 __all__ = ["FAULTS", "HOSTILE", "serve"]
 
 FAULTS: tuple[Fault, ...] = (
-    "late", "duplicate", "missing", "frozen", "nan", "wrap", "reset", "spike", "clock jump", "disconnect",
+    "late", "duplicate", "missing", "frozen", "nan", "wrap", "reset", "spike", "clock jump", "disconnect", "reversed",
+    "zero", "unknown",
 )  # fmt: skip
 REALM, NONCE = "shellyplusplugs-08b61fce7b2c", "60dc2d3a"
 

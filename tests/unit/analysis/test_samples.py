@@ -261,3 +261,24 @@ def test_a_counter_that_runs_down_gives_no_energy_though_its_range_is_known(made
     found = amount(made.stating("counter", t_s, 1e6 - 50 * t_s, range_value=2e6), 10, 20)
     assert found.value is None
     assert "it runs down: its clamp or its wires are the wrong way round" in found.doubts[0]
+
+
+@pytest.mark.parametrize("shown_w", [65535.0, 4294967.295, 4294967.2, 4294967295.0, 2147483.647])
+@pytest.mark.parametrize("share", [1, 60])
+def test_numbers_whose_bits_are_all_set_are_failed_reads(made, shown_w, share):
+    t_s = np.arange(60.0)
+    value = np.where(t_s < share, shown_w, 50.0)
+    found = amount(made.stating("window mean", t_s, value, 1.0), 0, 59)
+    assert found.value == (pytest.approx(50 * 59) if share == 1 else None)
+    assert any("stands for a power that is not known" in words for words in found.doubts)
+
+
+@pytest.mark.parametrize("shown_w", [65534.0, 65536.0, 4294960.0])
+def test_other_high_numbers_are_watts(made, shown_w):
+    t_s = np.arange(60.0)
+    assert amount(made.stating("window mean", t_s, shown_w, 1.0), 0, 59).value == pytest.approx(shown_w * 59)
+
+
+def test_a_counter_may_stand_at_any_number(made):
+    t_s = np.arange(60.0)
+    assert amount(made.stating("counter", t_s, 65475.0 + 10 * t_s), 0, 59).value == pytest.approx(590)

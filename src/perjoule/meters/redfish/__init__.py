@@ -94,7 +94,9 @@ class Redfish(Metered):
 
             def read() -> Iterable[Reading]:
                 said = value(place.json(path), self.control)
-                yield Reading(channel, math.nan if said is None else said)
+                if said is None or (said == 0 and self.quantity == "power"):  # a server that answers draws power
+                    said = math.nan
+                yield Reading(channel, said)
 
             yield read
         finally:
@@ -155,9 +157,9 @@ def _specification(place: Place, said: Mapping[str, Any], value: Value, control:
         return Specification()
     try:
         facts = place.json(sensor)
+        percent, interval = number(facts, "Accuracy"), duration_s(str(at(facts, "SensingInterval")))
     except (OSError, ValueError, PerjouleError):  # it is only linked
         return Specification()
-    percent, interval = number(facts, "Accuracy"), duration_s(str(at(facts, "SensingInterval")))
     gain_ratio = percent / 100 if percent and percent > 0 else None
     return Specification(gain_ratio=gain_ratio, period_s=interval, latency_s=interval)
 

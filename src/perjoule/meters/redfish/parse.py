@@ -66,8 +66,17 @@ def duration_s(text: str) -> float | None:
 
 
 def number(said: Any, name: str) -> float | None:
-    """Return the number of this name; NaN if it is something else."""
+    """Return the number of this name, or the text of one; NaN for null and the like.
+
+    Raises:
+        ValueError: it is another text, which would be a gap without a reason.
+    """
     if not isinstance(said, dict) or name not in said:
         return None
     value = at(said, name)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return math.nan
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        raise ValueError(f"its {name} is {str(value)[:40]!r}, which is no number") from None

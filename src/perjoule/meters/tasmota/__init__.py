@@ -18,7 +18,7 @@ from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
 from perjoule.meters._http import Http
 from perjoule.meters._metered import Read, Reading
-from perjoule.meters._plug import JOULES_PER_KWH, Plug, number, table
+from perjoule.meters._plug import JOULES_PER_KWH, Plug, number, phases_sum, table
 from perjoule.meters.tasmota.mqtt import Said, library, listening
 from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import MachineError, PerjouleError
@@ -112,11 +112,12 @@ def readings(said: Mapping[str, Any]) -> tuple[float, float]:
     energy = table(table(said.get("StatusSNS", said)).get("ENERGY"))
     if not {"Power", "Total"} <= energy.keys():
         raise ValueError("this Tasmota has no energy meter (no ENERGY in its answer to Status 10)")
-    return _sum(energy["Power"]), _sum(energy["Total"]) * JOULES_PER_KWH
+    power, total = (_numbers(energy[name]) for name in ("Power", "Total"))
+    return phases_sum(power) if len(power) > 1 else power[0], math.fsum(total) * JOULES_PER_KWH
 
 
-def _sum(said: Any) -> float:
-    return math.fsum(map(number, cast("list[Any]", said if isinstance(said, list) else [said])))
+def _numbers(said: Any) -> list[float]:
+    return [number(phase) for phase in cast("list[Any]", said if isinstance(said, list) and said else [said])]
 
 
 def decimals_step(said: Mapping[str, Any], command: str) -> float | None:

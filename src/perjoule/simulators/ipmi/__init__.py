@@ -8,7 +8,18 @@ from perjoule.model import Json
 from perjoule.simulators._behaviour import Behaviour, Fault
 from perjoule.simulators._child import child
 
-FAULTS: tuple[Fault, ...] = ("late", "duplicate", "missing", "frozen", "nan", "spike", "clock jump", "disconnect")
+FAULTS: tuple[Fault, ...] = (
+    "late",
+    "duplicate",
+    "missing",
+    "frozen",
+    "nan",
+    "spike",
+    "clock jump",
+    "disconnect",
+    "zero",
+    "unknown",
+)
 USER, PASSWORD = "monitor", "simulated"
 
 
