@@ -151,7 +151,7 @@ def _text() -> str:
 @pytest.mark.parametrize(
     ("written", "broken", "complaint"),
     [
-        ('sigma = "1.13 W"', 'sgma = "1.13 W"', "switch.sgma: unknown key"),
+        ('sigma = "0.15 W"', 'sgma = "0.15 W"', "switch.sgma: unknown key"),
         ("cores = 4", "kores = 4", "board.odroid-hc4.kores: unknown key"),
         ("title =", "tilte =", "tilte: unknown key"),
         ('"15.46 W"', '"15.46 V"', 'unknown unit "V"'),
