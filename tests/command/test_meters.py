@@ -69,6 +69,28 @@ def test_a_simulated_meter_is_watched_tested_recorded_and_served(tmp_path: Path)
                 assert re.search(r"perjoule_power_watts\{.*\} 42\.0", answer.read().decode())
 
 
+def listening(pid: int) -> set[str]:
+    """The addresses at which a process and its children listen, as the kernel writes them: hexadecimal, the last byte first."""
+    links = [link for process in (pid, *children(pid)) for link in Path(f"/proc/{process}/fd").iterdir()]
+    sockets = {str(link.readlink()).removeprefix("socket:[").rstrip("]") for link in links if link.is_symlink()}
+    tables = [Path("/proc/net", name).read_text().splitlines()[1:] for name in ("tcp", "tcp6", "udp", "udp6")]
+    rows = [line.split() for lines in tables for line in lines]
+    return {row[1].partition(":")[0] for row in rows if row[9] in sockets and row[2].endswith(":0000")}
+
+
+@pytest.mark.parametrize("words", [("simulate", "shelly"), ("simulate", "scpi"), ("simulate", "snmp_pdu"), ("serve", "shelly")])
+def test_what_serves_listens_on_this_machine_alone_by_default(words: tuple[str, str], tmp_path: Path) -> None:
+    with simulated(tmp_path / "plug.toml") as plug:
+        with running(*(words if words[0] == "simulate" else ("serve", str(plug)))) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            assert listening(process.pid) == {"0100007F"}
+        with running("serve", str(plug), "--address", "127.0.0.2") as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            assert listening(process.pid) == {"0200007F"}
+
+
 def test_what_a_meter_leaves_out_is_reported(tmp_path: Path) -> None:
     with simulated(tmp_path / "plug.toml", "--fault", "missing", "--share", "0.6", "--seed", "68") as plug:
         assert "reads failed" in perjoule("test", str(plug), "--for", "4 s", "--set", "rate=2 Hz")

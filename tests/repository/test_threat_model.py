@@ -1,14 +1,52 @@
-"""Each claim of the threat model names a test that is there."""
+"""A promise of the threat model without a test, or with one that holds nothing, fails `make check`."""
 
-import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 
 from places import ROOT
+from setup import threat_model
 
-PAGE = ROOT / "docs" / "explanations" / "threat-model.md"
+HELD = "`tests/repository/test_threat_model.py::test_each_promise_of_the_page_has_a_test_that_exists`"
+TABLE = f"| who | may not | held by |\n|---|---|---|\n| anyone | read | {HELD} |\n"
 
 
-def test_every_test_that_the_threat_model_names_is_there() -> None:
-    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE.read_text())
-    assert len(named) > 20
-    for path, name in named:
-        assert re.search(rf"^def {name}\(", (ROOT / path).read_text(), re.MULTILINE), f"{path}::{name}"
+def test_each_promise_of_the_page_has_a_test_that_exists() -> None:
+    program = ROOT / "setup" / "threat_model.py"
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "fault"),
+    [
+        ("Nothing is promised.\n", 1, "the page has no promise"),
+        (f"{TABLE}| a meter | lie | |\n", 4, '"lie" has no test'),
+        (f"{TABLE}| a meter | lie | a test of ours |\n", 4, '"lie" has no test'),
+        (f"{TABLE}| a meter | lie | `tests/command/test_cli.py` |\n", 4, '"lie" has no test'),
+        (f"{TABLE}\n| who | where |\n|---|---|\n| anyone | here |\n", 5, 'the last column of a table must be "held by"'),
+        (f"{TABLE}| a meter | lie | `tests/nowhere.py::test_it` |\n", 4, "tests/nowhere.py::test_it is in no file"),
+        ("Held by `tests/command/test_cli.py::test_no_such`.\n", 1, "tests/command/test_cli.py::test_no_such does not exist"),
+    ],
+)
+def test_a_promise_that_no_test_holds_is_found_with_its_line(
+    text: str, line: int, fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(TABLE)
+    assert threat_model.main([str(page)]) == 0
+    page.write_text(text)
+    assert threat_model.main([str(page)]) == 1
+    sentence = capsys.readouterr().out.splitlines()[0]
+    assert sentence.startswith(f"{page}:{line}: {fault}")
+
+
+@pytest.mark.parametrize("marker", ["skip", "xfail(reason='later')"])
+def test_a_test_that_never_runs_holds_nothing(marker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_it.py").write_text(f"@pytest.mark.{marker}\ndef test_it(): ...\n\ndef test_other(): ...\n")
+    monkeypatch.setattr(threat_model, "ROOT", tmp_path)
+    assert "holds nothing" in threat_model.lacking("tests/test_it.py", "test_it")
+    assert threat_model.lacking("tests/test_it.py", "test_other") == ""
