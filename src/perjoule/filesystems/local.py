@@ -21,6 +21,7 @@ from perjoule.machine.each import each
 from perjoule.machine.mounts import SHORT_S, is_mounted
 from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, Aged, Disk
+from perjoule.model.disk_words import require_words
 from perjoule.model.options import Journal, LogBufferBytes, require_journal
 from perjoule.model.units import BYTES, Bytes, exact_text
 
@@ -43,14 +44,15 @@ class Local(OnOwnDevices):
     """Size of each buffer of xfs's log, a power of two from 16 KiB to 256 KiB (mount option logbsize); the kernel's choice,
     usually 32 KiB, if absent."""
     make: tuple[str, ...] = ()
-    """More arguments for mkfs."""
+    """More arguments for mkfs, as in ["-d", "su=64k,sw=4"]; only words that tune (docs/reference/permitted.md)."""
     options: tuple[str, ...] = ()
-    """More mount options."""
+    """More mount options, as in ["commit=30"]; only those that tune (docs/reference/permitted.md)."""
     aged: Aged | None = None
     """What it has been through before the trials, as in {full = "90 %", overwrites = 2}; new if omitted."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
+        require_words(self.type, self.make, self.options)
         require_journal(self.type, self.journal, self.log_buffer_bytes, self.options)
         return self
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
+from perjoule.model.disk_words import mount_words, require_words
 from perjoule.model.units import Bytes, Ratio
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def require_journal(kind: str, journal: Journal | None, log_buffer_bytes: int | 
     for name, there, own, word in (("journal", journal, "ext4", "data"), ("log_buffer", log_buffer_bytes, "xfs", "logbsize")):
         if there is not None and kind != own:
             raise ValueError(f"{kind} has no {name}, {own} has one (remove {name})")
-        if there is not None and any(one.startswith(f"{word}=") for listed in options for one in listed.split(",")):
+        if there is not None and any(one.startswith(f"{word}=") for one in mount_words(options)):
             raise ValueError(f"{name} and options both set {word} (remove one)")
 
 
@@ -79,9 +80,9 @@ class Disk:
     """Size of each buffer of xfs's log, a power of two from 16 KiB to 256 KiB (mount option logbsize); the kernel's choice,
     usually 32 KiB, if absent."""
     make: tuple[str, ...] = ()
-    """More arguments for mkfs."""
+    """More arguments for mkfs, as in ["-d", "su=64k,sw=4"]; only words that tune (docs/reference/permitted.md)."""
     options: tuple[str, ...] = ()
-    """More mount options."""
+    """More mount options, as in ["commit=30"]; only those that tune (docs/reference/permitted.md)."""
 
     @property
     def legs_count(self) -> int:
@@ -97,6 +98,7 @@ class Disk:
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
+        require_words(self.kind, self.make, self.options)
         require_journal(self.kind, self.journal, self.log_buffer_bytes, self.options)
         if (self.kind == "zfs") != (self.mirror == "zfs"):
             raise ValueError('zfs is both: write {kind = "zfs", mirror = "zfs"}, or another kind with mirror = "md" or "lvm"')

@@ -3,14 +3,17 @@
 No tool is forced to overwrite: it refuses if the target has content.
 """
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import bytes_text
+from perjoule.testbeds._mounted import require_mounted
 
 MAKE: dict[str, tuple[str, ...]] = {
     "ext4": ("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=1"),  # nothing left to do while we measure
@@ -34,12 +37,20 @@ def make_words(wanted: Disk) -> tuple[str, ...]:
     """Return the mkfs command without its target. Raises CampaignError: this file system does not support such blocks."""
     least, most, words = _BLOCKS[wanted.kind]
     block = wanted.block_bytes
+    begin, more = _joined(MAKE[wanted.kind], wanted.make) if wanted.kind == "ext4" else (MAKE[wanted.kind], wanted.make)
     if block is None:
-        return (*MAKE[wanted.kind], *wanted.make)
+        return (*begin, *more)
     if block & (block - 1) or not least <= block <= most:
         sizes = f"a power of two from {bytes_text(least)} to {bytes_text(most)}" if least < most else bytes_text(least)
         raise CampaignError(f"{wanted.kind} does not support blocks of {bytes_text(block)}", next=f"write {sizes}")
-    return (*MAKE[wanted.kind], *(word.format(block) for word in words), *wanted.make)
+    return (*begin, *(word.format(block) for word in words), *more)
+
+
+def _joined(ours: Sequence[str], more: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Join what all -E of mke2fs list into ours, the campaign's last: of several -E it heeds the last one alone."""
+    lists = [value for word, value in pairwise(more) if word == "-E"]
+    rest = [word for n, word in enumerate(more) if word != "-E" and (n == 0 or more[n - 1] != "-E")]
+    return (*ours[:-1], ",".join([ours[-1], *lists])), tuple(rest)
 
 
 def fill(target: Path, wanted: Disk, *, lock: int) -> None:
@@ -51,7 +62,7 @@ def mount(device: str, place: Path, wanted: Disk, *, lock: int, inside: Sequence
     """Mount it on a folder; `inside` enters another mount namespace.
 
     Raises:
-        MachineError: the kernel can't, with its version and the block size.
+        MachineError: the kernel can't, with its version and the block size; or what is mounted now is something else.
     """
     options = ",".join(wanted.mount_options)
     try:
@@ -64,6 +75,22 @@ def mount(device: str, place: Path, wanted: Disk, *, lock: int, inside: Sequence
         page = os.sysconf("SC_PAGE_SIZE")
         fits = f"use blocks of {bytes_text(page)}, its page size" if (wanted.block_bytes or page) != page else "see `dmesg`"
         raise MachineError(what, where=str(place), next=fits) from None
+    # pid 1 inside another mount namespace is who made it; /proc/self isn't there
+    mountinfo = tool(*inside, "cat", "/proc/1/mountinfo" if inside else "/proc/self/mountinfo", lock=lock)
+    try:
+        require_mounted(mountinfo, os.path.realpath(place), device, wanted.kind, _number)
+    except MachineError:
+        with contextlib.suppress(MachineError):  # where nothing is mounted, as with a mount that is seen elsewhere alone
+            tool(*inside, "umount", place, lock=lock)
+        raise
+
+
+def _number(device: str) -> str:
+    try:
+        number = os.stat(device).st_rdev  # noqa: PTH116  # of the device that the path leads to
+    except OSError as error:
+        raise MachineError(f"can't look at it ({error.strerror})", where=device) from None
+    return f"{os.major(number)}:{os.minor(number)}"
 
 
 def tool(*argv: str | Path, lock: int) -> str:

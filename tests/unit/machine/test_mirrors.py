@@ -136,7 +136,7 @@ def test_mdstat_without_raid1_is_not_md(tmp_path: Path) -> None:
 
 
 def test_without_a_mirror_the_same_lies_on_a_single_disk_and_zfs_becomes_xfs() -> None:
-    words: dict[str, Any] = {"kind": "ext4", "block": "1 KiB", "size": "1 GiB", "make": ["-K"], "options": ["discard"]}
+    words: dict[str, Any] = {"kind": "ext4", "block": "1 KiB", "size": "1 GiB", "make": ["-j"], "options": ["discard"]}
     assert mirrors.single(disk(**words, mirror="md")) == disk(**words)
     assert mirrors.single(disk(kind="zfs", mirror="zfs", block="128 KiB", size="1 GiB")) == disk(kind="xfs", size="1 GiB")
     assert (

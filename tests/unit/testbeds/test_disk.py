@@ -27,8 +27,14 @@ def disk(**words: Any) -> Disk:
     ],
 )
 def test_mkfs_gets_the_block_size_in_its_own_way(kind: str, block: str, words: tuple[str, ...]) -> None:
-    said = _format.make_words(disk(kind=kind, block=block, make=["-L", "x"]))
-    assert said == (*_format.MAKE[kind], *words, "-L", "x")
+    more = {"ext4": ("-m", "0"), "xfs": ("-K",), "btrfs": ("--nodesize=16k",), "f2fs": ("-o", "5")}[kind]
+    assert _format.make_words(disk(kind=kind, block=block, make=list(more))) == (*_format.MAKE[kind], *words, *more)
+
+
+def test_a_further_list_of_mke2fs_keeps_what_is_done_before_the_measurement() -> None:
+    words = _format.make_words(disk(kind="ext4", make=["-E", "stride=16", "-m", "0", "-E", "lazy_journal_init=0"]))
+    ours = "lazy_itable_init=0,lazy_journal_init=1"
+    assert words == ("mkfs.ext4", "-q", "-E", f"{ours},stride=16,lazy_journal_init=0", "-m", "0")
 
 
 @pytest.mark.parametrize(
@@ -48,7 +54,7 @@ def test_a_journal_is_a_mount_option(words: dict[str, Any], expected: tuple[str,
     [
         ({"kind": "xfs", "journal": "ordered"}, "xfs has no journal, ext4 has one"),
         ({"kind": "ext4", "log_buffer": "32 KiB"}, "ext4 has no log_buffer, xfs has one"),
-        ({"kind": "ext4", "journal": "ordered", "options": ["x,data=journal"]}, "journal and options both set data"),
+        ({"kind": "ext4", "journal": "ordered", "options": ["nobarrier,data=journal"]}, "journal and options both set data"),
         ({"kind": "xfs", "log_buffer": "48 KiB"}, "no size of a log buffer"),
         ({"kind": "xfs", "log_buffer": "512 KiB"}, "no size of a log buffer"),
     ],

@@ -6,14 +6,14 @@ A program on the host holds the device open exclusively (O_EXCL) while it is our
 import contextlib
 import os
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from perjoule.drivers.protocols import Host, Process
 from perjoule.machine import removal
 from perjoule.model.errors import MachineError, WorkloadError
-from perjoule.testbeds import _process
+from perjoule.testbeds import _mounted, _process
 from perjoule.testbeds._device.view import COLUMNS, Held, View
 from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.scripts import BASH
@@ -216,6 +216,27 @@ def beforehand(keeper: Keeper) -> View:
         return out.decode(errors="replace")
 
     return There(ask=ask)
+
+
+def require_mounted(name: str, tool: Callable[..., str], place: Path, source: str, kind: str) -> None:
+    """Check what a host has mounted on a place, and unmount what it should not be. Raises MachineError.
+
+    Args:
+        name: of the host.
+        tool: runs a command there and returns its output.
+        place, source, kind: see `_mounted.require_mounted`.
+    """
+
+    def number(device: str) -> str:
+        return _decimal(tool("stat", "-L", "--format=%t:%T", device))
+
+    try:
+        mountinfo, real = tool("cat", "/proc/self/mountinfo"), tool("readlink", "-f", place)
+        _mounted.require_mounted(mountinfo, real, source, kind, number)
+    except MachineError as error:
+        with contextlib.suppress(MachineError):
+            tool("umount", place)
+        raise MachineError(error.what, where=f"{name}: {error.where}", next=error.next) from None
 
 
 def _decimal(number: str) -> str:

@@ -17,7 +17,7 @@ from perjoule.testbeds import _format, _mirror, _process
 from perjoule.testbeds._device import Claim
 from perjoule.testbeds.cluster.answers import Answers
 from perjoule.testbeds.cluster.connection import Line, with_env
-from perjoule.testbeds.cluster.devices import There
+from perjoule.testbeds.cluster.devices import There, require_mounted
 from perjoule.testbeds.cluster.facts import counters
 from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.program import Room, SshProgram, signalled
@@ -169,6 +169,7 @@ class SshHost(Host):
         made = self._named if wanted.device else self._single if wanted.mirror == "none" else self._mirrored
         with made(name, wanted) as source:
             self._tool("mount", "-t", wanted.kind, "-o", ",".join(wanted.mount_options), source, place)
+            require_mounted(self.name, self._tool, place, source, wanted.kind)
         self._disks[name] = lambda: self._unmounted(place)
         self._copies[name] = 1 if wanted.mirror == "none" else _mirror.LEGS_COUNT
         return place
