@@ -1,6 +1,7 @@
 """Words of a campaign that would reach another disk than the one it names: tried with real tools on loop devices of our own."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from perjoule.filesystems._ceph.tuning import tunes
 from perjoule.model import Disk
 from perjoule.model.errors import MachineError
 from perjoule.testbeds import _format
@@ -80,7 +82,7 @@ def test_a_mount_that_is_not_seen_is_refused(node: str, tmp_path: Path) -> None:
         _format.mount(node, place, disk, lock=null.fileno())
         run("umount", place)
         object.__setattr__(disk, "options", ("X-mount.subdir=lost+found",))  # as if a word had got past the list
-        with pytest.raises(MachineError, match="nothing is mounted|not the whole file system"):
+        with pytest.raises(MachineError, match=r"nothing is mounted|not the whole file system"):
             _format.mount(node, place, disk, lock=null.fileno())
     assert not place.is_mount()
 
@@ -95,4 +97,12 @@ def test_words_that_researchers_tune_make_a_file_system_that_mounts() -> None:
     }
     with Local().hold(1) as hosts:
         for kind, (make, options) in tuned.items():
-            hosts.clients[0].disk(kind, Disk(kind=kind, make=make, options=options))  # type: ignore[arg-type]
+            hosts.clients[0].disk(kind, Disk(kind=kind, make=make, options=options))  # pyright: ignore[reportArgumentType]
+
+
+def test_no_option_of_ceph_that_a_family_permits_is_a_text() -> None:
+    """A text could be a path, an address or a library: Ceph itself names all its options, with their defaults."""
+    shown = dict(line.partition(" = ")[::2] for line in run("ceph-osd", "--show-config").splitlines())
+    texts = {name: value for name, value in shown.items() if tunes(name) and not re.fullmatch(r"[-0-9.e+]+|true|false", value)}
+    assert texts == {}
+    assert sum(map(tunes, shown)) > 250

@@ -71,8 +71,8 @@ class CephFs(ceph.Ceph):
         Tunable(("1", "4", "16"), scale=True, key="client_readahead_max_periods", otherwise="4"),
         Tunable(("131072", "4194304"), scale=True, key="client_readahead_min", otherwise="131072"),
     ] = field(default_factory=dict[str, str])
-    """Further options of ceph.conf, for all daemons and clients ({"client_readahead_max_periods" = "16"}). Redundancy, addresses,
-    keys and paths are the driver's."""
+    """Further options of ceph.conf, for all daemons and clients ({"client_readahead_max_periods" = "16"}); those that tune
+    (docs/reference/permitted.md). Redundancy, addresses, keys and paths are the driver's."""
 
     @model_validator(mode="after")
     def _cached_by_it(self) -> Self:

@@ -17,7 +17,7 @@ TUNED = [
         ["commit=30,nobarrier"],
     ),
     ("ext4", ["-O", "^has_journal,bigalloc", "-C", "64k", "-J", "size=128"], ["data=writeback", "barrier=0", "stripe=64"]),
-    ("ext4", ["-T", "largefile4", "-G", "64"], ["noatime", "discard", "max_batch_time=0", "inode_readahead_blks=64", "lazytime"]),
+    ("ext4", ["-T", "largefile4", "-G", "64"], ["noatime", "discard", "max_batch_time=0", "nobarrier,lazytime"]),
     ("xfs", ["-d", "su=64k,sw=4,agcount=32", "-l", "size=256m,su=64k", "-i", "size=1024"], ["allocsize=64m", "logbufs=8"]),
     ("xfs", ["-m", "crc=0", "-n", "size=8k", "-K", "-s", "size=4096"], ["logbsize=256k", "inode64,largeio,swalloc"]),
     ("btrfs", ["-n", "32k", "-m", "single", "--csum", "xxhash"], ["compress=zstd:3", "nodatacow", "space_cache=v2"]),

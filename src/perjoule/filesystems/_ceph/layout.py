@@ -1,6 +1,5 @@
 """A Ceph cluster on paper: its options, the hosts of daemons, the OSDs of pools. Impossible layouts are refused here."""
 
-import re
 import uuid
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -8,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic.dataclasses import dataclass as options_dataclass
 
 from perjoule.drivers.protocols import Check, Host, Hosts, Port, Tunable
+from perjoule.filesystems._ceph.tuning import permitted
 from perjoule.filesystems._options import Deployed
 from perjoule.model import OPTIONS, Amplification, Redundancy
 from perjoule.model.errors import CampaignError
@@ -27,6 +27,7 @@ IN_MEMORY = "all objects of an OSD that ends"
 UNSEEN = "data that disks damage, without notice"
 Conf = Annotated[
     Mapping[str, str],
+    AfterValidator(permitted),
     Tunable(("1", "2", "5"), scale=True, key="osd_op_num_shards", otherwise="2"),
     Tunable(("1", "2"), scale=True, key="osd_op_num_threads_per_shard", otherwise="1"),
     Tunable(("1", "3"), scale=True, key="ms_async_op_threads", otherwise="3"),
@@ -34,10 +35,6 @@ Conf = Annotated[
     Tunable(("0", "65536"), key="bluestore_prefer_deferred_size_hdd", otherwise="65536"),
     Tunable(("crc32c", "none"), key="bluestore_csum_type", otherwise="crc32c", less_durable={"none": UNSEEN}),
 ]  # options of ceph.conf, and those of them that `perjoule tune` tries
-# What places a cluster: conf may not change it.
-OURS = re.compile(
-    "fsid|mon_host|keyring|pid_file|admin_socket|osd_pool_default.*|client_oc_size|.*_(data|dir|file|path|addr|objectstore|required)"
-)
 
 
 @dataclass(frozen=True)
@@ -137,8 +134,8 @@ class Ceph(Deployed):
     osd_size_bytes: Annotated[Bytes, Field(ge=SMALLEST_OSD_BYTES)] = 8 * 1024**3
     """Size of each OSD's store; less if the host's disk is smaller."""
     conf: Conf = field(default_factory=dict[str, str])
-    """Further options of ceph.conf, for all daemons and clients ({"osd_op_num_shards" = "5"}). Redundancy, addresses, keys and
-    paths are the driver's."""
+    """Further options of ceph.conf, for all daemons and clients ({"osd_op_num_shards" = "5"}); those that tune
+    (docs/reference/permitted.md). Redundancy, addresses, keys and paths are the driver's."""
 
     @model_validator(mode="after")
     def _ages_on_disk(self) -> Self:
@@ -192,10 +189,7 @@ class Ceph(Deployed):
         split = tuple(int(part) for part in self.erasure.split("+")) if self.erasure else ()
         option = f'erasure = "{self.erasure}"' if split else f"copies = {self.copies_count}"
         needed_count = sum(split) or self.copies_count
-        ours = next((name for name in self.conf if OURS.fullmatch(name)), "")
-        if ours:
-            wrong, then = f'conf can\'t have "{ours}", which the driver sets', "remove it; `perjoule drivers` lists the options"
-        elif self.beneath and self.store == "memstore":
+        if self.beneath and self.store == "memstore":
             wrong = 'store = "memstore" keeps nothing on disk, so beneath does not apply'
             then = 'remove beneath, or set store = "bluestore"'
         elif self.acknowledged_count > self.copies_count:
