@@ -31,7 +31,7 @@ from perjoule.testbeds.cluster.keeper import Answer, Keeper
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.openssh import Ssh, configuration
 from perjoule.testbeds.cluster.program import signalled
-from perjoule.testbeds.cluster.scripts import BASH, KEEP, LAUNCH, MOST_BYTES
+from perjoule.testbeds.cluster.scripts import BASH, KEEP, LAUNCH, MOST_BYTES, MOST_ERRORS_BYTES
 from perjoule.workloads._running import rooms
 from places import EXAMPLES, transcript
 from typed import as_written
@@ -696,7 +696,7 @@ def test_outputs_that_do_not_come_back_whole_stay_on_the_host(
 
 
 def test_the_keeper_cuts_outputs_where_we_take_them_for_cut() -> None:
-    assert f" most={MOST_BYTES}\n" in KEEP
+    assert f" most={MOST_BYTES} most_errors={MOST_ERRORS_BYTES}\n" in KEEP
 
 
 def test_an_output_that_was_cut_is_not_content_of_a_file(kept: Keeper, tmp_path: Path) -> None:

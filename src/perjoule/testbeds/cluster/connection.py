@@ -1,17 +1,21 @@
 """The connection to a host: programs under our mark, and archives of folders."""
 
+import re
 import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import bytes_text
 from perjoule.testbeds import _process
+from perjoule.testbeds.cluster.archive import MOST_BYTES as MOST_ARCHIVE_BYTES
 from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.scripts import BASH, LAUNCH, MOST_BYTES
 
 _LONG_S = 600.0
 _PIECE_BYTES = MOST_BYTES // 2
+_SIZE = re.compile(r"\d{1,18}", re.ASCII)
 # $1 a folder, $2 most bytes. Makes an archive beside it, and says its size and how it begins.
 _ARCHIVE = 'tar -c -f "$1.tar" -C "$1" . && stat -c %s -- "$1.tar" && head -c "$2" -- "$1.tar"'
 _PIECE = 'tail -c "+$3" -- "$1.tar" | head -c "$2"'
@@ -51,17 +55,21 @@ class Line:
         """Make a folder with the content of an archive."""
         self.raw([*BASH, 'mkdir -m 755 "$1" && tar -x -C "$1"', "perjoule-send", str(folder)], tar)
 
-    def fetch(self, folder: Path) -> bytes:
-        """Return an archive of a folder, in as many answers as it takes. Raises tarfile.ReadError: it did not come whole."""
+    def fetch(self, folder: Path, archive: IO[bytes]) -> None:
+        """Write an archive of a folder, from as many answers as it takes. Raises tarfile.ReadError: it did not come whole."""
         piece = str(_PIECE_BYTES)
         first, _, came = self.raw([*BASH, _ARCHIVE, "perjoule-fetch", str(folder), piece]).partition(b"\n")
-        whole, said = bytearray(came), first.decode(errors="replace")
-        while str(len(whole)) != said:
-            came = self.raw([*BASH, _PIECE, "perjoule-piece", str(folder), piece, str(len(whole) + 1)])
-            if not came:
-                raise tarfile.ReadError(f"{len(whole)} of {said} bytes")
-            whole += came
-        return bytes(whole)
+        if not (size := _SIZE.fullmatch(first.decode(errors="replace"))):
+            raise tarfile.ReadError(f"a size of {first[:40].decode(errors='replace')}")
+        if (size_bytes := int(size[0])) > MOST_ARCHIVE_BYTES:
+            raise tarfile.ReadError(f"{bytes_text(size_bytes)}, more than {bytes_text(MOST_ARCHIVE_BYTES)}")
+        came_bytes = archive.write(came)
+        while came and came_bytes < size_bytes:
+            came = self.raw([*BASH, _PIECE, "perjoule-piece", str(folder), piece, str(came_bytes + 1)])
+            came_bytes += archive.write(came)
+        if came_bytes != size_bytes:
+            raise tarfile.ReadError(f"{came_bytes} of {size_bytes} bytes")
+        archive.seek(0)
 
     def remove(self, folder: Path) -> None:
         """Remove a folder that was fetched."""

@@ -13,6 +13,7 @@ from perjoule.machine.caches import DROP, DROP_ZFS
 from perjoule.model import Disk
 from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
+from perjoule.model.units import MIB, bytes_text
 from perjoule.testbeds import _format, _mirror, _process
 from perjoule.testbeds._device import Claim
 from perjoule.testbeds.cluster.answers import Answers
@@ -25,6 +26,7 @@ from perjoule.testbeds.cluster.scripts import BASH, ending
 
 _SHORT_S = 30.0
 _LONG_S = 600.0
+_MOST_TEXT_BYTES = 16 * MIB  # of a command's output; files have other limits
 # $1 a kernel module, $2 a tool. Prints which of them are there; nothing is loaded.
 _MIRROR = r"""
 PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
@@ -70,6 +72,8 @@ class SshHost(Host):
         """Run a command to its end, from its root folder; at the time limit it is ended on the host, too."""
         words = tuple(str(word) for word in argv)
         answer, late = self._line.keeper.run([*with_env(env), *words], (text or "").encode(), timeout_s=timeout_s)
+        if len(answer.out) > _MOST_TEXT_BYTES:  # as text it may take four times as much
+            raise WorkloadError(f"{words[0]} printed more than {bytes_text(_MOST_TEXT_BYTES)}", where=self.name)
         out, err = answer.out.decode(errors="replace"), answer.err.decode(errors="replace")
         done = Completed(words, signalled(answer.code), out, err)
         return _process.judged(done, where=self.name, check=check, late_s=timeout_s if late else None)
@@ -135,9 +139,10 @@ class SshHost(Host):
                 t_s, half_s, said = answer()
             except PerjouleError:
                 return Counters(time.monotonic())  # a gap
-            if not self._answers.take(t_s, half_s, said):
-                return Counters(t_s)
-            return counters(said, t_s, self._probe)
+            try:
+                return counters(said, t_s, self._probe) if self._answers.take(t_s, half_s, said) else Counters(t_s)
+            except ValueError as error:
+                raise WorkloadError(str(error), where=self.name) from None
 
         return read
 

@@ -6,8 +6,8 @@ do at the end. A command on a host costs this machine no process, no connection 
 """
 
 import contextlib
+import fcntl
 import os
-import re
 import select
 import shlex
 import threading
@@ -19,11 +19,12 @@ from typing import NamedTuple
 
 from perjoule.drivers.protocols import ClockOffset
 from perjoule.machine import removal
-from perjoule.model.errors import MachineError, PerjouleError, TransientError
+from perjoule.model.errors import MachineError, PerjouleError, TransientError, WorkloadError
 from perjoule.testbeds import _process
 from perjoule.testbeds._power.states import States, states
 from perjoule.testbeds.cluster import hearing
 from perjoule.testbeds.cluster.facts import Probe, clock_s, probe
+from perjoule.testbeds.cluster.heard import Heard
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.openssh import CONNECT_S, SSH_FAILED
 from perjoule.testbeds.cluster.scripts import BASH, KEEP
@@ -35,8 +36,7 @@ ANSWER_S = 10.0
 SILENT_S = 3 * hearing.BEAT_S + 1.0
 ENDED_S = 30.0
 _CLOCKS_COUNT = 5
-_MOST_HEAD_BYTES = 128  # more than any first line of an answer has
-_HEAD = re.compile(r"answer \d{1,18} \d{1,9} \d{1,9} \d{1,9}", re.ASCII)  # no sizes below 0, or of what fills the memory
+_MOST_MESSAGE_BYTES = 256 * 1024  # of what ssh and the host say on stderr
 _MOST_READ_BYTES = 64 * 1024  # what a pipe holds; a larger buffer would be mapped and unmapped for each answer
 
 
@@ -57,7 +57,7 @@ class Keeper:
         self.login, self.began_s = login, time.monotonic()
         self.removed: list[str] = []  # what dead runs had left
         self.left: list[str] = []  # what of it is still there
-        self._heard, self._number = bytearray(), 0
+        self._heard, self._number = Heard(), 0
         self._asked: dict[int, Future[Answer]] = {}
         self._lock = threading.Lock()  # one word at a time
         self._kept = self._ended = False
@@ -67,7 +67,9 @@ class Keeper:
         self._socket = str(self._own.enter_context(removal.scratch("pjs-")) / "s")  # a socket's path must be short
         stdin, self._lifeline = os.pipe2(os.O_CLOEXEC)
         self._words, stdout = os.pipe2(os.O_CLOEXEC)
-        self._errors = os.memfd_create("stderr")
+        self._errors = os.memfd_create("stderr", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self._errors, _MOST_MESSAGE_BYTES)
+        fcntl.fcntl(self._errors, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)  # what comes after that is not written
         command = login.command([*BASH, KEEP, "perjoule-keeper", work, login.name], socket=self._socket, master=True)
         try:
             self._child = _process.Child(command, stdin=stdin, stdout=stdout, stderr=self._errors)
@@ -150,16 +152,22 @@ class Keeper:
         """Return why there is no answer."""
         if not self._child.ended(1.0):
             return self.login.refusal("it timed out")
-        return self.login.refusal(os.pread(self._errors, os.fstat(self._errors).st_size, 0).decode(errors="replace"))
+        said = os.pread(self._errors, _MOST_MESSAGE_BYTES, 0).rstrip(b"\0")
+        return self.login.refusal(said.decode(errors="replace"))
 
     def _line(self, until_s: float) -> str | None:
-        """Return the next line that it sends before it keeps the host, or None if none has come by then."""
-        while b"\n" not in self._heard:
-            if not (_ready(self._words, select.POLLIN, until_s - time.monotonic()) and (got := os.read(self._words, 65536))):
-                return None
-            self._heard += got
-        line, _, self._heard = self._heard.partition(b"\n")
-        return line.decode(errors="replace")
+        """Return the next line that it sends before it keeps the host, or None if none has come by then. Raises MachineError."""
+        try:
+            while (line := self._heard.line()) is None:
+                if not _ready(self._words, select.POLLIN, until_s - time.monotonic()):
+                    return None
+                if not (got := os.read(self._words, _MOST_READ_BYTES)):
+                    return None
+                self._heard.take(got)
+        except ValueError as error:
+            self._child.kill()
+            raise MachineError(str(error), where=self.login.where, next="check its login shell") from None
+        return line
 
     @property
     def fresh(self) -> bool:
@@ -243,12 +251,15 @@ class Keeper:
         return answered
 
     def clock(self) -> ClockOffset:
-        """The host's clock against ours, by the quickest of several answers. Raises TransientError."""
+        """The host's clock against ours, by the quickest of several answers. Raises TransientError; WorkloadError: it is none."""
         found: list[ClockOffset] = []
         for _ in range(_CLOCKS_COUNT):
             t_s, half_s, said = self._timed("clock")()
             ours_s = time.time() - (time.monotonic() - t_s)
-            found.append(ClockOffset(clock_s(said) - ours_s, half_s))
+            try:
+                found.append(ClockOffset(clock_s(said) - ours_s, half_s))
+            except ValueError as error:
+                raise WorkloadError(str(error), where=self.login.where) from None
         return min(found, key=lambda clock: clock.uncertainty_s)
 
     def _ask(self, number: int, line: str, content: bytes = b"") -> Future[Answer]:
@@ -290,18 +301,10 @@ class Keeper:
         """Take in what it has sent; return whether there may be more."""
         got = os.read(self._words, _MOST_READ_BYTES)
         self._heard_s = time.monotonic()
-        self._heard += got
-        while (found := self._heard.find(b"\n", 0, _MOST_HEAD_BYTES)) >= 0:
-            number, code, out_bytes, err_bytes = _head(self._heard[:found])
-            begin, end = found + 1, found + 1 + out_bytes + err_bytes
-            if len(self._heard) < end:
-                break
-            out, err = bytes(self._heard[begin : begin + out_bytes]), bytes(self._heard[begin + out_bytes : end])
-            del self._heard[:end]
+        self._heard.take(got)
+        for number, code, out, err in self._heard.answers(self._number):
             if future := self._asked.pop(number, None):
                 future.set_result(Answer(code, out, err, time.monotonic()))
-        if found < 0 and len(self._heard) >= _MOST_HEAD_BYTES:
-            _head(self._heard)
         return bool(got)
 
     def gone(self, why: str) -> None:
@@ -337,15 +340,6 @@ class Keeper:
         os.close(self._errors)
         self._own.close()
         return self._child.returncode == 0
-
-
-def _head(line: bytearray) -> tuple[int, int, int, int]:
-    """Parse the first line of an answer: its number, exit code and sizes. Raises ValueError: a keeper says no such thing."""
-    text = line.decode(errors="replace")
-    if not _HEAD.fullmatch(text):
-        raise ValueError(f"unexpected answer: {text[:60]}")
-    number, code, out_bytes, err_bytes = map(int, text.split()[1:])
-    return number, code, out_bytes, err_bytes
 
 
 def _words(argv: Sequence[str]) -> str:

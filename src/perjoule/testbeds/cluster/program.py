@@ -4,12 +4,14 @@ import contextlib
 import io
 import signal
 import tarfile
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.testbeds import _process
+from perjoule.testbeds.cluster import archive
 from perjoule.testbeds.cluster.connection import Line
 from perjoule.testbeds.cluster.openssh import SSH_FAILED
 
@@ -26,23 +28,23 @@ class Room:
 
     def __init__(self, line: Line, here: Path, there: Path, files: Sequence[str]) -> None:
         self._line, self._here, self._there, self._sent = line, here, there, files
-        archive = io.BytesIO()
-        with tarfile.open(fileobj=archive, mode="w") as tar:
+        sent = io.BytesIO()
+        with tarfile.open(fileobj=sent, mode="w") as tar:
             for name in files:
                 data = (here / name).read_bytes()
                 entry = tarfile.TarInfo(name)
                 entry.size = len(data)
                 tar.addfile(entry, io.BytesIO(data))
-        line.send(archive.getvalue(), there)
+        line.send(sent.getvalue(), there)
 
     def back(self) -> None:
         """Bring what is new; then the folder on the host goes. Raises WorkloadError, TransientError."""
         try:
-            with tarfile.open(fileobj=io.BytesIO(self._line.fetch(self._there)), mode="r:") as tar:
-                for member in tar:
-                    name = member.name.removeprefix("./")
-                    if member.isfile() and "/" not in name and name not in self._sent and (file := tar.extractfile(member)):
-                        (self._here / name).write_bytes(file.read())
+            with tempfile.TemporaryFile(dir=self._here) as whole:  # without a name, so nobody has to remove it
+                self._line.fetch(self._there, whole)
+                for name, content in archive.files(whole):
+                    if name not in self._sent:
+                        archive.write(content, self._here / name)
         except tarfile.TarError as error:
             what, where = f"what a program wrote did not come back whole ({error})", self._line.keeper.login.name
             raise WorkloadError(what, where=where, next=f"it is in {self._there} on the host until the run ends") from None

@@ -13,6 +13,7 @@ from perjoule.testbeds._power.scripts import STATES
 from perjoule.testbeds.cluster.folders import FOLDERS, LOCKS
 
 MOST_BYTES = 64 * 1024**2  # of a command's output, which the keeper cuts there
+MOST_ERRORS_BYTES = 1024**2  # and of its errors
 BASH = ("bash", "--norc", "-c")  # which would read ~/.bashrc once more, as a child of sshd
 # Without the file `perjoule-made-this` (perjoule.machine.removal.MARK) nothing below a folder is ever removed.
 
@@ -190,7 +191,7 @@ full() { # answers instead of program $1
   give
 }
 launch() { # the number, then the program
-  local number=$1 own=$own/$1 code sizes=(0 0) input=/dev/null most=67108864
+  local number=$1 own=$own/$1 code sizes=(0 0) input=/dev/null most=67108864 most_errors=1048576
   shift
   cd /
   if ! : > "$own.out" > "$own.err"; then
@@ -216,7 +217,7 @@ launch() { # the number, then the program
   fi
   if [ -s "$own.out" ] || [ -s "$own.err" ]; then
     sizes=($(stat -c %s "$own.out" "$own.err"))
-    ((sizes[0] = sizes[0] < most ? sizes[0] : most, sizes[1] = sizes[1] < most ? sizes[1] : most))
+    ((sizes[0] = sizes[0] < most ? sizes[0] : most, sizes[1] = sizes[1] < most_errors ? sizes[1] : most_errors))
   fi
   take
   echo "answer $number $code ${sizes[*]}"
