@@ -19,6 +19,7 @@ from perjoule.campaign import plan
 from perjoule.campaign.layouts import deployed
 from perjoule.drivers.protocols import Hosts, Mounted
 from perjoule.execution import ageing, clock_sync, disk_watch, host_disks, resources, time_limit
+from perjoule.execution.campaign_clock import CampaignClock
 from perjoule.execution.events import Event, Observer
 from perjoule.execution.readiness import Ready, look, require
 from perjoule.execution.remaining import Remaining, planned_s
@@ -82,7 +83,7 @@ def run(
         planned = plan(campaign)
         account = account or Remaining(planned_s(planned, {trial.id for trial in left}))
         tell = watched.enter_context(telling(campaign.name, results, account, observe))
-        group = _Group(campaign, results, tell, circumstances, Until(campaign, results), Pace(planned))
+        group = _Group(campaign, results, tell, circumstances, Until(campaign, results), Pace(planned), CampaignClock(results))
         refused: list[PerjouleError] = []
         with disk_watch.watched(resources.folders(left, results.folder)):
             for trials in campaign.groups:
@@ -111,6 +112,7 @@ class _Group:
     circumstances: Mapping[str, Json]
     until: Until
     pace: Pace
+    clock: CampaignClock
 
     @property
     def _again(self) -> str:
@@ -241,6 +243,8 @@ class _Group:
             with nullcontext() if ended.failure else suppress(MachineError):  # it may not answer for a moment
                 time_limit.require_lent(up.hosts.lease, self._again)
             keep_logs(up.mounted, attempt.logs)
+            if doubt := self.clock.doubt(time.monotonic() - began_s):
+                ended = replace(ended, doubts=(*ended.doubts, doubt))
             made = record(attempt, ended, self.circumstances, up)
             attempt.keep(made)
         self.pace.took(trial, time.monotonic() - began_s)
