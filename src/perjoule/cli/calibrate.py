@@ -115,13 +115,14 @@ def _fit(sources: tuple[Path, ...], place: Path, cluster: "Cluster | None" = Non
     from perjoule.results.calibration import endless, profiles
     from perjoule.results.prediction import parameters_table
     from perjoule.results.scores import scores_table
+    from perjoule.store.place import make_folders
     from perjoule.store.records import to_json
 
     for kind, fitted in profiles(sources, cluster).items():
         found = fitted.profile
         path = place / f"{kind}.json"
         with exits.place(place):
-            place.mkdir(parents=True, exist_ok=True)
+            make_folders(place)
         data = to_json(found)
         assert isinstance(data, dict)
         write(path, json.dumps({**data, "digest": found.digest}) + "\n")

@@ -1,9 +1,9 @@
 """Commands that measure: demo, run, resume."""
 
-import os
 import shlex
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -12,6 +12,7 @@ from perjoule import campaign, published, store
 from perjoule.cli import exits, parameters
 from perjoule.cli.consent import confirmed
 from perjoule.cli.display import err, out, show, show_line
+from perjoule.cli.giving import given_back
 from perjoule.cli.outputs import require_folder
 from perjoule.cli.parameters import examples
 from perjoule.cli.progress import Progress
@@ -101,7 +102,7 @@ def resume(folder: Path, failed: bool, live: Listening | None, devices: tuple[st
     asked = campaign.parse(results.campaign_text, source=source, overrides=results.overrides, folder=folder)
     asked = confirmed(asked, runner.missing(asked, results, again_failed=failed), devices)
     with beside(folder, live):
-        sys.exit(_go_on(asked, results, folder, failed))
+        sys.exit(_go_on(asked, results, (), failed))
 
 
 def start(
@@ -134,18 +135,20 @@ def measured(
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     results = store.create(folder, asked.text, asked.name, asked.overrides, asked.files)
     with beside(folder, live):
-        return results, _go_on(asked, results, made[-1] if made else folder, ready=ready, source=source)
+        return results, _go_on(asked, results, made, ready=ready, source=source)
 
 
 def _go_on(
     asked: Campaign,
     results: store.Results,
-    top: Path,
+    made: Sequence[Path],
     again_failed: bool = False,
     ready: readiness.Ready | None = None,
     source: Path | None = None,
 ) -> int:
-    """Measure what is missing and conclude; `top` is the outermost folder that is ours, `source` the campaign's folder.
+    """Measure what is missing and conclude; `made` are its folder and those above it, if they are new.
+
+    `source` is the folder of the campaign's file.
 
     Returns the exit code.
     """
@@ -157,18 +160,18 @@ def _go_on(
     if unfit := time_limit.beforehand(plan, [trial for trial in asked.trials if trial.id in missing]):
         err.print(unfit, style="yellow")
     try:
-        with Progress(account, exits.stopping) as progress:
-            runner.run(asked, results, progress, ready=ready, again_failed=again_failed, folder=source, account=account)
-        return _conclude(asked, results)
-    except (CampaignError, MachineError):
-        if not runner.missing(asked, results):  # one file system was refused, the others were measured
-            _conclude(asked, results)
-        raise
+        with given_back(results.folder, made):
+            try:
+                with Progress(account, exits.stopping) as progress:
+                    runner.run(asked, results, progress, ready=ready, again_failed=again_failed, folder=source, account=account)
+                return _conclude(asked, results)
+            except (CampaignError, MachineError):
+                if not runner.missing(asked, results):  # one file system was refused, the others were measured
+                    _conclude(asked, results)
+                raise
     except KeyboardInterrupt:
         advice = f"continue with: perjoule resume {shlex.quote(str(results.folder))}"
         raise Interrupted("interrupted; everything was taken down", next=advice) from None
-    finally:
-        give_back(top)
 
 
 def _conclude(asked: Campaign, results: store.Results) -> int:
@@ -191,10 +194,3 @@ def _conclude(asked: Campaign, results: store.Results) -> int:
     for record in failed:
         err.print(f"failed: {record.trial.text}: {record.reason}", style="red")
     return 0 if not failed else WorkloadError.exit_code if len(failed) == len(asked.trials) else 1
-
-
-def give_back(top: Path) -> None:
-    """Under sudo, give the new files to the user who called it."""
-    if os.geteuid() == 0 and "SUDO_UID" in os.environ:
-        for path in (top, *top.rglob("*")):
-            os.chown(path, int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"]), follow_symlinks=False)

@@ -76,7 +76,8 @@ def write(path: Path, content: str | bytes) -> None:
         partial = target.with_name(f".{target.name}.partial")
         removal.remove_file(partial)  # a killed writer's, or a link
         try:
-            partial.write_bytes(raw)
+            with partial.open("xb") as file:  # no link that was put there meanwhile
+                file.write(raw)
             if target.exists():
                 partial.chmod(target.stat().st_mode)
             partial.replace(target)

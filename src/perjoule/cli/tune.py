@@ -120,7 +120,7 @@ def _begin(planned: "Study", request: "Request", text: str, folder: Path) -> Non
 
 def go_on(folder: Path, devices: tuple[str, ...], *, as_json: bool = False, again_failed: bool = False) -> None:
     """Measure what is missing of a tuning (with `again_failed`: failed trials, too), and print what it found."""
-    from perjoule.cli.measuring import give_back
+    from perjoule.cli.giving import given_back
     from perjoule.model.errors import Interrupted
     from perjoule.tuning import folder as folders
     from perjoule.tuning.study import study
@@ -134,12 +134,11 @@ def go_on(folder: Path, devices: tuple[str, ...], *, as_json: bool = False, agai
         f"in at most {counted(begun.request.trials_count, 'trial')}; into {folder}"
     )
     try:
-        found = tune(planned, folder, lambda asked, place: _measure(asked, place, devices, again_failed), _tell)
+        with given_back(folder):
+            found = tune(planned, folder, lambda asked, place: _measure(asked, place, devices, again_failed), _tell)
     except KeyboardInterrupt:
         advice = f"continue with: perjoule resume {shlex.quote(str(folder))}"
         raise Interrupted("interrupted; everything was taken down", next=advice) from None
-    finally:
-        give_back(folder)
     if as_json:
         json_output.print_json("tune", _content(found, folder))
     else:

@@ -37,7 +37,7 @@ def age(campaign: Campaign, trial: Trial, hosts: Hosts, mounted: Mounted, result
     wanted = drivers.filesystem(trial.filesystem).aged
     if wanted is None or not wanted.full_ratio:
         return None
-    with new_ageing(results.folder) as (folder, sink), ExitStack() as meters:
+    with results.place() as place, new_ageing(place) as (folder, sink), ExitStack() as meters:
         for spec in trial.meters:
             meters.enter_context(drivers.meter(spec).record(hosts, sink))
         idle_bytes_per_s = settling.rate_bytes_per_s(hosts, campaign.settle_s)

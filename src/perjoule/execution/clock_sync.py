@@ -25,12 +25,12 @@ BURN = ("dd", "if=/dev/zero", "of=/dev/null", "bs=64K")
 def align(hosts: Hosts, meters: Sequence[Meter], results: Results, duration_s: float, seed: int) -> LoadPattern:
     """Run a load pattern on the servers (on all hosts if there are none), record the meters, and keep both."""
     loaded = hosts.servers or hosts.all
-    with new_pattern(results.folder) as (folder, sink):
+    with results.place() as place, new_pattern(place) as (folder, sink):
         with ExitStack() as stack:
             for meter in meters:
                 stack.enter_context(meter.record(hosts, sink))
             time.sleep(QUIET_S)
-            edges_s = drive(loaded, pattern(duration_s, seed), folder)
+            edges_s = drive(loaded, pattern(duration_s, seed), folder.through)
             time.sleep(QUIET_S)
         found = LoadPattern(Clock(time.monotonic(), time.time()), edges_s, tuple(host.name for host in loaded))
         keep_pattern(folder, sink, found)

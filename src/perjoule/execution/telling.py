@@ -51,7 +51,7 @@ def telling(name: str, results: Results, remaining: Remaining, observe: Observer
 
 class _Teller:
     def __init__(self, results: Results, name: str, remaining: Remaining) -> None:
-        self._file, self._remaining = ProgressFile(results.folder), remaining
+        self._file, self._remaining = ProgressFile(results.here), remaining
         self._kept_count = len(results.done() - remaining.trials)
         self._phase, self._phase_began_s = "", time.monotonic()
         self._channels: dict[Channel, int] = {}

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from perjoule.machine import removal
+from perjoule.machine.strangers import meddlers
 from perjoule.machine.untrusted import bytes_of
 
 MOST_BYTES = 256 * 2**20
@@ -31,16 +32,20 @@ def read(path: Path, origin: str) -> bytes | None:
 def write(path: Path, origin: str, text: bytes) -> None:
     """Keep a result, whole or not at all, and never through a link."""
     with suppress(OSError):
-        if path.parent.is_symlink():
-            return
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        partial = Path("/proc/self/fd", str(folder), f"{path.name}.{os.getpid()}.partial")
         try:
-            partial.write_bytes(_seal(origin, text) + b"\n" + text)
-            partial.replace(path)
+            if not meddlers(path.parent):
+                removal.remove_file(partial)  # a killed writer's, or a link
+                with partial.open("xb") as file:
+                    file.write(_seal(origin, text) + b"\n" + text)
+                os.rename(partial.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         except OSError:
             removal.remove_file(partial)
             raise
+        finally:
+            os.close(folder)
 
 
 def _seal(origin: str, text: bytes) -> bytes:

@@ -4,6 +4,7 @@ https://man7.org/linux/man-pages/man2/flock.2.html, https://man7.org/linux/man-p
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import stat
@@ -18,6 +19,9 @@ def opened(path: Path) -> int:
     """Open a lock file, creating it if necessary, with access for its owner alone; follows no link. Raises OSError."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     state = os.fstat(descriptor)
+    if not stat.S_ISREG(state.st_mode) or state.st_nlink > 1:  # a pipe; or a hard link, whose other name may be anything of ours
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a lock file, but a pipe, a device or a hard link", str(path))
     if state.st_uid == os.geteuid() and stat.S_IMODE(state.st_mode) != 0o600:  # an older perjoule made it for all to read
         os.fchmod(descriptor, 0o600)
     return descriptor

@@ -12,7 +12,7 @@ from perjoule.report.drawings import drawings
 from perjoule.report.index import entry, index
 from perjoule.report.page import page
 from perjoule.store import Results
-from perjoule.store.disk import replace_file
+from perjoule.store.place import replace_file
 from perjoule.summary import mark_report
 
 __all__ = ["figures", "write", "write_index"]
@@ -22,9 +22,13 @@ def write(results: Results, target: Path) -> Path:
     """Write the report of a results folder, and keep its table for `perjoule verify`."""
     found = content(results)
     results.keep_table(found.cells)
-    replace_file(target, page(found, os.path.relpath(results.folder, target.parent)))
+    text = page(found, os.path.relpath(results.folder, target.parent))
     if target == results.folder / "report.html":
+        with results.place() as place:
+            place.put(target.name, text)
         mark_report(results)
+    else:
+        replace_file(target, text)
     return target
 
 

@@ -25,8 +25,9 @@ from perjoule.machine.untrusted import from_json, json_of, text_of
 from perjoule.model import Json
 from perjoule.model.errors import MachineError
 from perjoule.store.attempt import Attempt
-from perjoule.store.disk import replace_file, spoken, sync, write
+from perjoule.store.disk import spoken
 from perjoule.store.journal import Entry
+from perjoule.store.place import entered, make_folders
 from perjoule.store.results import VERSION, Results
 
 __all__ = ["Attempt", "Entry", "Results", "create", "open_results"]
@@ -64,25 +65,23 @@ def create(
             )
         return results
     with spoken(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folders(folder)
+    with spoken(folder), entered(folder) as place:
         # An earlier create that was killed may have left the files below; results.json, written last, is what counts.
-        foreign = {p.name for p in folder.iterdir()} - {"campaign.toml", "journal.jsonl", "trials", "results.json.partial"}
-        foreign -= {Path(file).parts[0] for file in files}
+        ours = {"campaign.toml", "journal.jsonl", "trials", *(Path(file).parts[0] for file in files)}
+        foreign = place.names - ours - {f"{name}.partial" for name in ours | {"results.json"}}
         if foreign:
             raise MachineError(
                 f'the folder is not empty (it holds "{min(foreign)}") and is not a results folder',
                 where=str(folder),
                 next="choose a new or empty folder",
             )
-        (folder / "trials").mkdir(exist_ok=True)
-        write(folder / "campaign.toml", campaign_text)
-        for file, text in files.items():
-            (folder / file).parent.mkdir(parents=True, exist_ok=True)
-            write(folder / file, text)
-        write(folder / "journal.jsonl", "")
+        with place.made("trials"):
+            pass
+        for file, text in {"campaign.toml": campaign_text, **files, "journal.jsonl": ""}.items():
+            place.put(file, text)
         head = {"format": "perjoule results", "version": VERSION, "name": name, "overrides": overrides}
-        replace_file(folder / "results.json", json.dumps(head) + "\n")
-        sync(folder.parent)
+        place.put("results.json", json.dumps(head) + "\n")
     return Results(folder, campaign_text, overrides)
 
 

@@ -1,12 +1,13 @@
 """Samples that were taken while a file system was aged: ageing/<n>/series.parquet. Records of its trials name the folder."""
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perjoule.model import Series
 from perjoule.store.disk import spoken
+from perjoule.store.place import Place
 
 if TYPE_CHECKING:
     from perjoule.store.samples import ParquetSink
@@ -17,21 +18,20 @@ FOLDER, SERIES = "ageing", "series.parquet"
 
 
 @contextmanager
-def new_ageing(results: Path) -> Generator[tuple[str, "ParquetSink"]]:
+def new_ageing(results: Place) -> Generator[tuple[str, "ParquetSink"]]:
     """Return the name of the next folder and the file for its samples, which is whole after the block. Raises MachineError."""
     from perjoule.store.samples import ParquetSink
 
-    top = results / FOLDER
-    with spoken(top):
-        top.mkdir(exist_ok=True)
-        name = str(1 + max((int(path.name) for path in top.iterdir() if path.name.isdigit()), default=0))
-        (top / name).mkdir()
-        sink = ParquetSink(top / name / SERIES)
-    try:
-        yield name, sink
-    finally:
-        with spoken(top / name):
-            sink.close()
+    with ExitStack() as places:
+        with spoken(results.path / FOLDER):
+            folder = places.enter_context(results.next_number(FOLDER))
+            sink = ParquetSink(folder.through / SERIES)
+        try:
+            yield folder.path.name, sink
+        finally:
+            with spoken(folder.path):
+                sink.close()
+                folder.sync()
 
 
 def ageing_series(results: Path, name: str) -> tuple[Series, ...]:

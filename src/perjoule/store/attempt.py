@@ -1,13 +1,16 @@
 """An attempt at a trial while it is under way, and how it becomes durable."""
 
+import os
 from dataclasses import dataclass
+from errno import EINVAL
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perjoule.machine import removal
 from perjoule.model import Record, Trial
-from perjoule.store.disk import spoken, sync, write
+from perjoule.store.disk import spoken, sync
 from perjoule.store.journal import Entry, append_entry, sha256
+from perjoule.store.place import Place
 from perjoule.store.records import record_text
 
 if TYPE_CHECKING:
@@ -20,25 +23,31 @@ class Attempt:
 
     trial: Trial
     number: int
-    partial: Path  # where it lies until it is kept
-    final: Path
-    journal: Path
+    results: Place
+    trials: Place
+    home: Place  # of all attempts at the trial
+    inside: Place  # its own folder, whose name is `partial` until it is kept
     sink: "ParquetSink"
 
     @property
-    def folder(self) -> Path:
-        """Its folder: a partial one until it is kept."""
-        return self.partial if self.partial.exists() else self.final
+    def partial(self) -> Path:
+        """Its path until it is kept."""
+        return self.inside.path
+
+    @property
+    def final(self) -> Path:
+        """Its path once it is kept."""
+        return self.home.path / f"attempt-{self.number}"
 
     @property
     def raw(self) -> Path:
-        """The folder for raw outputs of every tool; their checksums go into the journal."""
-        return self.folder / "raw"
+        """The folder for raw outputs of every tool, by a path of this process; their checksums go into the journal."""
+        return self.inside.through / "raw"
 
     @property
     def logs(self) -> Path:
-        """The folder for logs of daemons and clients."""
-        return self.folder / "logs"
+        """The folder for logs of daemons and clients, by a path of this process."""
+        return self.inside.through / "logs"
 
     def keep(self, record: Record) -> None:
         """Make the attempt durable: it counts from the moment this returns.
@@ -51,23 +60,27 @@ class Attempt:
         """
         if (record.trial.id, record.attempt) != (self.trial.id, self.number):
             raise ValueError(f"a record of {record.trial.id} #{record.attempt} is not one of {self.trial.id} #{self.number}")
+        top = self.inside.through
         with spoken(self.partial):
             self.sink.close()
-            write(self.partial / "record.json", record_text(record))
-            found = sorted(p for p in self.partial.rglob("*") if p.is_file() and not p.is_symlink())
-            files = [p for p in found if p != self.partial / removal.MARK]
-            measured = [p for p in files if not p.is_relative_to(self.partial / "logs")]
-            digests = {str(p.relative_to(self.partial)): sha256(p) for p in measured}
-            for path in [*files, *(p for p in self.partial.rglob("*") if p.is_dir() and not p.is_symlink()), self.partial]:
+            self.inside.put("record.json", record_text(record))
+            found = sorted(p for p in top.rglob("*") if p.is_file() and not p.is_symlink())
+            files = [p for p in found if p != top / removal.MARK]
+            measured = [p for p in files if not p.is_relative_to(self.logs)]
+            digests = {str(p.relative_to(top)): sha256(p) for p in measured}
+            for path in [*files, *(p for p in top.rglob("*") if p.is_dir() and not p.is_symlink())]:
                 sync(path)
+            self.inside.sync()
             # From here on, if we are killed, it is set aside rather than removed.
-            removal.remove_file(self.partial / removal.MARK)
-            self.partial.chmod(self.partial.parent.stat().st_mode & 0o777)  # as the user's umask has it
-            self.partial.rename(self.final)  # fails if the target exists
-            for path in (self.final.parent, self.final.parent.parent):
-                sync(path)
+            removal.remove_file(top / removal.MARK)
+            os.fchmod(self.inside.descriptor, self.home.mode)  # as the user's umask has it
+            self.home.rename(self.partial.name, self.final.name)  # fails if the target exists
+            if not self.home.holds(self.final.name, self.inside):
+                raise OSError(EINVAL, "something else was put in the place of the attempt's folder", str(self.partial))
+            self.home.sync()
+            self.trials.sync()
             try:
-                append_entry(self.journal, Entry(self.trial.id, self.number, record.status, digests))
+                append_entry(self.results, Entry(self.trial.id, self.number, record.status, digests))
             except OSError:
-                removal.remove_folder(self.final, mark="")
+                removal.remove_folder(self.home.through / self.final.name, mark="")
                 raise

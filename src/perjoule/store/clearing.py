@@ -10,7 +10,7 @@ from pathlib import Path
 
 from perjoule.machine import removal
 from perjoule.model.errors import MachineError
-from perjoule.store.disk import sync
+from perjoule.store.place import Place
 
 ASIDE = "set-aside"
 TRIAL = re.compile(r".+-\d+c-r\d+-[0-9a-f]{8}")  # as `Trial.id` makes them
@@ -27,54 +27,57 @@ def refuse_links(folder: Path, names: Iterable[str]) -> None:
             )
 
 
-def clear(folder: Path, kept: frozenset[Path]) -> Iterator[str]:
+def clear(results: Place, kept: frozenset[tuple[str, str]]) -> Iterator[str]:
     """Clear the trials of a results folder; yield a sentence for each thing that was set aside or left.
 
     Args:
-        folder: the results folder, locked.
-        kept: the folders of the attempts that the journal lists.
+        results: the folder, locked.
+        kept: the attempts that the journal lists: names of the trial and of the attempt's folder.
 
     Raises:
-        OSError: the disk fails.
+        OSError: the disk fails, or a folder was replaced by a link.
         MachineError: a folder was replaced by a link.
     """
-    refuse_links(folder, (ASIDE,))
-    named = {attempt.parent for attempt in kept}
-    for trial in sorted((folder / "trials").iterdir()):
-        if not removal.is_folder(trial) or not (trial in named or TRIAL.fullmatch(trial.name)):
-            if trial not in named:
-                yield _left(trial)
-            continue
-        for attempt in sorted(trial.iterdir()):
-            if attempt not in kept:
-                yield from _clear_attempt(folder, attempt)
-        removal.remove_empty(trial)
+    refuse_links(results.path, (ASIDE,))
+    named = {trial for trial, _ in kept}
+    with results.made("trials") as trials:
+        for path in sorted(trials.through.iterdir()):
+            if not removal.is_folder(path) or not (path.name in named or TRIAL.fullmatch(path.name)):
+                if path.name not in named:
+                    yield _left(trials.shown(path))
+                continue
+            with trials.below(path.name) as home:
+                for attempt in sorted(home.through.iterdir()):
+                    if (path.name, attempt.name) not in kept:
+                        yield from _clear_attempt(results, home, attempt)
+            removal.remove_empty(path)
 
 
-def _clear_attempt(folder: Path, attempt: Path) -> Iterator[str]:
+def _clear_attempt(results: Place, home: Place, attempt: Path) -> Iterator[str]:
     called = ATTEMPT.fullmatch(attempt.name)
     if not called or not removal.is_folder(attempt):
-        yield _left(attempt)
+        yield _left(home.shown(attempt))
     elif called[1] == "attempt" or (not (attempt / removal.MARK).exists() and (attempt / "record.json").exists()):
-        target = _set_aside(folder, attempt)
-        yield f"{attempt}: the journal does not list this attempt; set aside as {target.relative_to(folder)}"
+        target = _set_aside(results, home, attempt.name)
+        yield f"{home.shown(attempt)}: the journal does not list this attempt; set aside as {ASIDE}/{target}"
     else:
-        yield from map(_left, removal.remove_folder(attempt))
+        yield from (_left(home.shown(path)) for path in removal.remove_folder(attempt))
 
 
 def _left(path: Path) -> str:
     return f"{path}: left alone because perjoule did not make it; move it out of the results folder"
 
 
-def _set_aside(folder: Path, attempt: Path) -> Path:
-    """Move an attempt out of the way without overwriting anything. Raises OSError."""
-    (folder / ASIDE).mkdir(exist_ok=True)
-    name = f"{attempt.parent.name}-{attempt.name}"
-    names = (name if number == 1 else f"{name}-{number}" for number in count(1))
-    target = next(path for path in (folder / ASIDE / one for one in names) if not path.exists() and not path.is_symlink())
-    attempt.rename(target)
-    for path in (folder / ASIDE, folder, attempt.parent):
-        sync(path)
+def _set_aside(results: Place, home: Place, attempt: str) -> str:
+    """Move an attempt out of the way without overwriting anything, and return its new name. Raises OSError."""
+    name = f"{home.path.name}-{attempt}"
+    with results.made(ASIDE) as aside:
+        taken = aside.names
+        names = (name if number == 1 else f"{name}-{number}" for number in count(1))
+        target = next(candidate for candidate in names if candidate not in taken)
+        home.rename(attempt, target, aside)
+        aside.sync()
+        home.sync()
     return target
 
 

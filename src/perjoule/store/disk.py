@@ -1,18 +1,19 @@
 """Files that are written whole or not at all, and disk errors turned into messages."""
 
 import os
+import re
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from errno import EDQUOT, ELOOP, ENOSPC
 from pathlib import Path
 
-from perjoule.machine import removal
 from perjoule.model.errors import MachineError
 
 FULL = (ENOSPC, EDQUOT)
 PATIENCE_S = 5.0  # for which a full disk is waited for; meanwhile what comes is kept in memory
 MOST_WAITING_BYTES = 64 * 1024**2
+_THROUGH = re.compile(r"/proc/self/fd/\d+")
 
 
 class Patient:
@@ -70,13 +71,25 @@ class Patient:
             del self._waiting[: self._file.write(self._waiting) or 0]
 
 
+def shown(text: str) -> str:
+    """Give open folders (`perjoule.store.place`) that a text names the paths by which people know them."""
+    return _THROUGH.sub(lambda match: _path_of(match[0]), text)
+
+
+def _path_of(through: str) -> str:
+    try:
+        return str(Path(through).readlink())
+    except OSError:  # it is closed by now
+        return through
+
+
 @contextmanager
 def spoken(path: Path) -> Generator[None]:
     """Turn a disk's error, or damaged content (ValueError), into a MachineError that says where and what next."""
     try:
         yield
     except OSError as error:
-        place = str(error.filename or path)
+        place = shown(str(error.filename or path))
         if error.errno in FULL:
             raise MachineError("the disk is full", where=place, next="free space, then run `perjoule resume`") from error
         reason = (
@@ -91,31 +104,9 @@ def spoken(path: Path) -> Generator[None]:
         ) from error
 
 
-def write(path: Path, text: str) -> None:
-    """Write a file and wait until it is on the disk. Raises OSError, for example if it is a link."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Write a file atomically: after a crash it is the old one or the new one. Raises OSError."""
-    partial = path.with_name(f"{path.name}.partial")
-    removal.remove_file(partial)  # a killed writer's, or a link
-    try:
-        write(partial, text)
-        partial.replace(path)
-    except OSError:
-        removal.remove_file(partial)
-        raise
-    sync(path.parent)
-
-
 def sync(path: Path) -> None:
     """Wait until a file, or the names in a folder, are on the disk. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:

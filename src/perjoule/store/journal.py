@@ -12,7 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
 from perjoule.machine.untrusted import bytes_of, from_json, json_from, opened
+from perjoule.store.place import Place
 
+NAME = "journal.jsonl"
 MOST_NAME_BYTES = 255  # of a file on Linux
 
 
@@ -36,7 +38,7 @@ def read_journal(path: Path, trial: str = "") -> tuple[Entry, ...]:
     *lines, _torn = bytes_of(path).split(b"\n")
     entries: list[Entry] = []
     for number, line in enumerate(lines, start=1):
-        if trial.encode() not in line:
+        if trial.encode() not in line or not line.strip(b"\0"):  # zeros: a file system that lost power wrote them
             continue
         try:
             entries.append(_inside(from_json(Entry, json_from(line))))
@@ -57,10 +59,10 @@ def _inside(entry: Entry) -> Entry:
     return entry
 
 
-def append_entry(path: Path, entry: Entry) -> None:
+def append_entry(folder: Place, entry: Entry) -> None:
     """Append one line and wait until it is on the disk; if that fails, the line is taken back. Raises OSError."""
     line = json.dumps(asdict(entry), ensure_ascii=False).encode() + b"\n"
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
+    descriptor = folder.opened(NAME, os.O_WRONLY | os.O_APPEND)
     try:
         length = os.fstat(descriptor).st_size
         try:
@@ -75,15 +77,22 @@ def append_entry(path: Path, entry: Entry) -> None:
         os.close(descriptor)
 
 
-def cut_torn_line(path: Path) -> None:
-    """Cut off what follows the last newline. Raises OSError."""
-    with opened(path) as file:
+def cut_torn_line(descriptor: int) -> None:
+    """Cut off what follows the last newline of an open file, and lines of zeros at its end; closes it. Raises OSError."""
+    with os.fdopen(descriptor, "r+b") as file:
         content = file.read()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        with path.open("r+b") as file:
+        whole = _whole_bytes(content)
+        if whole < len(content):
             file.truncate(whole)
             os.fsync(file.fileno())
+
+
+def _whole_bytes(content: bytes) -> int:
+    """Return the length of all complete lines, without lines of zeros at the end."""
+    whole = content.rfind(b"\n") + 1
+    while whole and not content[:whole].rstrip(b"\n").rpartition(b"\n")[2].strip(b"\0"):
+        whole = content[:whole].rstrip(b"\n").rfind(b"\n") + 1
+    return whole
 
 
 def sha256(path: Path) -> str:

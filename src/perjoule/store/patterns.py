@@ -5,14 +5,15 @@ alignment/<n>/pattern.json, series.parquet
 
 import json
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perjoule.machine.untrusted import read_as
 from perjoule.model import Clock, Series
-from perjoule.store.disk import replace_file, spoken
+from perjoule.store.disk import spoken
+from perjoule.store.place import Place
 from perjoule.store.records import to_json
 
 if TYPE_CHECKING:
@@ -38,27 +39,25 @@ class LoadPattern:
 
 
 @contextmanager
-def new_pattern(results: Path) -> Generator[tuple[Path, "ParquetSink"]]:
+def new_pattern(results: Place) -> Generator[tuple[Place, "ParquetSink"]]:
     """Return the folder of the next pattern and the file for its samples. Nothing reads it before `keep_pattern`."""
     from perjoule.store.samples import ParquetSink
 
-    top = results / "alignment"
-    with spoken(top):
-        top.mkdir(exist_ok=True)
-        folder = top / str(1 + max((int(path.name) for path in top.iterdir() if path.name.isdigit()), default=0))
-        folder.mkdir()
-        sink = ParquetSink(folder / SERIES)
-    try:
-        yield folder, sink
-    finally:
-        sink.abandon()
+    with ExitStack() as places:
+        with spoken(results.path / "alignment"):
+            folder = places.enter_context(results.next_number("alignment"))
+            sink = ParquetSink(folder.through / SERIES)
+        try:
+            yield folder, sink
+        finally:
+            sink.abandon()
 
 
-def keep_pattern(folder: Path, sink: "ParquetSink", pattern: LoadPattern) -> None:
+def keep_pattern(folder: Place, sink: "ParquetSink", pattern: LoadPattern) -> None:
     """Keep a pattern with its samples. Raises MachineError."""
-    with spoken(folder):
+    with spoken(folder.path):
         sink.close()
-        replace_file(folder / PATTERN, json.dumps(to_json(pattern), indent=1) + "\n")
+        folder.put(PATTERN, json.dumps(to_json(pattern), indent=1) + "\n")
 
 
 def read_patterns(results: Path) -> tuple[tuple[LoadPattern, tuple[Series, ...]], ...]:

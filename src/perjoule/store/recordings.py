@@ -6,6 +6,7 @@ if they had been taken with the trial: on the trial's clock, around its phases.
 
 import csv
 import io
+import os
 import threading
 import time
 from array import array
@@ -86,7 +87,7 @@ class Recording(Sink):
                 self._file.close()
             if self._error is None:
                 return
-        cut_torn_line(self._file.path)
+        cut_torn_line(os.open(self._file.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC))
         lost_count = self._file.waiting.count(b"\n")
         self._samples_count -= lost_count
         reason = "the disk is full" if self._error.errno in FULL else (self._error.strerror or str(self._error)).lower()

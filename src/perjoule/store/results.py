@@ -3,8 +3,8 @@
 import json
 import os
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,8 +14,9 @@ from perjoule.model import Cell, Json, Record, Series, Trial
 from perjoule.model.errors import MachineError
 from perjoule.store import clearing
 from perjoule.store.attempt import Attempt
-from perjoule.store.disk import FULL, replace_file, spoken
-from perjoule.store.journal import Entry, cut_torn_line, read_journal
+from perjoule.store.disk import FULL, spoken
+from perjoule.store.journal import NAME, Entry, cut_torn_line, read_journal
+from perjoule.store.place import Place, entered
 from perjoule.store.records import record_from, to_json, with_time
 
 if TYPE_CHECKING:
@@ -33,11 +34,32 @@ class Results:
     folder: Path
     campaign_text: str
     overrides: tuple[str, ...] = ()  # with them the text gives the campaign that was run
+    _held: list[Place] = field(default_factory=list[Place], compare=False, repr=False)  # at most one: while `hold` lasts
+
+    @contextmanager
+    def place(self) -> Generator[Place]:
+        """Open the folder to write into it: the one that is held, or else the one that its path leads to now.
+
+        Raises:
+            MachineError: it can't be opened, or another user could replace it.
+        """
+        if self._held:
+            yield self._held[-1]
+            return
+        with ExitStack() as stack:
+            with spoken(self.folder):
+                place = stack.enter_context(entered(self.folder))
+            yield place
+
+    @property
+    def here(self) -> Path:
+        """The path of the folder; while it is held, one that leads to it whatever becomes of its name."""
+        return self._held[-1].through if self._held else self.folder
 
     @property
     def journal(self) -> Path:
         """The file that lists the kept attempts."""
-        return self.folder / "journal.jsonl"
+        return self.folder / NAME
 
     @contextmanager
     def hold(self) -> Generator[tuple[str, ...]]:
@@ -50,21 +72,21 @@ class Results:
             MachineError: another perjoule works on it, it can't be written, or only through a link.
         """
         clearing.refuse_links(self.folder, ("lock", "journal.jsonl", "trials", "alignment", "ageing"))
-        path = self.folder / "lock"
-        with spoken(path):
-            lock = locks.opened(path)
-        try:
+        with self.place() as place, ExitStack() as held:
+            with spoken(self.folder / "lock"):
+                lock = locks.opened(place.through / "lock")
+                held.callback(os.close, lock)
             if not locks.taken(lock):
                 raise MachineError(
                     f"{locks.holders(lock) or 'another perjoule'} is working on these results",
                     where=str(self.folder),
                     next="wait for it, or stop it with Ctrl-C and run `perjoule resume`",
                 )
+            self._held.append(place)
+            held.callback(self._held.pop)
             with spoken(self.folder):
-                said = self._clear()
+                said = self._clear(place)
             yield said
-        finally:
-            os.close(lock)
 
     @contextmanager
     def attempt(self, trial: Trial) -> Generator[Attempt]:
@@ -75,36 +97,38 @@ class Results:
         """
         from perjoule.store.samples import ParquetSink
 
-        home = self.folder / "trials" / trial.id
-        clearing.refuse_links(home.parent, (trial.id,))
-        number = clearing.next_number(home, (e.attempt for e in self.entries(trial.id)))
-        partial = home / f"partial-{number}"
-        with spoken(partial):
-            home.mkdir(exist_ok=True)
-            partial.mkdir(mode=0o700)
-        sink = None
-        try:
-            with spoken(partial):
-                removal.mark(partial)
-                (partial / "raw").mkdir()
-                (partial / "logs").mkdir()
-                sink = ParquetSink(partial / "series.parquet")
-            yield Attempt(trial, number, partial, self.folder_of_attempt(trial.id, number), self.journal, sink)
-        except OSError as error:
-            if error.errno in FULL:  # whoever wrote into the attempt
+        with ExitStack() as places:
+            results = places.enter_context(self.place())
+            with spoken(self.folder / "trials"):
+                trials = places.enter_context(results.below("trials"))
+                home = places.enter_context(trials.made(trial.id))
+            number = clearing.next_number(home.through, (e.attempt for e in self.entries(trial.id)))
+            partial = home.through / f"partial-{number}"
+            sink = None
+            try:
                 with spoken(partial):
-                    raise
-            raise
-        finally:
-            if sink is not None:
-                sink.abandon()
-            removal.remove_folder(partial, mark="")
-            removal.remove_empty(home)
+                    home.make(partial.name, 0o700)
+                    inside = places.enter_context(home.below(partial.name))
+                    removal.mark(inside.through)
+                    inside.make("raw")
+                    inside.make("logs")
+                    sink = ParquetSink(inside.through / "series.parquet")
+                yield Attempt(trial, number, results, trials, home, inside, sink)
+            except OSError as error:
+                if error.errno in FULL:  # whoever wrote into the attempt
+                    with spoken(partial):
+                        raise
+                raise
+            finally:
+                if sink is not None:
+                    sink.abandon()
+                removal.remove_folder(partial, mark="")
+                removal.remove_empty(trials.through / trial.id)
 
     def entries(self, trial: str = "") -> tuple[Entry, ...]:
         """Read the journal without a torn last line, or only the entries of one trial. Raises MachineError."""
         with spoken(self.journal):
-            return read_journal(self.journal, trial)
+            return read_journal(self.here / NAME, trial)
 
     def records(self) -> tuple[Record, ...]:
         """Read the records of all attempts, in the order in which they were kept. Raises MachineError."""
@@ -141,16 +165,16 @@ class Results:
 
         read_recording(recording)
         clearing.refuse_links(self.folder, ("joined",))
-        target = self.folder / "joined" / recording.with_suffix(".csv").name
-        with spoken(target):
-            target.parent.mkdir(exist_ok=True)
+        shown = self.folder / "joined" / recording.with_suffix(".csv").name
+        with self.place() as place, spoken(shown), place.made("joined") as joined:
+            target = joined.through / shown.name
             if target.exists() and target.read_bytes() != recording.read_bytes():
                 raise MachineError(
-                    "another recording with this name is already joined", where=str(target), next="rename the new one"
+                    "another recording with this name is already joined", where=str(shown), next="rename the new one"
                 )
-            replace_file(clock_file(target), json.dumps(to_json(clock), indent=1) + "\n")
+            joined.put(clock_file(target).name, json.dumps(to_json(clock), indent=1) + "\n")
             if not target.exists():
-                replace_file(target, recording.read_text("utf-8"))
+                joined.put(target.name, recording.read_text("utf-8"))
 
     def folder_of(self, record: Record) -> Path:
         """Return the folder of an attempt, with `raw` and `logs` inside."""
@@ -168,9 +192,8 @@ class Results:
 
     def keep_table(self, cells: Sequence[Cell]) -> None:
         """Store the table of a report, for `perjoule verify` to compare. Raises MachineError."""
-        path = self.folder / "table.json"
-        with spoken(path):
-            replace_file(path, json.dumps({"version": VERSION, "cells": to_json(tuple(cells))}, indent=1) + "\n")
+        with self.place() as place, spoken(self.folder / "table.json"):
+            place.put("table.json", json.dumps({"version": VERSION, "cells": to_json(tuple(cells))}, indent=1) + "\n")
 
     def table(self) -> tuple[Cell, ...] | None:
         """Read the stored table; None if no report was written yet. Raises MachineError."""
@@ -188,7 +211,6 @@ class Results:
         """Name the attempts that were set aside because the journal does not list them."""
         return clearing.set_aside(self.folder)
 
-    def _clear(self) -> tuple[str, ...]:
-        cut_torn_line(self.journal)
-        (self.folder / "trials").mkdir(exist_ok=True)
-        return tuple(clearing.clear(self.folder, frozenset(self.folder_of_attempt(e.trial, e.attempt) for e in self.entries())))
+    def _clear(self, place: Place) -> tuple[str, ...]:
+        cut_torn_line(place.opened(NAME, os.O_RDWR))
+        return tuple(clearing.clear(place, frozenset((e.trial, f"attempt-{e.attempt}") for e in self.entries())))

@@ -68,7 +68,7 @@ def _code() -> str:
 
 def place(results: Results, name: str) -> Path:
     """Return the path of a kept file."""
-    return results.folder / FOLDER / f"{name}.json"
+    return results.here / FOLDER / f"{name}.json"
 
 
 @cache

@@ -17,7 +17,8 @@ from pathlib import Path
 from perjoule.drivers.protocols import Offered
 from perjoule.machine.untrusted import from_json, json_of, text_of
 from perjoule.model.errors import CampaignError
-from perjoule.store.disk import replace_file, spoken, sync
+from perjoule.store.disk import spoken
+from perjoule.store.place import entered, make_folders
 from perjoule.tuning.request import Request
 
 NAME, CAMPAIGN, TUNED = "tuning.json", "campaign.toml", "tuned.toml"
@@ -72,18 +73,17 @@ def begin(folder: Path, asked: Begun, files: Mapping[str, str]) -> None:
         MachineError: it can't be written.
     """
     with spoken(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folders(folder)
+    with spoken(folder), entered(folder) as place:
         own = {CAMPAIGN, f"{NAME}.partial", f"{CAMPAIGN}.partial", *(Path(name).parts[0] for name in files)}
-        if foreign := {path.name for path in folder.iterdir()} - own:
+        if foreign := place.names - own:
             what = f'the folder is not empty (it holds "{min(foreign)}") and is not that of a tuning'
             raise CampaignError(what, where=str(folder), next="choose a new or empty folder")
         for name, text in {CAMPAIGN: asked.text, **files}.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            replace_file(folder / name, text)
+            place.put(name, text)
         head = {"format": "perjoule tuning", "version": VERSION, "request": asdict(asked.request), "overrides": asked.overrides}
         head |= {"offered": {name: asdict(one) for name, one in asked.offered.items()}}
-        replace_file(folder / NAME, json.dumps(head, indent=1) + "\n")
-        sync(folder.parent)
+        place.put(NAME, json.dumps(head, indent=1) + "\n")
 
 
 def require_same(folder: Path, there: Begun, request: Request, text: str, overrides: Sequence[str]) -> None:

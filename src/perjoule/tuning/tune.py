@@ -13,7 +13,8 @@ from perjoule import campaign, store
 from perjoule.model import Campaign, Point
 from perjoule.model.errors import CampaignError, WorkloadError
 from perjoule.store import Results
-from perjoule.store.disk import replace_file, spoken
+from perjoule.store.disk import spoken
+from perjoule.store.place import entered
 from perjoule.summary import summary
 from perjoule.summary.computing import of_trial
 from perjoule.tuning.folder import TUNED as TUNED_FILE
@@ -187,6 +188,6 @@ def _concluded(race: _Race, folder: Path, measure: Measure) -> Outcome:
         doubts=doubts,
     )
     if outcome.better:
-        with spoken(folder / TUNED_FILE):
-            replace_file(folder / TUNED_FILE, study.tuned(best, outcome.sentence))
+        with spoken(folder / TUNED_FILE), entered(folder) as place:
+            place.put(TUNED_FILE, study.tuned(best, outcome.sentence))
     return outcome

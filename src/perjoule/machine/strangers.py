@@ -1,0 +1,62 @@
+"""Which other users could put something of theirs in the place of a file or folder that root is about to write.
+
+Whoever may write to a folder, without the sticky bit, may rename and replace what is in it: links included.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from errno import ELOOP
+from pathlib import Path
+
+MOST_LINKS_COUNT = 40  # of one path, as in Linux
+
+
+def meddlers(folder: Path) -> str:
+    """Say which user could replace a folder that root uses, or what is in it: "" if none, or if we are not root.
+
+    Each folder that its path leads through must belong to root, or to the user who called sudo, and be closed to all others; one
+    above it may be open to all if it is sticky. Raises OSError: the path can't be followed.
+    """
+    if os.geteuid() != 0 or not _rules_all_users():
+        return ""
+    trusted = {0, int(os.environ["SUDO_UID"])} if os.environ.get("SUDO_UID", "").isdigit() else {0}
+    *_, last = ways = list(_way(folder.absolute()))
+    for step in ways:
+        state = step.stat()
+        if state.st_uid not in trusted:
+            return f"{step} belongs to another user (uid {state.st_uid})"
+        if state.st_mode & stat.S_ISVTX and (step != last or not folder.exists()):
+            continue
+        if state.st_mode & stat.S_IWOTH:
+            return f"all users may write to {step}"
+        if state.st_mode & stat.S_IWGRP and state.st_gid != 0:
+            return f"all users of group {state.st_gid} may write to {step}"
+    return ""
+
+
+def _rules_all_users() -> bool:
+    """Whether root here is root of the machine: in a user namespace, files of its real root seem to be somebody else's."""
+    return Path("/proc/self/uid_map").read_text().split()[:2] == ["0", "0"]
+
+
+def _way(path: Path) -> Iterator[Path]:
+    """Yield each folder that a path leads through, as far as it exists, and those of links on the way."""
+    ahead, reached, links_count = list(reversed(path.parts[1:])), Path("/"), 0
+    yield reached
+    while ahead:
+        step = reached / ahead.pop()
+        if step.name == "..":
+            reached = reached.parent
+        elif step.is_symlink():
+            links_count += 1
+            if links_count > MOST_LINKS_COUNT:
+                raise OSError(ELOOP, os.strerror(ELOOP), str(path))
+            target = step.readlink()
+            reached = Path("/") if target.is_absolute() else reached
+            ahead += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+        elif step.is_dir():
+            reached = step
+            yield reached
+        else:
+            return
