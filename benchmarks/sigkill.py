@@ -75,7 +75,7 @@ VIRTUAL = 'kind = "virtual"\nservers = 2\ndisk = "ext4"\ndisk_size = "3 GiB"'
 MODELLED = '\n[[meter]]\nkind = "modelled"\nrate = "5 Hz"\n'
 MOOSEFS, GLUSTERFS = 'kind = "moosefs"\ngoal = 2', 'kind = "glusterfs"\nlayout = "replicated"\nhosts = 2'
 CEPHFS = 'kind = "cephfs"\nosd_size = "1 GiB"\nplacement_groups = 8'
-POWER = 'kind = "local"\n[testbed.power]\nroot = "{scratch}/sys"\ncpu_governor = "powersave"\ncpu_deepest_idle = "C1"'
+POWER = 'kind = "local"\n[testbed.power]\ncpu_governor = "powersave"\ncpu_deepest_idle = "C1"'
 
 
 @dataclass(frozen=True)
@@ -282,6 +282,7 @@ def main() -> None:
         stack.callback(subprocess.run, [PERJOULE, "down"], env=environment, check=False, stdout=subprocess.DEVNULL)
         (scratch / "data").mkdir()
         states = Sysfs(scratch)  # of power
+        environment["PERJOULE_SYSFS"] = str(states.root)
         machine = Machine(scratch)
         stack.enter_context(machine.watched())
         studies = [Study(name, scratch, environment) for name in wanted.only or STUDIES]

@@ -1,4 +1,7 @@
-"""A folder of attributes like sysfs, and drives whose tools are scripts, for tests of power states."""
+"""A folder of attributes like sysfs, and drives whose tools are scripts, for tests of power states.
+
+PERJOULE_SYSFS of the environment has perjoule set states there.
+"""
 
 from pathlib import Path
 
@@ -69,7 +72,7 @@ class Sysfs:
 
     def options(self, **wanted: object) -> dict[str, object]:
         """Options of the table `power`."""
-        return {"root": str(self.root), **wanted}
+        return wanted
 
     def changed(self) -> dict[str, str]:
         """What is different from how it was made."""

@@ -15,6 +15,7 @@ from perjoule import campaign, store
 from perjoule.execution import runner
 from perjoule.execution.events import Event
 from perjoule.model.errors import MachineError
+from perjoule.testbeds._power import setting
 from perjoule.testbeds.cluster import Cluster
 from sshd import on_loopback, until
 from sysfs import Sysfs
@@ -64,6 +65,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sysfs]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     found = Sysfs(tmp_path)
+    monkeypatch.setenv(setting.ROOT, str(found.root))
     yield found
     assert found.changed() == {}
 
@@ -136,9 +138,7 @@ def test_what_cannot_be_put_back_is_reported_and_kept_until_it_can(fake: Sysfs) 
     governor.unlink()
     governor.mkdir()  # neither read nor written, but there
     for words in (["down"], ["run", "local.toml"]):
-        (fake.root.parent / "local.toml").write_text(
-            CAMPAIGN.format(power=f'root = "{fake.root}"\npcie_aspm = "powersave"', path=fake.root.parent)
-        )
+        (fake.root.parent / "local.toml").write_text(CAMPAIGN.format(power='pcie_aspm = "powersave"', path=fake.root.parent))
         done = subprocess.run([PERJOULE, *words], capture_output=True, text=True, check=False, cwd=fake.root.parent)
         assert done.returncode == 3, done.stdout + done.stderr
         assert "put" in done.stderr or "power states stay" in done.stderr, done.stderr
@@ -150,8 +150,7 @@ def test_what_cannot_be_put_back_is_reported_and_kept_until_it_can(fake: Sysfs) 
 
 def test_a_sweep_is_a_matrix_and_a_state_that_changes_meanwhile_fails_its_trial(fake: Sysfs, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    tools = "\n".join(f"{key} = {json.dumps(value)}" for key, value in fake.options().items())
-    text = CAMPAIGN.format(power=f'cpu_governor = ["performance", "powersave"]\n{tools}', path=tmp_path / "data")
+    text = CAMPAIGN.format(power='cpu_governor = ["performance", "powersave"]', path=tmp_path / "data")
     asked = campaign.parse(text)
     assert len({trial.id for trial in asked.trials}) == len(asked.trials) == 2
     labels = {trial.filesystem.label.partition(" on ")[2] for trial in asked.trials}

@@ -102,7 +102,8 @@ def test_words_that_researchers_tune_make_a_file_system_that_mounts() -> None:
 
 def test_no_option_of_ceph_that_a_family_permits_is_a_text() -> None:
     """A text could be a path, an address or a library: Ceph itself names all its options, with their defaults."""
-    shown = dict(line.partition(" = ")[::2] for line in run("ceph-osd", "--show-config").splitlines())
+    lines = (line.partition(" = ") for line in run("ceph-osd", "--show-config").splitlines())
+    shown = {name: value for name, _, value in lines}
     texts = {name: value for name, value in shown.items() if tunes(name) and not re.fullmatch(r"[-0-9.e+]+|true|false", value)}
     assert texts == {}
     assert sum(map(tunes, shown)) > 250

@@ -1,7 +1,6 @@
 """The table `power` of a testbed."""
 
 from dataclasses import fields
-from pathlib import Path
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -11,7 +10,7 @@ from perjoule.drivers.protocols import Tunable
 from perjoule.model import OPTIONS
 from perjoule.model.units import ClockHertz, Seconds, SecondsOrZero
 
-_HOW = ("on", "devices", "root")  # where and how, not what
+_HOW = ("on", "devices")  # where and how, not what
 _OF_DEVICES = ("sata_link", "disk_apm", "disk_spin_down_s", "nvme_state", "nvme_tolerance_s")
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+ -]*$")]
 StableId = Annotated[str, Field(pattern=r"^/dev/disk/by-(id|path|uuid|partuuid)/[^/\s]+$")]
@@ -48,8 +47,6 @@ class Power:
     """Power state of the drives' controllers, by nvme-cli: 0 is the fastest. Needs nvme_tolerance = "0 s"."""
     nvme_tolerance_s: SecondsOrZero | None = None
     """The slowest wake-up that autonomous transitions of NVMe drives may cost; 0 s switches transitions off."""
-    root: Path = Path("/sys")
-    """Where the kernel's attributes are; a folder of files to try a campaign without changing anything."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:

@@ -23,7 +23,7 @@ def facts(keeper: Keeper) -> dict[str, Json]:
 
 def offered(keepers: Sequence[Keeper], wanted: Power) -> Mapping[str, Offered]:
     """Return what all of these hosts offer to a tuning, before they are kept. Raises MachineError."""
-    return offers(each(keepers, lambda keeper: keeper.states(wanted.root, setting.DEV)), wanted)
+    return offers(each(keepers, lambda keeper: keeper.states(setting.sysfs(), setting.DEV)), wanted)
 
 
 def lacking(keepers: Sequence[Keeper], wanted: Power) -> list[Check]:
@@ -31,10 +31,10 @@ def lacking(keepers: Sequence[Keeper], wanted: Power) -> list[Check]:
 
     def look(keeper: Keeper) -> tuple[set[str], list[Check]]:
         name = keeper.login.name
-        if keeper.probe.user != "root" and wanted.root == setting.SYSFS:
+        if keeper.probe.user != "root" and setting.sysfs() == setting.SYSFS:
             return set(), [Check(name, False, "only root can set power states", "log in as root, or set sudo = true")]
         try:
-            found = keeper.states(wanted.root, setting.DEV, wanted.devices)
+            found = keeper.states(setting.sysfs(), setting.DEV, wanted.devices)
         except PerjouleError as error:
             return set(), [Check(name, False, error.what, error.next)]
         if error := setting.refusal(wanted, found, name):
@@ -63,7 +63,7 @@ def held(hosts: Sequence[Host], wanted: Power) -> Generator[dict[str, Json]]:
         host, stack = pair
         if refusal := lack(host, wanted):
             raise refusal
-        stack.enter_context(_claimed(host, wanted))
+        stack.enter_context(_claimed(host))
         return stack.enter_context(applied(host, wanted, host.directory))
 
     with contextlib.ExitStack() as closing:
@@ -82,10 +82,10 @@ def _require_devices(wanted: Power, found: Mapping[str, Json]) -> None:
 
 
 @contextlib.contextmanager
-def _claimed(host: Host, wanted: Power) -> Generator[None]:
+def _claimed(host: Host) -> Generator[None]:
     """Hold a host's states against other runs there. Raises MachineError: another one has them."""
     log = host.directory / "power.held"
-    guard = host.spawn([*BASH, GUARD, "perjoule-power", wanted.root, host.directory / setting.RECORD, "keeper"], log=log)
+    guard = host.spawn([*BASH, GUARD, "perjoule-power", setting.sysfs(), host.directory / setting.RECORD, "keeper"], log=log)
     try:
         until_s = time.monotonic() + _ANSWER_S
         while guard.output() != "held\n":

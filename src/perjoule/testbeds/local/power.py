@@ -15,6 +15,7 @@ from perjoule.model.errors import MachineError
 from perjoule.testbeds import _process
 from perjoule.testbeds._power import Power, applied, lack, put_back
 from perjoule.testbeds._power.scripts import BASH, GUARD
+from perjoule.testbeds._power.setting import sysfs
 
 _ANSWER_S = 10.0
 _PUT_BACK_S = 60.0
@@ -25,7 +26,7 @@ def held(host: Host, wanted: Power) -> Generator[Mapping[str, Json]]:
     """Set states of this machine during the block; yields them as facts. Raises MachineError: see `applied`, or in use."""
     if refusal := lack(host, wanted):
         raise refusal
-    with removal.scratch("perjoule-power-") as folder, _guarded(wanted.root, folder), applied(host, wanted, folder) as facts:
+    with removal.scratch("perjoule-power-") as folder, _guarded(sysfs(), folder), applied(host, wanted, folder) as facts:
         yield facts
 
 

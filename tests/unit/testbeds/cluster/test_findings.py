@@ -171,14 +171,16 @@ def test_hosts_are_queried_for_the_power_states_that_they_need(
     for tool in fake.tools.iterdir():
         (tmp_path / tool.name).symlink_to(tool)
     monkeypatch.setattr(setting, "DEV", str(fake.dev))
+    monkeypatch.setenv(setting.ROOT, str(fake.root))
     bed = with_power(text, **fake.options(**wanted, on=on))
     bed.checks()
     assert lines(bed.lacking(1, [])) == lacked
     assert fake.changed() == {}
 
 
-def test_hosts_offer_a_tuning_what_all_that_power_names_have(text: str, tmp_path: Path) -> None:
+def test_hosts_offer_a_tuning_what_all_that_power_names_have(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = Sysfs(tmp_path / "fake folder")
+    monkeypatch.setenv(setting.ROOT, str(fake.root))
     found = with_power(text, **fake.options(cpu_governor="powersave", on=["storage"])).offered(1)
     assert found["power.cpu_governor"] == Offered(("performance", "powersave"), "performance")
     assert found["power.cpu_deepest_idle"] == Offered(("POLL", "C1", "C6"), "C6")
