@@ -1,6 +1,7 @@
 """A fio job file as it is: measured when it stays in its folder, refused with its line when it doesn't."""
 
 import json
+import random
 import re
 import shutil
 import time
@@ -155,12 +156,43 @@ def test_what_a_file_asks_for_is_known_before_it_runs() -> None:
         ("filename_format=$jobname.$mb_memory", "computed by the machine"),
         ("bs=`id`", "computed by the machine"),
         ("ioscheduler=noop", "scheduler"),
+        ("write_iolog=log", "writes a file"),
+        ("opendir=.", "takes files"),
+        ("fill_device=1", "fills the whole file system"),
+        ("name=sub/x", "renames a job"),
+        ("profile=tiobench", "is not an option"),
+        ("trigger=reboot", "is not an option"),
+        ("trigger-file=x", "is not an option"),
+        ("aux-path=/etc", "is not an option"),
+        ("output=x", "is not an option"),
+        ("server=1", "is not an option"),
+        ("mmapfile=x", "is not an option"),
+        ("verify_state_load=1", "is not an option"),
+        ("replay_scale=2", "is not an option"),
+        ("merge_blktrace_iters=2", "is not an option"),
+        ("cgroup_weight=100", "is not an option"),
+        ("zonerange=1m", "is not an option"),
+        ("script=x", "is not an option"),
+        ("hostname=10.0.0.1", "is not an option"),
+        ("--exec_prerun=x", "is not an option"),
+        ("exec-prerun=x", "is not an option"),
+        ("exec_prerun\t=x", "runs a command"),
+        ("exec_pre=x", "is not an option"),
+        ("bs=4k\rexec_prerun=x", "control character"),
+        ("bs=4k\vexec_prerun=x", "control character"),
+        ("bs=4k\u2028exec_prerun=x", "control character"),
+        ("bs=4k\x85/etc/passwd", "control character"),
+        ("filename=a\x00b", "control character"),
+        ("mem=mmap:/etc/passwd", "absolute path"),
+        ("directory=~/x", "absolute path"),
+        ("write_lat_log=../x", "points outside"),
+        ("lockfile=exclusive\nexec_postrun=x", "runs a command"),
         ("rw=trim", "neither reads nor writes"),
         ("include other.fio", "is in no section"),
     ],
 )
 def test_a_file_that_reaches_outside_is_refused_with_its_line(line: str, reason: str) -> None:
-    with pytest.raises(ValidationError, match=rf"my.fio line 4: .*{reason}"):
+    with pytest.raises(ValidationError, match=rf"my.fio line [45]: .*{reason}"):
         fio(f"[global]\nsize=1m\n[a]\n{line}\n")
 
 
@@ -177,6 +209,53 @@ def test_what_stays_inside_is_taken(line: str) -> None:
 def test_what_is_not_a_job_file_is_refused(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         file.check(text)
+
+
+def test_nothing_at_random_runs_a_command_or_leaves_the_folder() -> None:
+    drawn, passed = random.Random(1), 0
+    keys = [
+        *sorted(file.OPTIONS)[::7],
+        *file.OUTSIDE,
+        "include",
+        "[x]",
+        "filename",
+        "directory",
+        "ioengine",
+        "write_bw_log",
+        "mem",
+    ]
+    values = [
+        "4k",
+        "1",
+        "/dev/sda",
+        "../x",
+        "a/../../b",
+        "$x",
+        "`id`",
+        "$(id)",
+        "a:/b",
+        "mmap:/x",
+        "libaio",
+        "external:/x",
+        "-",
+        "~",
+    ]
+    marks = ["", "", "", " ", "\t", "\r", "\v", "\x00", "#", ";", "\\", "'", '"', "\u2028", "\n", "\x85", "/", ":", ","]
+    for _ in range(20_000):
+        line = "".join(
+            drawn.choice(marks) + word for word in (drawn.choice(keys), "=", drawn.choice(values), drawn.choice(values))
+        )
+        try:
+            file.check(f"[a]\nrw=read\nsize=1m\n{line}{drawn.choice(marks)}\n")
+        except ValueError:
+            continue
+        passed += 1
+        for real in line.split("\n"):  # as fio reads it: comments go, what is before "=" is the key
+            key, _, value = re.split("[#;]", real, maxsplit=1)[0].partition("=")
+            assert key.strip(" \t") in {*file.OPTIONS, "", "[x]"}, line
+            outside = r"(^|[:,|])[ \t'\"\\]*[/~]|(^|/)\.\.(/|$)|[$`\r\v\x00]"
+            assert not re.search(outside, value.strip(" \t")), line
+    assert passed > 100
 
 
 def test_a_job_takes_no_other_option() -> None:
