@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Host, Hosts, Port, Tunable
@@ -26,6 +26,7 @@ from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems._options import Deployed
 from perjoule.filesystems.glusterfs import parse as words
 from perjoule.filesystems.glusterfs.layout import Kind, shape
+from perjoule.filesystems.glusterfs.tuning import permitted
 from perjoule.machine.each import each
 from perjoule.machine.mounts import has_own_mounts
 from perjoule.machine.ports import listens
@@ -74,6 +75,7 @@ class GlusterFS(Deployed):
     """Bricks on each of these hosts: 2 on 5 hosts make a dispersed volume of 2 x (4 + 1)."""
     volume: Annotated[
         Mapping[str, str],
+        AfterValidator(permitted),
         Tunable(("4", "16", "32"), scale=True, key="performance.io-thread-count", otherwise="16"),
         Tunable(("1", "2", "4"), scale=True, key="client.event-threads", otherwise="2"),
         Tunable(("1", "2", "4"), scale=True, key="server.event-threads", otherwise="2"),
@@ -82,7 +84,8 @@ class GlusterFS(Deployed):
         Tunable(("off", "on"), key="performance.io-cache", otherwise="off"),
         Tunable(("on", "off"), key="cluster.ensure-durability", otherwise="on", less_durable={"off": UNSYNCED}),
     ] = field(default_factory=dict[str, str])
-    """Further options of the volume, as in `gluster volume set` ({"performance.io-cache" = "on"})."""
+    """Further options of the volume, as in `gluster volume set` ({"performance.io-cache" = "on"}); those that tune
+    (docs/reference/permitted.md)."""
 
     def ports(self) -> Mapping[str, tuple[Port, ...]]:
         """That of glusterd, which its peers and tools can't be told to look for elsewhere, and those of bricks."""

@@ -23,7 +23,9 @@ from perjoule.filesystems._said import found
 from perjoule.machine.mounts import fuse, has_own_mounts, kernel_check, require_mountable
 from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, Json, Redundancy
+from perjoule.model.disk_words import mount_words
 from perjoule.model.errors import MachineError, WorkloadError
+from perjoule.model.permitted import NUMBER, Forms, each, flags, permits, words
 from perjoule.model.units import Bytes
 
 EXAMPLE = '[[filesystem]]\nkind = "nfs"\nclient = "fuse"\n'
@@ -34,6 +36,21 @@ PORT, MOUNT_PORT, RPCBIND_PORT = 2049, 20048, 111  # the latter two, of mountd a
 TRANSFER_BYTES = 1024**2
 NO_CLIENT = "the kernel has no NFS client"
 FIX = 'set client = "fuse", or use hosts whose kernel has CONFIG_NFS_FS'
+# Of the kernel's client, those that tune: no address, path, port or security, and nothing of mount(8)'s own.
+# https://man7.org/linux/man-pages/man5/nfs.5.html
+MOUNT_OPTIONS: Forms = {
+    **flags("rw hard soft softerr softreval nosoftreval ac noac cto nocto sync async relatime noatime nodiratime lock nolock"),
+    **flags("sharecache nosharecache resvport noresvport nordirplus nosuid nodev noexec trunkdiscovery notrunkdiscovery"),
+    **each("timeo retrans actimeo acregmin acregmax acdirmin acdirmax nconnect max_connect", NUMBER),
+    "rdirplus": "(=(none|force))?",
+    "lookupcache": words("all", "none", "pos", "positive"),
+    "local_lock": words("all", "flock", "posix", "none"),
+    "write": words("lazy", "eager", "wait"),
+}
+_STEAD = {
+    **dict.fromkeys(("rsize", "wsize"), "set transfer instead"),
+    **dict.fromkeys(("vers", "nfsvers", "minorversion"), "set version instead"),
+}
 _FUSE_MOUNT = Path(__file__).with_name("mount.py")
 
 
@@ -57,7 +74,7 @@ class Nfs(Deployed):
     transfer_bytes: Annotated[Bytes, Tunable(("64 KiB", "256 KiB", "1 MiB"), scale=True)] = TRANSFER_BYTES
     """Largest read and write of the kernel's client (rsize, wsize); the FUSE client's can't be set: 128 KiB and 1 MiB."""
     options: tuple[str, ...] = ()
-    """More mount options of the kernel's client."""
+    """More mount options of the kernel's client, as in ["nconnect=4"]; only those that tune (docs/reference/permitted.md)."""
 
     @model_validator(mode="after")
     def _spoken(self) -> Self:
@@ -67,6 +84,10 @@ class Nfs(Deployed):
             raise ValueError('client "fuse" has transfers of its own; remove transfer, or set client = "kernel"')
         if self.client == "fuse" and self.options:
             raise ValueError('client "fuse" has no mount options; remove options, or set client = "kernel"')
+        for word in mount_words(self.options):
+            if not permits(MOUNT_OPTIONS, word):
+                stead = _STEAD.get(word.partition("=")[0], "permitted: " + ", ".join(MOUNT_OPTIONS))
+                raise ValueError(f'"{word}" is not permitted as a mount option of NFS ({stead})')
         return self
 
     @property

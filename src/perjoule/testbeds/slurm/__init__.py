@@ -14,7 +14,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Cleaned, Hosts, Lease, Testbed
@@ -25,6 +25,7 @@ from perjoule.testbeds.cluster import NodeName, unfold
 from perjoule.testbeds.slurm import commands, ranks
 from perjoule.testbeds.slurm.allocated import Allocated, allocated
 from perjoule.testbeds.slurm.allocation import Allocation, clean, user
+from perjoule.testbeds.slurm.arguments import permitted
 from perjoule.testbeds.slurm.commands import Job
 
 __all__ = ["Slurm", "clean"]
@@ -96,8 +97,9 @@ class Slurm(Testbed):
     """Features that the nodes must have."""
     exclusive: bool = True
     """Whether no other job may share the nodes; a meter can't separate the power of several jobs."""
-    arguments: tuple[str, ...] = ()
-    """More arguments for salloc, such as ["--qos=high"]."""
+    arguments: Annotated[tuple[str, ...], AfterValidator(permitted)] = ()
+    """More arguments for salloc, such as ["--qos=high"]: only what nodes to ask for, and by which account of resources
+    (docs/reference/permitted.md)."""
     wait_s: Seconds = 3600.0
     """For how long the job may be pending."""
     work: Annotated[str, Field(pattern=r"^(/[\w.-]+(/[\w.-]+)*)?$")] = ""
