@@ -19,6 +19,7 @@ from perjoule.campaign.attachments import attached, takes_file
 from perjoule.campaign.header import TOP_KEYS
 from perjoule.campaign.lines import Path
 from perjoule.campaign.messages import clauses, fault, instead, line, written
+from perjoule.campaign.passed import require_one_line
 from perjoule.campaign.source import Source, Table, is_list, is_table
 from perjoule.drivers.protocols import ListsUsers, Testbed, Tunable, Workload
 from perjoule.model import option_name
@@ -110,6 +111,7 @@ def rows(name: str, path: Path, table: Table, source: Source, shrink_ratio: floa
             advice = "write it above the first table" if option in TOP_KEYS else _advice(name, kind, option, value, fields)
             raise source.error((*path, option), what, advice)
         _plain((*path, option), option, value, fields[option][1].annotation, source)
+    require_one_line(path, options, source)
     choices = [_choices(value, fields[option][1].annotation) for option, value in options.items()]
     if math.prod(map(len, choices)) > MOST_ROWS:
         raise source.error(path, f"{name} {kind} spans more than {MOST_ROWS} combinations", "shorten its lists")

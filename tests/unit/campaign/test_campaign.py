@@ -214,7 +214,7 @@ def test_overrides_reach_the_meters_that_are_there_by_default() -> None:
         ("workload.size=1 GB/s", '--set workload.size=1 GB/s: size: unknown unit "GB/s"'),
         ("workload.transfer=1 GiB", "--set workload.transfer=1 GiB: workload fio:"),
         ("repetitions=0", "--set repetitions=0: repetitions = 0 is out of range; it must be at least 1"),
-        ("filesystem.goal=2\nx = 1", "--set filesystem.goal=2\nx = 1: goal ="),
+        ("filesystem.goal=2\nx = 1", "--set filesystem.goal=2\nx = 1: goal has a control character"),
     ],
 )
 def test_a_wrong_override_is_answered_with_itself(override: str, sentence: str) -> None:

@@ -20,7 +20,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Mounted, Process, Workload
 from perjoule.machine.untrusted import json_of
-from perjoule.model import OPTIONS, Direction, Json, Outcome
+from perjoule.model import OPTIONS, Direction, InstalledFolder, Json, Outcome
 from perjoule.model.doubts import UNLIKE
 from perjoule.model.errors import WorkloadError
 from perjoule.model.spectrum import MassSpectrum
@@ -66,9 +66,10 @@ class Hep(Workload):
     """Whether a task runs on a host that holds its file's data; otherwise tasks go to workers in turn, in an order independent of
     where the data are."""
 
-    scheduler_file: Annotated[str, Field(pattern=r"^(/.*)?$")] = ""
+    scheduler_file: Annotated[InstalledFolder, Field(pattern=r"^(/.*)?$")] = ""
     """The scheduler file of a Dask that already runs, as the first client sees it. Its workers do the analysis, one on each host;
-    perjoule neither starts nor ends them. By default each trial has a Dask of its own."""
+    perjoule neither starts nor ends them, and trusts what they send: the file is below a folder that --programs names. By default
+    each trial has a Dask of its own."""
 
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
     """Seed of the data set: the same seed gives the same bytes."""

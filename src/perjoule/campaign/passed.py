@@ -1,0 +1,37 @@
+"""What a campaign's tables pass on to programs, daemons and configuration files, whatever the driver: looked at once, as written.
+
+Drivers check what their own options may say; here is the rule that holds for all of them.
+"""
+
+from collections.abc import Iterator
+
+from perjoule.campaign.lines import Path
+from perjoule.campaign.messages import written
+from perjoule.campaign.source import Source, Table, is_list, is_table
+from perjoule.model.permitted import control_character
+
+
+def require_one_line(path: Path, options: Table, source: Source) -> None:
+    """Check that no key or value of a table has a control character, which would end a line of a configuration file or hide one.
+
+    Raises:
+        CampaignError: one has, with the line.
+    """
+    for option, value in options.items():
+        for text in _texts({option: value}):
+            if character := control_character(text):
+                what = f"{option} has a control character ({character}) in {written(text)}"
+                raise source.error((*path, option), what, "write it in one line, without tabs")
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield all texts in a value of TOML, keys included."""
+    if isinstance(value, str):
+        yield value
+    elif is_table(value):
+        for key, inner in value.items():
+            yield key
+            yield from _texts(inner)
+    elif is_list(value):
+        for inner in value:
+            yield from _texts(inner)
