@@ -4,6 +4,7 @@ from pathlib import Path
 
 from perjoule.machine.untrusted import text_of
 from perjoule.model.errors import MachineError
+from perjoule.model.permitted import control_character
 
 MOST_BYTES = 64 * 1024
 
@@ -17,7 +18,10 @@ def secret(file: Path | None) -> str:
     if file is None:
         return ""
     try:
-        return text_of(file.expanduser(), MOST_BYTES).rstrip("\n")
+        text = text_of(file.expanduser(), MOST_BYTES).rstrip("\n")
+        if control_character(text):  # a key, or another file of several lines, that a campaign would have sent to its address
+            raise ValueError("it has more than one line, or a control character")
+        return text
     except ValueError as error:
         raise MachineError(f"this is not a password: {error}", where=str(file), next="write the password into it") from None
     except OSError as error:

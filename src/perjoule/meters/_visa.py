@@ -9,10 +9,14 @@ import re
 import select
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
+
+from pydantic import AfterValidator, Field
 
 from perjoule.drivers.protocols import Check
 from perjoule.meters._deadline import Deadline, connected
+from perjoule.meters._line import is_path
+from perjoule.meters._line import line as line_of
 from perjoule.model.errors import MachineError, PerjouleError
 
 FIX = ".venv/bin/pip install 'perjoule[meters]'"
@@ -25,6 +29,13 @@ _LONGEST_HEAD = 11
 _HEAD = re.compile(rb"#([1-9])")
 _SOCKET = re.compile(r"TCPIP\d*::(.+)::(\d+)::SOCKET", re.IGNORECASE)
 _LINE = re.compile(r"ASRL(/.+?)(?:::INSTR)?", re.IGNORECASE)
+_WORD = r"[A-Za-z0-9_.-]+"
+_HOST = rf"({_WORD}|\[?[0-9A-Fa-f:]+\]?)"
+_ADDRESS = re.compile(
+    rf"{_HOST}(:[0-9]{{1,5}})?|TCPIP[0-9]*::{_HOST}(::{_WORD})?::(INSTR|SOCKET)|USB[0-9]*(::{_WORD}){{3,4}}::(INSTR|RAW)"
+    rf"|GPIB[0-9]*(::[0-9]{{1,2}}){{1,2}}::INSTR",
+    re.IGNORECASE | re.ASCII,
+)
 _MORE = (0x3FFF0006,)  # VISA's "read as much as requested": there is more
 
 
@@ -33,6 +44,19 @@ PORT = 5025  # where instruments take lines
 ADDRESS = (
     """Host or "HOST:PORT", a serial line as "/dev/ttyUSB0", or as VISA writes it: "TCPIP::HOST::INSTR", "USB::...::INSTR"."""
 )
+
+
+def _instrument_address(address: str) -> str:
+    """Return an address of a form that is permitted. Raises ValueError.
+
+    pyvisa-py takes URLs for serial lines, one of which writes all that is said to a file that it names.
+    """
+    if not _ADDRESS.fullmatch(address) and not is_path(address.removeprefix("ASRL").removesuffix("::INSTR")):
+        raise ValueError(f'"{address}" is not an address of an instrument (write one as in "192.0.2.50:5025" or "/dev/ttyUSB0")')
+    return address
+
+
+InstrumentAddress = Annotated[str, AfterValidator(_instrument_address), Field(description=ADDRESS)]
 
 
 def visa(address: str) -> str:
@@ -196,12 +220,12 @@ def instrument(address: str, *, timeout_s: float, baud: int = 115200, flow: Flow
     """Open an instrument; `baud` and `flow` apply to serial lines. Raises OSError, MachineError."""
     if not all(check.ok for check in libraries()):
         raise MachineError("pyvisa and pyvisa-py are not installed", where=address, next=FIX)
-    written = visa(address)
     with _as_os_error(address):
+        written = visa(_instrument_address(address))
         if tcp := _SOCKET.fullmatch(written):
             wire: Wire = _Tcp(tcp[1], int(tcp[2]), timeout_s)
         elif line := _LINE.fullmatch(written):
-            wire = _Serial(line[1], baud, flow, timeout_s)
+            wire = _Serial(line_of(line[1]), baud, flow, timeout_s)
         else:
             wire = _Visa(written, timeout_s)
     try:

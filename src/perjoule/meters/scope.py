@@ -23,7 +23,7 @@ from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
 from perjoule.meters._drives import AtDrives
 from perjoule.meters._metered import Read, Reading
-from perjoule.meters._visa import ADDRESS, Instrument, answers, instrument, libraries
+from perjoule.meters._visa import Instrument, InstrumentAddress, answers, instrument, libraries
 from perjoule.model import OPTIONS, Channel, Grade, Json, Specification
 from perjoule.model.errors import MachineError
 from perjoule.model.units import Ratio, Seconds, Volts
@@ -63,7 +63,7 @@ def _are_pairs(drives: Mapping[str, str]) -> Mapping[str, str]:
 class Scope(AtDrives):
     """The mean of voltage times current in each acquisition of an oscilloscope."""
 
-    address: Annotated[str, Field(description=ADDRESS)]
+    address: InstrumentAddress
 
     voltage_channel: int = 1
     """The channel of the voltage."""

@@ -17,6 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary, boundary
 from perjoule.drivers.protocols import Check, Hosts, Sink
+from perjoule.meters._line import LineAddress, line
 from perjoule.meters._metered import Metered, Read, Reading
 from perjoule.meters.plugwise import stick
 from perjoule.model import OPTIONS, Channel, Specification
@@ -53,7 +54,7 @@ def _are_circles(circles: Mapping[str, str]) -> Mapping[str, str]:
 class Plugwise(Metered):
     """Circles at the wall, one channel each."""
 
-    address: str
+    address: LineAddress
     """The stick's serial line."""
 
     circles: Annotated[Mapping[str, str], AfterValidator(_are_circles)]
@@ -127,7 +128,7 @@ def _opened(path: str, timeout_s: float) -> Generator["_Line"]:
         raise MachineError("pyserial is not installed", where="meter plugwise", next=FIX)
     import serial
 
-    with serial.Serial(path, 115200, timeout=timeout_s, write_timeout=timeout_s, exclusive=True) as port:
+    with serial.Serial(line(path), 115200, timeout=timeout_s, write_timeout=timeout_s, exclusive=True) as port:
         port.reset_input_buffer()
         yield _Line(port, timeout_s)
 

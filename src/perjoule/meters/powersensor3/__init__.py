@@ -20,6 +20,7 @@ from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
 from perjoule.meters._deadline import Deadline
 from perjoule.meters._drives import AtDrives
+from perjoule.meters._line import LineAddress, line
 from perjoule.meters._metered import Read, Reading
 from perjoule.meters.powersensor3 import frames
 from perjoule.meters.powersensor3.frames import Frames, Pair
@@ -49,7 +50,7 @@ class Powersensor3(AtDrives):
     A probe is a pair, by its number or its name; pairs that feed the same are added.
     """
 
-    address: str
+    address: LineAddress
     """Its serial line."""
 
     rate_hz: Hertz = 10.0
@@ -102,7 +103,7 @@ def _opened(path: str, timeout_s: float) -> Generator[Any]:
         raise MachineError("pyserial is not installed", where="meter powersensor3", next=FIX)
     import serial
 
-    with serial.Serial(path, 115200, timeout=timeout_s, write_timeout=timeout_s, exclusive=True) as port:
+    with serial.Serial(line(path), 115200, timeout=timeout_s, write_timeout=timeout_s, exclusive=True) as port:
         port.write(frames.STOP)
         time.sleep(QUIET_S)
         port.reset_input_buffer()

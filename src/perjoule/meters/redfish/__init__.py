@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -60,7 +60,7 @@ class Redfish(Metered):
     login: Literal["basic", "session"] = "basic"
     """Log in with each request, or once, which some services require."""
 
-    chassis: str = ""
+    chassis: Annotated[str, Field(pattern=r"^[^/?#\\]*$")] = ""
     """ID of the chassis; not needed if only one shows its power."""
 
     control: int = Field(default=0, ge=0)

@@ -19,7 +19,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
 from perjoule.meters._metered import Metered, Read, Reading
-from perjoule.meters._visa import ADDRESS, Flow, Instrument, answers, instrument, libraries
+from perjoule.meters._visa import Flow, Instrument, InstrumentAddress, answers, instrument, libraries
 from perjoule.meters.scpi.dialects import KNOWN, Dialect, dialect, errors, fields, range_w
 from perjoule.model import OPTIONS, Grade, Json, Specification
 from perjoule.model.errors import MachineError
@@ -44,9 +44,9 @@ DRIFT_RATIO = 1e-4  # by which the instrument's clock may be off
 class Scpi(Metered):
     """A power analyser that reports the mean power of each of its measuring cycles."""
 
-    address: Annotated[str, Field(description=ADDRESS)]
+    address: InstrumentAddress
 
-    channel: str = ""
+    channel: Annotated[str, Field(pattern=r"^([0-9]{1,2}|(?i:SIGM?A?[AB]?))?$")] = ""
     """Which of its power values: "1" for P1 (ZES), the element 1 or "SIGMA" (Yokogawa); the first if empty."""
 
     cycle_s: Seconds | None = None

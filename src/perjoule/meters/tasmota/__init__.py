@@ -41,7 +41,7 @@ class Tasmota(Plug):
 
     address: Annotated[str, Field(description=_ADDRESS)]
 
-    topic: str = ""
+    topic: Annotated[str, Field(pattern=r"^[^#+]*$")] = ""
     """The plug's topic at an MQTT broker (%topic% of cmnd/%topic%/STATUS); empty: HTTP, to the plug itself."""
 
     ask: bool = True
