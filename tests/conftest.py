@@ -7,7 +7,7 @@ import time
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: threads for small matrices only get in each other's way
 
-os.environ["PERJOULE_PROGRAMS"] = f"{tempfile.gettempdir()}:/var/tmp:/no/such"  # where tests have programs of their own
+os.environ["PERJOULE_PROGRAMS"] = f"{tempfile.gettempdir()}:/var/tmp:/mnt:/no/such"  # where tests have programs of their own
 
 import numpy as np
 import pytest

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -90,14 +91,15 @@ def test_a_mount_that_is_not_seen_is_refused(node: str, tmp_path: Path) -> None:
 def test_words_that_researchers_tune_make_a_file_system_that_mounts() -> None:
     if os.geteuid() != 0:
         pytest.skip("only root mounts")
-    tuned = {
+    tuned: dict[Literal["ext4", "xfs", "btrfs"], tuple[tuple[str, ...], tuple[str, ...]]] = {
         "ext4": (("-E", "stride=16,stripe_width=64", "-I", "512", "-m", "0", "-J", "size=16"), ("commit=30", "discard")),
         "xfs": (("-d", "su=64k,sw=4", "-i", "size=1024", "-m", "reflink=0", "-K"), ("allocsize=64m", "logbufs=8,logbsize=256k")),
         "btrfs": (("-n", "32k", "--csum=xxhash", "-O", "^no-holes"), ("compress=zstd:3", "autodefrag", "discard=async")),
     }
     with Local().hold(1) as hosts:
         for kind, (make, options) in tuned.items():
-            hosts.clients[0].disk(kind, Disk(kind=kind, make=make, options=options))  # pyright: ignore[reportArgumentType]
+            place = hosts.clients[0].disk(kind, Disk(kind=kind, make=make, options=options))
+            assert run("findmnt", "--noheadings", "--output", "FSTYPE", "--target", place) == kind
 
 
 def test_no_option_of_ceph_that_a_family_permits_is_a_text() -> None:

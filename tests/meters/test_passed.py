@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from perjoule.meters._line import line
+from perjoule.meters._address import line
 from perjoule.meters._secret import secret
 from perjoule.meters._visa import instrument
 from perjoule.meters.plugwise import Plugwise

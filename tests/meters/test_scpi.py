@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from perjoule.meters._visa import visa
+from perjoule.meters._address import visa
 from perjoule.meters.scpi import Dated, Scpi, dialects
 from perjoule.model.errors import MachineError
 from perjoule.model.waveform import Waveform

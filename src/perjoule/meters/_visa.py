@@ -9,14 +9,11 @@ import re
 import select
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from typing import Annotated, Any, Literal, Protocol
-
-from pydantic import AfterValidator, Field
+from typing import Any, Literal, Protocol
 
 from perjoule.drivers.protocols import Check
+from perjoule.meters._address import line, require_instrument, visa
 from perjoule.meters._deadline import Deadline, connected
-from perjoule.meters._line import is_path
-from perjoule.meters._line import line as line_of
 from perjoule.model.errors import MachineError, PerjouleError
 
 FIX = ".venv/bin/pip install 'perjoule[meters]'"
@@ -29,44 +26,7 @@ _LONGEST_HEAD = 11
 _HEAD = re.compile(rb"#([1-9])")
 _SOCKET = re.compile(r"TCPIP\d*::(.+)::(\d+)::SOCKET", re.IGNORECASE)
 _LINE = re.compile(r"ASRL(/.+?)(?:::INSTR)?", re.IGNORECASE)
-_WORD = r"[A-Za-z0-9_.-]+"
-_HOST = rf"({_WORD}|\[?[0-9A-Fa-f:]+\]?)"
-_ADDRESS = re.compile(
-    rf"{_HOST}(:[0-9]{{1,5}})?|TCPIP[0-9]*::{_HOST}(::{_WORD})?::(INSTR|SOCKET)|USB[0-9]*(::{_WORD}){{3,4}}::(INSTR|RAW)"
-    rf"|GPIB[0-9]*(::[0-9]{{1,2}}){{1,2}}::INSTR",
-    re.IGNORECASE | re.ASCII,
-)
 _MORE = (0x3FFF0006,)  # VISA's "read as much as requested": there is more
-
-
-PORT = 5025  # where instruments take lines
-
-ADDRESS = (
-    """Host or "HOST:PORT", a serial line as "/dev/ttyUSB0", or as VISA writes it: "TCPIP::HOST::INSTR", "USB::...::INSTR"."""
-)
-
-
-def _instrument_address(address: str) -> str:
-    """Return an address of a form that is permitted. Raises ValueError.
-
-    pyvisa-py takes URLs for serial lines, one of which writes all that is said to a file that it names.
-    """
-    if not _ADDRESS.fullmatch(address) and not is_path(address.removeprefix("ASRL").removesuffix("::INSTR")):
-        raise ValueError(f'"{address}" is not an address of an instrument (write one as in "192.0.2.50:5025" or "/dev/ttyUSB0")')
-    return address
-
-
-InstrumentAddress = Annotated[str, AfterValidator(_instrument_address), Field(description=ADDRESS)]
-
-
-def visa(address: str) -> str:
-    """Return an address in VISA's notation."""
-    if "::" in address:
-        return address
-    if address.startswith("/"):
-        return f"ASRL{address}::INSTR"
-    host, _, port = address.partition(":")
-    return f"TCPIP::{host}::{port or PORT}::SOCKET"
 
 
 class Wire(Protocol):
@@ -221,11 +181,11 @@ def instrument(address: str, *, timeout_s: float, baud: int = 115200, flow: Flow
     if not all(check.ok for check in libraries()):
         raise MachineError("pyvisa and pyvisa-py are not installed", where=address, next=FIX)
     with _as_os_error(address):
-        written = visa(_instrument_address(address))
+        written = visa(require_instrument(address))
         if tcp := _SOCKET.fullmatch(written):
             wire: Wire = _Tcp(tcp[1], int(tcp[2]), timeout_s)
-        elif line := _LINE.fullmatch(written):
-            wire = _Serial(line_of(line[1]), baud, flow, timeout_s)
+        elif path := _LINE.fullmatch(written):
+            wire = _Serial(line(path[1]), baud, flow, timeout_s)
         else:
             wire = _Visa(written, timeout_s)
     try:

@@ -21,9 +21,10 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
+from perjoule.meters._address import InstrumentAddress
 from perjoule.meters._drives import AtDrives
 from perjoule.meters._metered import Read, Reading
-from perjoule.meters._visa import Instrument, InstrumentAddress, answers, instrument, libraries
+from perjoule.meters._visa import Instrument, answers, instrument, libraries
 from perjoule.model import OPTIONS, Channel, Grade, Json, Specification
 from perjoule.model.errors import MachineError
 from perjoule.model.units import Ratio, Seconds, Volts

@@ -137,3 +137,28 @@ def test_the_libraries_that_are_looked_for_are_those_that_the_program_loads() ->
     text = Path(nfs.__file__).with_name("mount.py").read_text()
     (line,) = [line for line in text.splitlines() if line.startswith("LIBRARIES = ")]
     assert ast.literal_eval(line.partition("=")[2].partition("#")[0].strip()) == nfs.LIBRARIES
+
+
+def test_a_mount_of_nfs_is_tuned() -> None:
+    options = ("hard,nconnect=16", "actimeo=60", "lookupcache=none", "rdirplus=force", "timeo=600,retrans=2", "nocto", "softerr")
+    assert Nfs(options=options).options == options
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("bind", "remount", "loop", "X-mount.subdir=a", "x-systemd.mount-timeout=1", "helper=x", "addr=10.0.0.1", "port=1"),
+        *("clientaddr=10.0.0.1", "mountaddr=10.0.0.1", "mounthost=evil", "proto=udp", "sec=krb5", "sec=sys:krb5", "fsc=/etc"),
+        *("context=system_u:object_r:x", "xprtsec=tls", "migration", "bg", "hard,bind", "nconnect=4,,", "nconnect=4 -o bind"),
+        *("user", "suid", "dev", "exec", "nconnect=/etc", "hard\n", "ro", "noresvport=1"),
+    ],
+)
+def test_a_mount_option_of_nfs_that_does_more_than_tune_is_refused(word: str) -> None:
+    with pytest.raises(ValidationError, match="is not permitted as a mount option of NFS"):
+        Nfs(options=(word,))
+
+
+@pytest.mark.parametrize(("word", "key"), [("rsize=4096", "transfer"), ("wsize=4096", "transfer"), ("vers=3", "version")])
+def test_the_campaigns_own_key_is_named(word: str, key: str) -> None:
+    with pytest.raises(ValidationError, match=f"set {key} instead"):
+        Nfs(options=(word,))

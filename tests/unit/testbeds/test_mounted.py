@@ -17,13 +17,21 @@ def require(mountinfo: str, source: str = "/dev/loop1", kind: str = "ext4", plac
     require_mounted(mountinfo, place, source, kind, NUMBERS.__getitem__)
 
 
-def test_what_we_mounted_is_accepted() -> None:
-    require(line())
-    require(line("253:0", source="/dev/mapper/delay"), "/dev/dm-0")  # mount replaces the name
-    require(line("0:45", kind="btrfs"), kind="btrfs")  # whose number is of no device
-    require(line("0:45", kind="zfs", source="pool"), "pool", "zfs")
-    require("\n".join([line("8:0", source="/dev/sda"), line()]))  # the last one is seen
-    require(line(place="/a\\040b"), place="/a b")
+@pytest.mark.parametrize(
+    ("mountinfo", "source", "kind", "place"),
+    [
+        (line(), "/dev/loop1", "ext4", "/p"),
+        (line("253:0", source="/dev/mapper/delay"), "/dev/dm-0", "ext4", "/p"),  # mount replaces the name
+        (line("0:45", kind="btrfs"), "/dev/loop1", "btrfs", "/p"),  # whose number names none
+        (line("0:45", kind="zfs", source="pool"), "pool", "zfs", "/p"),
+        ("\n".join([line("8:0", source="/dev/sda"), line()]), "/dev/loop1", "ext4", "/p"),  # the last one is seen
+        (line(place="/a\\040b"), "/dev/loop1", "ext4", "/a b"),
+    ],
+)
+def test_what_we_mounted_is_accepted(mountinfo: str, source: str, kind: str, place: str) -> None:
+    asked: list[str] = []
+    require_mounted(mountinfo, place, source, kind, lambda device: asked.append(device) or NUMBERS[device])
+    assert (source in asked) == (kind != "zfs")
 
 
 @pytest.mark.parametrize(

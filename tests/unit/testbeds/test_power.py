@@ -248,4 +248,4 @@ def test_facts_of_this_machine_are_what_its_kernel_says(tmp_path: Path) -> None:
 def test_a_campaign_can_not_say_where_attributes_are(tmp_path: Path) -> None:
     """A link below a folder of its own would put any text file out of service for the length of a run."""
     with pytest.raises(ValidationError, match="root"):
-        Power(cpu_governor="powersave", root=str(tmp_path))  # pyright: ignore[reportCallIssue]
+        as_written(Power, cpu_governor="powersave", root=str(tmp_path))

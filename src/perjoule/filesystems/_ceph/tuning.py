@@ -14,29 +14,32 @@ from perjoule.model.permitted import Forms, each, permits, words
 
 _NUMBER = r"-?[0-9]{1,18}(\.[0-9]{1,9})?([KMGT](i?B)?)?|true|false"
 # A name is one of these whole, or begins with one and an underscore.
-_FAMILIES = re.compile(
-    "("
-    "osd_(op_num|op_pq|op_thread|op_threads|op_history|op_complaint|recovery|backfill|scrub|deep_scrub|snap_trim|mclock|memory"
-    "|client_(message|op)|max_backfills|max_pg_log|min_pg_log|max_scrubs|max_write|delete_sleep|async_recovery|heartbeat_(grace"
-    "|interval)|pg_log|numa|requeue|target_pg_log|map_cache|discard|rocksdb|enable_op_tracker|max_push|copyfrom_max)"
-    "|bluestore_(cache|2q_cache|csum_(min|max)|compression_(min|max|required)|min_alloc|max_alloc|max_blob|max_deferred|prefer_deferred"
-    "|deferred_batch|throttle|extent_map|clone_cow|default_buffered|onode|ioring|sync_submit|avl_alloc|hybrid_alloc|gc"
-    "|max_defer|rocksdb_cf)"
-    "|bluefs_(alloc_size|buffered_io|max_prefetch|max_log|min_log|min_flush|shared_alloc|sync_write|compact_log|log_compact|preextend_wal)"
-    "|bdev_(aio|enable_discard|async_discard|ioring|block_size)"
-    "|rocksdb_(cache_(size|row|shard)|block_size|bloom_bits|partition_filters|cache_index|pin_l0|collect|perf)"
-    "|mds_(cache_(memory|trim|reservation|mid)|log_(max|events|segment)|bal_(split|merge|fragment|interval|max|min|need|sample)"
-    "|max_(purge|caps|completed|retries|snaps|file|xattr)|recall|session_cache|op_(complaint|history)|dir_(prefetch|max|keys)"
-    "|tick|beacon|early_reply|enable_op_tracker|numa_node|decay_halflife)"
-    "|client_(oc|cache_(size|mid)|readahead|caps|max_inline|dirsize|force_lazyio|use_random|mount_timeout|tick)"
-    "|ms_(async_(op|max_op|reap)|tcp_(nodelay|rcvbuf|prefetch|read)|dispatch_throttle|crc|max_(backoff|accept)|initial_backoff"
-    "|connection_(idle|ready)|time_events)"
-    "|objecter_(inflight|completion|timeout|tick|retry)"
-    "|filer_max|journaler_(write|prefetch|prezero)"
-    "|rbd_(cache_(size|max|target|block|writethrough)|readahead|op_threads|concurrent)"
-    ")(_[a-z0-9_]+)?",
-    re.ASCII,
-)
+FAMILIES = {
+    "osd_": "op_num op_pq op_thread op_threads op_history op_complaint recovery backfill scrub deep_scrub snap_trim mclock memory"
+    " client_message client_op max_backfills max_pg_log min_pg_log max_scrubs max_write delete_sleep async_recovery"
+    " heartbeat_grace heartbeat_interval pg_log numa requeue target_pg_log map_cache discard rocksdb enable_op_tracker max_push"
+    " copyfrom_max",
+    "bluestore_": "cache 2q_cache csum_min csum_max compression_min compression_max compression_required min_alloc max_alloc"
+    " max_blob max_deferred prefer_deferred deferred_batch throttle extent_map clone_cow default_buffered onode ioring"
+    " sync_submit avl_alloc hybrid_alloc gc max_defer rocksdb_cf",
+    "bluefs_": "alloc_size buffered_io max_prefetch max_log min_log min_flush shared_alloc sync_write compact_log log_compact"
+    " preextend_wal",
+    "bdev_": "aio enable_discard async_discard ioring block_size",
+    "rocksdb_": "cache_size cache_row cache_shard block_size bloom_bits partition_filters cache_index pin_l0 collect perf",
+    "mds_": "cache_memory cache_trim cache_reservation cache_mid log_max log_events log_segment bal_split bal_merge bal_fragment"
+    " bal_interval bal_max bal_min bal_need bal_sample max_purge max_caps max_completed max_retries max_snaps max_file max_xattr"
+    " recall session_cache op_complaint op_history dir_prefetch dir_max dir_keys tick beacon early_reply enable_op_tracker"
+    " numa_node decay_halflife",
+    "client_": "oc cache_size cache_mid readahead caps max_inline dirsize force_lazyio use_random mount_timeout tick",
+    "ms_": "async_op async_max_op async_reap tcp_nodelay tcp_rcvbuf tcp_prefetch tcp_read dispatch_throttle crc max_backoff"
+    " max_accept initial_backoff connection_idle connection_ready time_events",
+    "objecter_": "inflight completion timeout tick retry",
+    "filer_": "max",
+    "journaler_": "write prefetch prezero",
+    "rbd_": "cache_size cache_max cache_target cache_block cache_writethrough readahead op_threads concurrent",
+}
+_STEMS = "|".join(family + stem for family, stems in FAMILIES.items() for stem in stems.split())
+_IN_A_FAMILY = re.compile(rf"({_STEMS})(_[a-z0-9_]+)?", re.ASCII)
 _COMPRESSIONS = ("snappy", "zlib", "lz4", "zstd")
 _ROCKSDB = (
     "compression=k(NoCompression|SnappyCompression|LZ4Compression|ZSTD)"
@@ -45,7 +48,7 @@ _ROCKSDB = (
     "|level0_(file_num_compaction|slowdown_writes|stop_writes)_trigger|max_bytes_for_level_(base|multiplier)"
     "|target_file_size_(base|multiplier)|num_levels|max_subcompactions|bytes_per_sync|wal_bytes_per_sync|ttl)=[0-9]{1,18}"
 )
-_CHOICES: Forms = {
+CHOICES: Forms = {
     "bluestore_csum_type": words("none", "crc32c", "crc32c_16", "crc32c_8", "xxhash32", "xxhash64"),
     "bluestore_compression_algorithm": words(*_COMPRESSIONS),
     "bluestore_compression_mode": words("none", "passive", "aggressive", "force"),
@@ -61,7 +64,7 @@ _CHOICES: Forms = {
     ),
 }
 # The driver's own: who sets one twice would not get what the campaign says.
-_OURS = {
+OURS = {
     "client_oc_size": "set client_cache instead",
     "client_oc": "set client_cache instead",
     "osd_pool_default_size": "set copies instead",
@@ -74,22 +77,22 @@ _OURS = {
 
 def tunes(name: str) -> bool:
     """Return whether an option is one of a family, with a number, a size or a switch."""
-    return name not in _OURS and name not in _CHOICES and _FAMILIES.fullmatch(name) is not None
+    return name not in OURS and name not in CHOICES and _IN_A_FAMILY.fullmatch(name) is not None
 
 
 def permitted(conf: Mapping[str, str]) -> Mapping[str, str]:
     """Return `conf` of a campaign. Raises ValueError with the first option or value that is not permitted."""
     for name, value in conf.items():
         written = re.sub("[ -]", "_", name.strip().lower())
-        if name in _OURS:
-            raise ValueError(f'"{name}" is the driver\'s ({_OURS[name]})')
-        if name != written and (tunes(written) or written in _CHOICES):
+        if name in OURS:
+            raise ValueError(f'"{name}" is the driver\'s ({OURS[name]})')
+        if name != written and (tunes(written) or written in CHOICES):
             raise ValueError(f'"{name}" has several spellings in Ceph (write "{written}")')
-        if not tunes(name) and name not in _CHOICES:
-            near = get_close_matches(name, _CHOICES, n=1)
+        if not tunes(name) and name not in CHOICES:
+            near = get_close_matches(name, CHOICES, n=1)
             advice = f'did you mean "{near[0]}"?' if near else "remove it; docs/reference/permitted.md lists what may be set"
             raise ValueError(f'"{name}" is not an option that only tunes ({advice})')
-        form = _CHOICES.get(name, f"=({_NUMBER})")
+        form = CHOICES.get(name, f"=({_NUMBER})")
         if not permits({name: form}, f"{name}={value}"):
             advice = "write a number, a size such as 64M, true or false" if tunes(name) else "see docs/reference/permitted.md"
             raise ValueError(f'{name} = "{value}" is not permitted ({advice})')

@@ -17,7 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary, boundary
 from perjoule.drivers.protocols import Check, Hosts, Sink
-from perjoule.meters._line import LineAddress, line
+from perjoule.meters._address import LineAddress, line
 from perjoule.meters._metered import Metered, Read, Reading
 from perjoule.meters.plugwise import stick
 from perjoule.model import OPTIONS, Channel, Specification

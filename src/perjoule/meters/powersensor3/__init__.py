@@ -18,9 +18,9 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
+from perjoule.meters._address import LineAddress, line
 from perjoule.meters._deadline import Deadline
 from perjoule.meters._drives import AtDrives
-from perjoule.meters._line import LineAddress, line
 from perjoule.meters._metered import Read, Reading
 from perjoule.meters.powersensor3 import frames
 from perjoule.meters.powersensor3.frames import Frames, Pair

@@ -18,8 +18,9 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
+from perjoule.meters._address import InstrumentAddress
 from perjoule.meters._metered import Metered, Read, Reading
-from perjoule.meters._visa import Flow, Instrument, InstrumentAddress, answers, instrument, libraries
+from perjoule.meters._visa import Flow, Instrument, answers, instrument, libraries
 from perjoule.meters.scpi.dialects import KNOWN, Dialect, dialect, errors, fields, range_w
 from perjoule.model import OPTIONS, Grade, Json, Specification
 from perjoule.model.errors import MachineError

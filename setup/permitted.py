@@ -1,0 +1,67 @@
+"""Write docs/reference/permitted.md, the words that a campaign may pass on, from the lists that decide (`permitted`).
+
+Usage: .venv/bin/python setup/permitted.py
+"""
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from perjoule.filesystems._ceph import tuning as ceph
+from perjoule.filesystems.glusterfs import tuning as glusterfs
+from perjoule.filesystems.nfs import MOUNT_OPTIONS
+from perjoule.model import disk_words
+from perjoule.testbeds.slurm.arguments import ARGUMENTS
+from perjoule.workloads.fio import job
+
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "permitted.md"
+HEAD = """# Words that a campaign may pass on
+
+A campaign may tune programs beyond the options of drivers. What it may say is a positive list: words that tune, each with a
+number, a size, a switch or one of a few words as its value. `perjoule check` refuses anything else, with the key to use instead
+([why](../explanations/decisions/0050-words-that-are-passed-on.md)). If a word that only tunes is missing, please open an issue.
+<!-- Written by setup/permitted.py. -->
+"""
+WIDTH = 128
+
+
+def page() -> str:
+    """Lay out the page."""
+    made = {kind: _arguments(words) for kind, words in disk_words.MAKE.items()}
+    families = {f"{family}...": stems.split() for family, stems in ceph.FAMILIES.items()}
+    parts = [
+        HEAD,
+        "\n## `make` of a disk: arguments of mkfs (zfs: of `zpool create`)\n",
+        *(_named(f"**{kind}**", words) for kind, words in made.items()),
+        "\n## `options` of a disk: mount options\n",
+        *(_named(f"**{kind}**", forms) for kind, forms in disk_words.MOUNT.items()),
+        "\n## `options` of nfs: mount options\n",
+        _named("", MOUNT_OPTIONS),
+        "\n## `conf` of cephfs, rados and rbd\n",
+        "\nA number, a size, `true` or `false`, for names that begin like this and continue after an underscore, or end there:\n",
+        *(_named(f"`{family}`", stems) for family, stems in families.items()),
+        "\nOne of its words, for these:\n",
+        _named("", ceph.CHOICES),
+        "\n## `volume` of glusterfs\n",
+        _named("", glusterfs.TUNING),
+        "\n## `arguments` of slurm\n",
+        _named("", ARGUMENTS),
+        "\n## A job file of fio\n",
+        _named("", sorted(job.OPTIONS)),
+        f"\nEngines: {', '.join(f'`{name}`' for name in job.ENGINES)}.\n",
+    ]
+    return "".join(parts)
+
+
+def _arguments(words: Mapping[str, object]) -> Iterable[str]:
+    for name, form in words.items():
+        yield f"{name} ({' '.join(form)})" if isinstance(form, Mapping) else name
+
+
+def _named(head: str, names: Iterable[str]) -> str:
+    text = f"{head}: {', '.join(f'`{name}`' for name in names)}" if head else ", ".join(f"`{name}`" for name in names)
+    return "\n" + textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
