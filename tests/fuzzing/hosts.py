@@ -2,9 +2,12 @@
 
 import io
 import shutil
-from contextlib import AbstractContextManager
+import tarfile
+import time
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any, cast
 
 from pydantic import TypeAdapter
@@ -20,6 +23,9 @@ from perjoule.results.ageing import ageing_table, wear_table
 from perjoule.results.history import history
 from perjoule.testbeds._power import states
 from perjoule.testbeds._power.options import Power
+from perjoule.testbeds.cluster import archive, facts
+from perjoule.testbeds.cluster.heard import Heard
+from perjoule.testbeds.cluster.host import SshHost
 from perjoule.testbeds.slurm import commands, ranks
 
 from .mutate import changed
@@ -58,6 +64,22 @@ WANTED = (
     {"devices": [DISK], "disk_apm": 127, "disk_spin_down": "60 s"},
     {"devices": [DISK], "nvme_state": 3, "nvme_tolerance": "0 s"},
 )
+ANSWERS = (
+    b"answer 1 0 6 4\noutputerr\nanswer 0 0 0 0\nanswer 2 127 0 9\nnot found",
+    b"user root\ncores 4\nprobed\nhas\nlacks\nstated\nremoved /var/tmp/x\nrefused it\nready\n",
+)
+
+
+def _packed() -> bytes:
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w", format=tarfile.GNU_FORMAT) as tar:
+        for name, content in (("./a.json", b"{}"), ("./" + "b" * 200, b"x" * 700), ("./folder/c", b"c")):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+    return whole.getvalue()
+
+
 REQUESTS = (
     b"GET /data?token=x HTTP/1.1\r\nHost: x\r\n\r\n",
     b"GET /metrics HTTP/1.1\r\nAuthorization: Bearer x\r\n\r\n",
@@ -82,6 +104,8 @@ class Hosts:
     def __init__(self) -> None:
         super().__init__()
         self.slurm = {path.stem: path.read_bytes() for path in sorted((TRANSCRIPTS / "slurm").glob("*.txt"))}
+        self.probe = (TRANSCRIPTS / "cluster" / "probe.txt").read_bytes()
+        self.counters = (TRANSCRIPTS / "cluster" / "counters.txt").read_bytes()
         self.stripes = (TRANSCRIPTS / "quarch" / "qis-1.43.txt").read_bytes()
 
     def fuzz_slurm(self, dice: Random) -> None:
@@ -99,6 +123,40 @@ class Hosts:
         found = states.states(changed(POWER.encode(), dice, []).decode("utf-8", "replace"))
         states.facts(found)
         states.settings(TypeAdapter(Power).validate_python(dice.choice(WANTED)), found, "x")
+
+    def fuzz_keeper(self, dice: Random) -> None:
+        """A host's lines, answers, clock and counters. What no keeper says raises ValueError, which ends the connection."""
+        heard = Heard()
+        with suppress(ValueError):
+            content = changed(dice.choice(ANSWERS), dice, list(ANSWERS))
+            while content:
+                cut = dice.randrange(1, len(content) + 1)
+                heard.take(content[:cut])
+                content = content[cut:]
+                for sent in heard.answers(2) if dice.random() < 0.9 else ():
+                    assert sent.number <= 2
+                if dice.random() < 0.2:
+                    heard.line()
+        probed = facts.probe(changed(self.probe, dice, []).decode("utf-8", "replace"), "h1")
+        text = changed(self.counters, dice, [self.probe]).decode("utf-8", "replace")
+        answered = time.monotonic(), dice.choice((0.001, 5.0)), text
+        keeper = SimpleNamespace(probe=probed, ask_counters=lambda: lambda: answered)
+        host = SshHost("h1", "client", "10.0.0.1", None, Path("/x"), cast("Any", keeper), None)
+        found = host.counters()
+        assert all(number is None or 0 <= number < facts.MOST_COUNT for number in vars(found).values())
+        host.disturbances()
+
+    def fuzz_archive(self, dice: Random) -> None:
+        """What a run's folder on a host comes back as; a ReadError becomes a sentence with the host's name."""
+        content = _packed()
+        if dice.random() < 0.6:  # a header whose sum is right again
+            header = bytearray(changed(content[:512], dice, [content])[:512].ljust(512, b"\0"))
+            header[148:156] = b" " * 8
+            header[148:156] = b"%06o\0 " % sum(header)
+            content = bytes(header) + content[512:]
+        with self.room() as room, suppress(tarfile.TarError):
+            for name, held in archive.files(io.BytesIO(changed(content, dice, [content]) if dice.random() < 0.5 else content)):
+                archive.write(held, room / name)
 
     def fuzz_stream_meter(self, dice: Random) -> None:
         """Quarch, PowerSensor3 and NVMe drives: a ValueError is a gap, as of any meter."""

@@ -21,6 +21,7 @@ from perjoule.model.units import seconds_text
 LONGEST_S = 600.0  # a sync that takes longer has hung
 AT_ONCE_COUNT = 1024
 LATE_S, LATE_RATIO = 1.0, 0.01  # after the last client's end, and of the load: a write whose sync begins later is not kept
+ROUND_TRIPS_COUNT = 12  # that bringing reports from a host takes before its sync, at most
 DOUBTED_S, DOUBTED_RATIO = 0.2, 0.05  # and a write whose sync begins later than that is doubted
 CONTRADICTED_S = 0.05  # by which a host's clock may contradict the moments at which it was asked and answered
 # Prints the host's time (UTC, in s) before and after a command.
@@ -38,11 +39,15 @@ class Sync:
 
 @dataclass(frozen=True)
 class WrittenBack:
-    """The phase (None if the data may not be on disk, with the reason in `doubts`), and when the last host began."""
+    """The phase (None if the data may not be on disk, with the reason in `doubts`), and when the last host began.
+
+    `way_s` is the time that the way to the farthest host takes without any pause, for all that is asked there before its sync.
+    """
 
     phase: Phase | None
     doubts: tuple[Doubt, ...] = ()
     last_began_s: float | None = None
+    way_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,8 @@ def write_back(wanted: Sequence[Sync], name: str = WRITE_BACK) -> WrittenBack:
         max(began for began, _ in moments_s),
         max(end for _, end in moments_s),
     )
-    return WrittenBack(Phase(name, first_s, ended_s), last_began_s=last_s)
+    way_s = ROUND_TRIPS_COUNT * 2 * max(clock.uncertainty_s for clock in clocks.values())
+    return WrittenBack(Phase(name, first_s, ended_s), last_began_s=last_s, way_s=way_s)
 
 
 def late(loaded: Outcome, written: WrittenBack) -> Doubt | None:
@@ -101,7 +107,7 @@ def late(loaded: Outcome, written: WrittenBack) -> Doubt | None:
         return None
     late_s, load_s = written.last_began_s - loaded.ended_s, loaded.ended_s - loaded.began_s
     what = f"the write-back began {seconds_text(late_s)} after the last client's end"
-    if late_s > max(LATE_S, LATE_RATIO * load_s):
+    if late_s > max(LATE_S + written.way_s, LATE_RATIO * load_s):
         raise PausedError(f"{what}: a host, its connection or perjoule stood still")
     if late_s > max(DOUBTED_S, DOUBTED_RATIO * load_s):
         return TIMES.doubt(f"{what}, and that time counts as writing")

@@ -146,6 +146,16 @@ def test_a_sync_that_begins_late_is_no_write(waits_s):
     assert late(loaded(100.0 - waits_s, sustained=True), written) is None
 
 
+def test_hosts_that_are_far_away_are_doubted_and_not_refused():
+    written = WrittenBack(Phase("write-back", 100.0, 101.0), last_began_s=100.0, way_s=1.8)
+    assert "after the last client's end, and that time counts as writing" in str(late(loaded(98.5), written))
+    with pytest.raises(PausedError):
+        late(loaded(97.0), written)
+    far = Server("storage-1")
+    far.clock_offset = lambda: ClockOffset(0.0, 0.075)
+    assert write_back([Sync(far, ("sync",))]).way_s == pytest.approx(12 * 0.15)
+
+
 def test_the_last_host_to_begin_decides():
     early, behind = Server("storage-1"), Server("storage-2")
     behind.waits_s = 1.2
