@@ -14,7 +14,6 @@ from pathlib import Path
 from types import MappingProxyType
 
 from perjoule import drivers
-from perjoule.analysis.hosts import serving
 from perjoule.campaign import plan
 from perjoule.campaign.layouts import deployed
 from perjoule.drivers.protocols import Hosts, Mounted
@@ -42,13 +41,6 @@ def missing(campaign: Campaign, results: Results, *, again_failed: bool = False)
     done = {r.trial.id for r in results.latest() if r.status == "valid"} if again_failed else results.done()
     until = Until(campaign, results)
     return tuple(trial for trial in campaign.trials if trial.id not in done and not until.settled(trial))
-
-
-def serving_now(clients_count: int, hosts: Hosts, mounted: Mounted) -> frozenset[str]:
-    """Name the hosts whose watts are those of the servers, as `analysis.hosts` will in the record of the trial."""
-    idle = {client.name for client in hosts.clients[clients_count:]}
-    holders = frozenset(mounted.data_hosts) - idle if mounted.data_hosts else None
-    return serving(frozenset(host.name for host in hosts.servers), holders)
 
 
 def run(
@@ -236,7 +228,7 @@ class _Group:
         with self.results.attempt(trial) as attempt:
             under_way = UnderWay(self.campaign, up, attempt, lambda name: self.observe(Event("phase", name, trial=trial)))
             doubts = under_way.doubts_so_far
-            servers = serving_now(trial.clients_count, up.hosts, up.mounted)
+            servers = up.serving(trial.clients_count)
             latest = attempt.sink.latest
             self.observe(Event("trial", trial=trial, latest=latest, doubts=doubts, hosts=up.hosts, servers=servers))
             ended = under_way.run()

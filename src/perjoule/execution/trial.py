@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perjoule import drivers
+from perjoule.analysis.hosts import serving
 from perjoule.drivers.protocols import Hosts, Mounted, require_time
 from perjoule.execution import pauses, settling, write_back
 from perjoule.execution.ageing import Aged
@@ -26,6 +27,12 @@ class Up:
     hosts: Hosts
     mounted: Mounted
     aged: Aged | None = None
+
+    def serving(self, clients_count: int) -> frozenset[str]:
+        """Name the hosts whose watts are those of the servers, as `analysis.hosts` will in the record of the trial."""
+        idle = {client.name for client in self.hosts.clients[clients_count:]}
+        holders = frozenset(self.mounted.data_hosts) - idle if self.mounted.data_hosts else None
+        return serving(frozenset(host.name for host in self.hosts.servers), holders)
 
 
 @dataclass(frozen=True)

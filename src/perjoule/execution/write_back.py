@@ -41,7 +41,7 @@ class Sync:
 class WrittenBack:
     """The phase (None if the data may not be on disk, with the reason in `doubts`), and when the last host began.
 
-    `way_s` is the time that the way to the farthest host takes without any pause, for all that is asked there before its sync.
+    `way_s` is the time that messages to the farthest host and back take without any pause, until its sync begins.
     """
 
     phase: Phase | None
@@ -52,7 +52,7 @@ class WrittenBack:
 
 @dataclass(frozen=True)
 class _Done:
-    """A sync that was asked for and answered at these moments (monotonic, in s); the host's two moments are in UTC."""
+    """A sync, with the moments of its question and its answer (monotonic, in s), and the host's two moments in UTC."""
 
     host: Host
     asked_s: float

@@ -10,7 +10,7 @@ import pytest
 from perjoule.analysis.hosts import data_hosts, roles, server_names
 from perjoule.analysis.points import points
 from perjoule.drivers.protocols import Hosts
-from perjoule.execution.runner import serving_now
+from perjoule.execution.trial import Up
 from perjoule.figures.throughput import throughput
 from perjoule.model import Cell, HostFact, Interval
 from perjoule.model.records import IMPORTED_BY
@@ -149,7 +149,7 @@ def test_while_a_trial_runs_the_watts_are_those_of_the_hosts_whose_energy_it_wil
     record = replace(record, hosts=tuple(host for host in ODROIDS if servers or host.role == "client"))
     hosts = Hosts(tuple(_named(host) for host in record.hosts))
     mounted: Any = SimpleNamespace(data_hosts=held)
-    assert serving_now(clients_count, hosts, mounted) == server_names(record)
+    assert Up(hosts, mounted).serving(clients_count) == server_names(record)
 
 
 def _named(host: HostFact) -> Any:

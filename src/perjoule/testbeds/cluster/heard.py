@@ -38,7 +38,7 @@ class Heard:
         """Return the next line; None if it has not come whole. Raises ValueError: there are too many, or one does not end."""
         if self._lines_bytes + len(self._bytes) > MOST_LINES_BYTES or self._lines_count > MOST_LINES:
             most = f"{bytes_text(MOST_LINES_BYTES)} or {MOST_LINES} lines"
-            raise ValueError(f"it sent more than {most} in place of an answer")
+            raise ValueError(f"it sent more than {most} instead of an answer")
         end = self._bytes.find(b"\n")
         if end < 0:
             return None

