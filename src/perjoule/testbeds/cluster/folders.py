@@ -29,8 +29,8 @@ ours() { # whether . is the folder of runs $1: guarded, ours alone, and all in i
   [ -O . ] || return 1
   while read -r owner mode links name; do
     case "$name" in .) name=$1 links=1 ;; *) name=$1/${name#./} ;; esac
-    why="$name is a link; find out who made it, and remove it"
-    (((16#$mode & 8#170000) != 8#120000)) || return 1
+    why="$name is a link, or no file; find out who made it, and remove it"
+    (((16#$mode & 8#170000) == 8#100000 || (16#$mode & 8#170000) == 8#40000)) || return 1
     why="$name belongs to another user (uid $owner); find out why, and remove it, or set work to another folder"
     [ "$owner" = "$EUID" ] || return 1
     why="users other than its owner can write to $name; find out whether somebody did, then chmod go-w $name"
@@ -39,28 +39,35 @@ ours() { # whether . is the folder of runs $1: guarded, ours alone, and all in i
     (((16#$mode & 8#170000) == 8#40000 || links == 1)) || return 1
   done < <(shopt -s nullglob dotglob; stat -c '%u %f %h %n' -- . ./*)
 }
-enter() { # goes into $1/cluster, which it makes if it is missing, and what is above it too
-  local above=$1/cluster name missing=()
+approach() { # goes to $1, or to what is there of the way to it, and judges it; `missing` is the rest of the way
+  local above=$1
+  missing=()
   until [ -e "$above" ] || [ -L "$above" ]; do missing=("${above##*/}" "${missing[@]}") above=${above%/*} above=${above:-/}; done
-  why="$above can't be entered; set work"
+  why="$above can't be entered; set work" # nor can root enter by another user's link, where the kernel protects links
+  [ ! -L "$above" ] || why="$above is a link; set work to a path without links (see realpath)"
   cd -P -- "$above" 2> /dev/null || return 1
-  [ ${#missing[@]} = 0 ] || guarded "$above" || return 1
+  if [ ${#missing[@]} = 0 ]; then ours "$above"; else guarded "$above"; fi
+}
+enter() { # goes to $1, and makes it if it is missing, with what is above it
+  local missing name
+  approach "$1" || return 1
   for name in "${missing[@]}"; do
-    why="$1/cluster can't be made; set work"
+    why="$1 can't be made; set work"
     { mkdir -m 711 -- "$name" || [ -d "$name" ]; } 2> /dev/null && cd -P -- "$name" 2> /dev/null || return 1
   done
-  ours "$1/cluster"
+  [ ${#missing[@]} = 0 ] || ours "$1"
 }
 """
 
-# What a machine is: a kernel since its start, and a network of its own. Two names for one machine have one of these, and so have
-# two work folders' hosts in one container; a virtual host has its own. A name can't begin with "@".
+# `machine` is a kernel since its start and a network namespace: one for all names of a machine, another for a virtual host or a
+# container with a network of its own. A host's name can't begin with "@".
 LOCKS = r"""
 all() ( shopt -s nullglob dotglob; echo * ) # that is in .
-claimed() { # $1 the work folder, $2 the host's name, $3 the run: whether both locks are ours, 9 by name and 8 by machine
+claimed() { # $1 the host's name, $2 the run: whether both locks are ours, 9 by name and 8 by machine
   local old
-  enter "$1" || refuse "$why"
+  enter "$root" || { sleep 0.1; enter "$root"; } || refuse "$why" # another keeper may have removed it under our feet
   # Who holds the folder's lock makes, removes and takes locks, in a moment. Others can't open the folder, so they can't hold it.
+  entered=1
   chmod 711 . && exec 6< . && flock -w 20 6 || refuse "$root can't be locked; set work"
   [ . -ef "$root" ] || { exec 6<&-; return 1; } # removed meanwhile
   for _ in {1..20}; do [ -f perjoule-made-this ] || [ -z "$(all)" ] && break; sleep 0.05; done
@@ -68,7 +75,7 @@ claimed() { # $1 the work folder, $2 the host's name, $3 the run: whether both l
     [ -z "$(all)" ] || refuse "$root is not ours; set work"
     echo "folders of runs by perjoule" > perjoule-made-this || refuse "$root can't be written to; set work"
   fi
-  { [ -e "$2.lock" ] || (umask 077; : >> "$2.lock"); } && exec 9<> "$2.lock" &&
+  { [ -e "$1.lock" ] || (umask 077; : >> "$1.lock"); } && exec 9<> "$1.lock" &&
     { [ -e "$machine.lock" ] || (umask 077; : >> "$machine.lock"); } && exec 8<> "$machine.lock" ||
     refuse "$root can't be written to; set work"
   if flock -n 9; then
@@ -76,14 +83,14 @@ claimed() { # $1 the work folder, $2 the host's name, $3 the run: whether both l
       holders=
     else
       read -r holder kernel holders < /proc/self/fd/8
-      flock -n -s 8 && [ "$holder" = "$3" ]
+      flock -n -s 8 && [ "$holder" = "$2" ]
     fi && {
       for old in "${machine%%.*}".*.lock; do # of an earlier start
         [ ! -f "$old" ] || [ "$old" = "$machine.lock" ] || (exec 5<> "$old" && flock -n 5 && rm -f -- "$old")
       done
-      echo "$3 $machine $holders $$" > /proc/self/fd/8
+      echo "$2 $machine $holders $$" > /proc/self/fd/8 && echo "$2 $machine $$" > /proc/self/fd/9 ||
+        refuse "$root can't be written to; set work"
       flock -s 8 # other keepers of this run may be on this machine
-      echo "$3 $machine $$" > /proc/self/fd/9
       exec 6<&-
       return 0
     }
@@ -93,12 +100,14 @@ claimed() { # $1 the work folder, $2 the host's name, $3 the run: whether both l
   exec 6<&- 8<&- 9<&-
   return 1
 } 2> /dev/null
-given_back() { # removes the locks, and the folder of runs if nothing else is in it
-  exec 6< . && flock -w 20 6 || return
-  rm -f -- "$1.lock"
-  ! flock -n 8 || rm -f -- "$machine.lock"
-  [ "$(all)" = perjoule-made-this ] || return
-  rm -f perjoule-made-this
+given_back() { # removes the locks of the host $1, and the folder of runs if nothing else is in it
+  local lock
+  cd -P -- "$root" && exec 6< . && flock -w 20 6 || return
+  exec 8<&- 9<&- # ours, as whoever else wants one has to have the folder's
+  for lock in "$1.lock" "$machine.lock"; do
+    [ ! -f "$lock" ] || (exec 5<> "$lock" && flock -n 5 && rm -f -- "$lock")
+  done
+  case "$(all)" in perjoule-made-this) rm -f perjoule-made-this ;; "") ;; *) return ;; esac
   rmdir -- "$root" || echo "folders of runs by perjoule" > perjoule-made-this # of a host that shares this folder
-}
+} 2> /dev/null
 """

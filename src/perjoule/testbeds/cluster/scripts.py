@@ -117,9 +117,7 @@ echo "free_bytes $((free_blocks * block_bytes))"
 echo "total_bytes $((blocks * block_bytes))"
 echo "kernel $system $release $HOSTTYPE"
 [ -w "$there" ] || echo "readonly $there"
-[ "$there" = "$1/cluster" ] && judge=ours || judge=guarded
-why="$there can't be entered; set work" # nothing changes: that waits for "keep"
-(cd -P -- "$there" && "$judge" "$there" || echo "unsafe $why") 2> /dev/null
+(approach "$1/cluster" || echo "unsafe $why") 2> /dev/null
 for tool in flock findmnt losetup pkill ps tar setsid; do type -P "$tool" > /dev/null || echo "missing $tool"; done
 for disk in /sys/block/*/device; do [ ! -e "$disk" ] || { disk=${disk%/device}; echo "disk ${disk##*/}"; }; done
 for net in /sys/class/net/*/device; do [ ! -e "$net" ] || { net=${net%/device}; echo "interface ${net##*/}"; }; done
@@ -153,15 +151,20 @@ while read -r -t 120 word run; do
   esac
 done
 [ "$word" = keep ] || exit 0
-refuse() { echo "refused $*"; exit 3; }
+entered=
+refuse() { # and leave nothing that we have made
+  [ -z "$entered" ] || { rmdir -- "$folder/programs" "$folder"; exec 6<&-; given_back "$host"; } 2> /dev/null
+  echo "refused $*"
+  exit 3
+}
 read -r run dead <<< "$run"
 umask go-w # whatever the login's is: nobody else writes to what is ours
-mark=$run-$2 root=$1/cluster folder=$1/cluster/$run-$2
+host=$2 mark=$run-$2 root=$1/cluster folder=$1/cluster/$run-$2
 read -r boot < /proc/sys/kernel/random/boot_id
 read -r id 2> /dev/null < /etc/machine-id
 machine=@${id:-unknown}.$boot-$(stat -L -c %i /proc/self/ns/net)
 tries_count=20 asked=
-until claimed "$1" "$2" "$run"; do
+until claimed "$host" "$run"; do
   sleep 0.1
   ((tries_count-- > 0)) && continue
   [ -z "$asked" ] || refuse "what another perjoule left on this host is still being removed; wait for it"
@@ -179,7 +182,7 @@ for old in "$root"/????????-"$2"; do # a run has eight letters
   echo "left $old"
 done
 own=$folder/programs
-mkdir -m 711 "$folder" "$own" && : > "$folder/perjoule-made-this" && exec 7<> <(:) ||
+mkdir -m 711 "$folder" "$own" && : > "$folder/perjoule-made-this" && exec 7<> <(:) 2> /dev/null ||
   refuse "$folder can't be made; set work"
 echo >&7
 take() { read -r -u 7; }
@@ -261,12 +264,11 @@ done
 [ -n "$ended" ] || exec > /dev/null # whoever still listens takes an end of output for our death, and kills the connection
 exec 2> /dev/null
 echo "ending $machine $$" > /proc/self/fd/9
-cd -P -- "$root" || exit 1
 SECONDS=0
 for _ in {1..50}; do # what was just being started is not marked yet, but is waited for
   ((SECONDS < 60)) || break
   sweep "PERJOULE_HOST=$mark" || exit 1
-  [ -z "$(jobs -pr)" ] && remove "$folder" && [ ! -e "$folder" ] && { given_back "$2"; exit 0; }
+  [ -z "$(jobs -pr)" ] && remove "$folder" && [ ! -e "$folder" ] && { given_back "$host"; exit 0; }
   sleep 0.05
 done
 exit 1

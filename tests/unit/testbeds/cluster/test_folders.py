@@ -106,6 +106,12 @@ def lock_is_a_hard_link(work: Path) -> None:
     os.link(work.parent / "target", work / "cluster/h1.lock")
 
 
+def lock_is_a_pipe(work: Path) -> None:
+    (work / "cluster").mkdir(parents=True)
+    (work / "cluster/perjoule-made-this").touch()
+    os.mkfifo(work / "cluster/h1.lock", 0o600)
+
+
 def content_of_another(work: Path) -> None:
     (work / "cluster/00000000-h1").mkdir(parents=True)
     for folder in (work / "cluster", work / "cluster/00000000-h1"):
@@ -126,6 +132,7 @@ def content_of_another(work: Path) -> None:
         (cluster_open_to_a_group, "users other than its owner can write to {work}/cluster"),
         (cluster_is_a_link, "{work}/cluster is a link"),
         (lock_is_a_link, "{work}/cluster/h1.lock is a link"),
+        (lock_is_a_pipe, "{work}/cluster/h1.lock is a link, or no file"),
         (lock_is_a_hard_link, "{work}/cluster/h1.lock has a second name"),
         (content_of_another, "{work}/cluster/00000000-h1 belongs to another user (uid 65534)"),
     ],
@@ -188,6 +195,34 @@ def dead_run(work: Path) -> Path:
     for folder in (old, old.parent):
         (folder / "perjoule-made-this").touch()
     return old
+
+
+@AS_ROOT
+@pytest.mark.parametrize("what", ["inodes", "bytes"])
+def test_a_host_with_a_full_disk_is_refused_and_nothing_stays_there(host: Path, what: str) -> None:
+    image, disk = host / "image", host / "disk"
+    disk.mkdir()
+    subprocess.run(["truncate", "-s", "2M", image], check=True)
+    subprocess.run(["mkfs.ext4", "-q", "-N", "16", image], check=True)
+    subprocess.run(["mount", "-o", "loop", image, disk], check=True)
+    try:
+        files = [disk / f"file-{number}" for number in range(99)]
+        with contextlib.suppress(OSError):
+            for file in files:
+                file.touch()
+                if what == "bytes":
+                    with file.open("wb", buffering=0) as content:
+                        while content.write(bytes(1024)):
+                            pass
+        outcomes: list[str] = []
+        for file in [file for file in files if file.exists()]:  # one more is free each time
+            outcomes.append(answer(disk / "work"))
+            assert not list(disk.glob("work/*"))
+            file.unlink()
+        assert outcomes[0].startswith(f"refused {disk}/work/cluster")
+        assert "ready" not in outcomes[:2]
+    finally:
+        subprocess.run(["umount", disk], check=True)
 
 
 @AS_ROOT

@@ -121,6 +121,7 @@ def test_one_machine_is_one_host_whatever_it_is_called_and_a_run_may_have_it_twi
     first.keep(RUN)
     with pytest.raises(MachineError, match="c3: another perjoule uses this host"):
         other.keep("00000002")
+    assert not (work / "cluster/c3.lock").exists()  # who is refused leaves nothing
     twin.keep(RUN)
     third = Keeper(Ssh("c3", "here"), str(work))
     assert first.close()
