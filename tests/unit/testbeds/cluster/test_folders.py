@@ -7,7 +7,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -259,7 +259,7 @@ def test_what_could_not_undo_stays_with_the_folder_and_is_said(host: Path) -> No
 
 
 @contextlib.contextmanager
-def swapping(work: Path, target: Path) -> Iterator[None]:
+def swapping(work: Path, target: Path) -> Generator[None]:
     """As nobody, have `work` be by turns a link to a folder of root's, and a folder of nobody's own with a link in it."""
     if (pid := os.fork()) == 0:
         try:
