@@ -270,10 +270,11 @@ class Cluster(Testbed):
         return [machine for machine in self.hosts if machine not in unused]
 
     def _login(self, machine: Machine) -> Login:
-        identity = str(Path(self.identity).expanduser()) if self.identity else ""
+        key = machine.identity or self.identity
+        identity, sudo = str(Path(key).expanduser()) if key else "", self.sudo if machine.sudo is None else machine.sudo
         user, port = machine.user or self.user, machine.port or self.port
         destination = machine.ssh or machine.address or machine.name
-        return Ssh(machine.name, destination, user, port, identity, configuration(), self.sudo)
+        return Ssh(machine.name, destination, user, port, identity, configuration(), sudo, machine.jump)
 
     def _address(self, machine: Machine) -> str:
         login = self._login(machine)

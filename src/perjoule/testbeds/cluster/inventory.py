@@ -12,11 +12,12 @@ from typing import Any, cast
 
 from perjoule.machine.untrusted import UNEXPECTED, json_from, words
 from perjoule.testbeds.cluster.names import MOST_COUNT, unfold
+from perjoule.testbeds.cluster.variables import REFUSED, login
 
-OPTIONS = {"ansible_host": "address", "ansible_port": "port", "ansible_user": "user"}  # of a host's table; others are ignored
 MOST_DEPTH = 100  # groups inside groups
 MOST_NAMES = 1_000_000  # of all groups together: a host counts in each of its groups
 _HEADER = re.compile(r"\[([^\[\]:]+)(?::(children|vars))?\]\s*(?:[#;].*)?")
+_WITH_PORT = re.compile(r"((?:[^:\[\]]|\[[^\]]*\])+):(\d{1,5})")
 _RANGE = re.compile(r"\[(\d+):(\d+)\]")
 _YAML = re.compile(r"---.*|[\w.-]+:\s*(?:#.*)?")  # a document, or a group with something below it
 
@@ -26,14 +27,14 @@ class Inventory:
     """Names of hosts by group, in order, and each host's own options; "all" is the group of all hosts."""
 
     groups: Mapping[str, tuple[str, ...]]
-    options: Mapping[str, Mapping[str, str | int]]
+    options: Mapping[str, Mapping[str, str | int | bool]]
 
 
 @dataclass
 class _Group:
-    hosts: dict[str, dict[str, str | int]] = field(default_factory=dict[str, dict[str, str | int]])
+    hosts: dict[str, dict[str, str | int | bool]] = field(default_factory=dict[str, dict[str, str | int | bool]])
     children: list[str] = field(default_factory=list[str])
-    variables: dict[str, str | int] = field(default_factory=dict[str, str | int])
+    variables: dict[str, str | int | bool] = field(default_factory=dict[str, str | int | bool])
 
 
 @dataclass
@@ -77,7 +78,7 @@ def inventory(text: str) -> Inventory:
     names = {name: tuple(tree.hosts(name)) for name in groups}
     inside = [host for name in groups for host in names[name]]  # what has no group is first
     names["all"] = tuple(dict.fromkeys(inside))
-    options: dict[str, dict[str, str | int]] = {host: {} for host in names["all"]}
+    options: dict[str, dict[str, str | int | bool]] = {host: {} for host in names["all"]}
     for name in sorted(groups, key=lambda name: len(names[name]), reverse=True):  # the smaller group is the more special one
         for host in names[name]:
             options[host] |= groups[name].variables
@@ -92,12 +93,12 @@ def _of_json(text: str) -> dict[str, _Group]:
     try:
         found: dict[str, Any] = json_from(text)
         groups = {"all": _Group()} | {name: _Group() for name in found if name != "_meta"}
-        own = {host: _known(variables) for host, variables in found.get("_meta", {}).get("hostvars", {}).items()}
+        own = {host: login(variables) for host, variables in found.get("_meta", {}).get("hostvars", {}).items()}
         for name, group in groups.items():
             said = found.get(name, {})
             group.hosts |= {host: own.get(host, {}) for host in said.get("hosts", ())}
             group.children += [child for child in said.get("children", ()) if child in groups]
-            group.variables |= _known(said.get("vars", {}))
+            group.variables |= login(said.get("vars", {}))
             if len(group.hosts) > MOST_COUNT:
                 raise ValueError(f"the group {name} has more than {MOST_COUNT} hosts")
     except UNEXPECTED as error:
@@ -122,7 +123,7 @@ def _of_lines(text: str) -> dict[str, _Group]:
 def _read(line: str, group: _Group, part: str) -> None:
     if part == "vars":
         key, _, value = line.partition("=")
-        group.variables |= _known({key.strip(): " ".join(shlex.split(value, comments=True))})
+        group.variables |= login({key.strip(): " ".join(shlex.split(value, comments=True))})
         return
     first, *rest = shlex.split(line, comments=True)
     if part == "children":
@@ -130,19 +131,14 @@ def _read(line: str, group: _Group, part: str) -> None:
         return
     if wrong := next((word for word in rest if "=" not in word), ""):
         raise ValueError(f'"{wrong}" is not a variable (write key=value)')
-    own = _known(dict(word.split("=", 1) for word in rest))
+    own = login(dict(word.split("=", 1) for word in rest))
+    if match := _WITH_PORT.fullmatch(first):
+        first, own = match[1], {"port": int(match[2]), **own}
     hosts = unfold(_RANGE.sub(r"[\1-\2]", first))
     if len(group.hosts) + len(hosts) > MOST_COUNT:
         raise ValueError(f"its group has more than {MOST_COUNT} hosts")
     for host in hosts:
         group.hosts[host] = {**group.hosts.get(host, {}), **own}
-
-
-def _known(variables: Mapping[str, str | int]) -> dict[str, str | int]:
-    found = {OPTIONS[key]: value for key, value in variables.items() if key in OPTIONS}
-    if (port := str(found.get("port", ""))).isdigit():
-        found["port"] = int(port)
-    return found
 
 
 def tables(hosts: object, known: Inventory | None) -> object:
@@ -172,7 +168,9 @@ def _of_table(table: dict[str, object], taken: set[str], known: Inventory | None
             )
     rows: list[dict[str, object]] = []
     for at, own in enumerate(many.get("name", [""])):
-        from_inventory: Mapping[str, str | int] = known.options.get(own, {}) if known else {}
+        from_inventory: Mapping[str, str | int | bool] = known.options.get(own, {}) if known else {}
+        if REFUSED in from_inventory:
+            raise ValueError(f"the inventory's {own} can't be used as it says there: {from_inventory[REFUSED]}")
         rows.append({**from_inventory, **table, **{key: value[at] for key, value in many.items()}})
     if name.startswith("@") or count is not None:
         rows = [row for row in rows if row["name"] not in taken]

@@ -64,6 +64,12 @@ class Machine:
     """Its name for OpenSSH, if not its address or its name."""
     user: Word | Literal[""] = ""
     """User to log in as on this host."""
+    identity: str = ""
+    """File with the private key for this host."""
+    jump: Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9_.@:-]*(,[A-Za-z0-9][A-Za-z0-9_.@:-]*)*)?$")] = ""
+    """The hosts that lead there, as in ssh -J: "gate" or "user@gate:2222"; OpenSSH's own configuration decides by default."""
+    sudo: bool | None = None
+    """Whether to run everything on this host with sudo; that of the testbed by default."""
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """The port of its SSH server."""
     login: bool = True

@@ -1,4 +1,4 @@
-"""Names of many hosts as administrators write them: n[001-064], node[1-4,7]. A part of ClusterShell's syntax of node sets.
+"""Names of many hosts as administrators write them: n[001-064], node[1-4,7], n[1-9/2],m1. Most of ClusterShell's node sets.
 
 https://clustershell.readthedocs.io/en/latest/tools/nodeset.html
 """
@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 MOST_COUNT = 10_000
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
-_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+_LISTED = re.compile(r",(?![^\[]*\])")  # a comma between patterns, not one in brackets
+_RANGE = re.compile(r"(\d+)(?:-(\d+)(?:/([1-9]\d{0,4}))?)?")
 _NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
 
 
@@ -20,6 +21,15 @@ def unfold(pattern: str) -> list[str]:
     Raises:
         ValueError: it is not a pattern, or stands for too many names.
     """
+    if operator := next((one for one in "!&^*?" if one in pattern), ""):
+        raise ValueError(f'"{pattern}": perjoule does not know "{operator}" (list the names, as in n[1-4,7],m1)')
+    if len(several := _LISTED.split(pattern)) > 1:
+        names: list[str] = []
+        for one in several:
+            names += unfold(one)
+            if len(names) > MOST_COUNT:  # before more are made
+                raise ValueError(f'"{pattern}" stands for too many hosts; at most {MOST_COUNT} are possible')
+        return names
     fixed = _BRACKETS.split(pattern)[::2]
     if any("[" in part or "]" in part for part in fixed):
         raise ValueError(f'"{pattern}" has a bracket without its partner')
@@ -38,7 +48,7 @@ def _range(part: str, pattern: str) -> list[str]:
         raise ValueError(f'"{pattern}": {first} is larger than {last}')
     if int(last) - int(first) >= MOST_COUNT:
         raise ValueError(f'"{pattern}" stands for too many hosts; at most {MOST_COUNT} are possible')
-    return [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
+    return [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1, int(match[3] or 1))]
 
 
 def fold(names: Sequence[str]) -> str:

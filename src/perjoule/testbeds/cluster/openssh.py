@@ -90,6 +90,7 @@ class Ssh(Login):
     identity: str = ""
     config: str = ""
     sudo: bool = False
+    jump: str = ""
 
     @property
     def where(self) -> str:
@@ -113,6 +114,7 @@ class Ssh(Login):
     def _chosen(self) -> list[str]:
         """The options on which its configuration may depend."""
         words = ["-F", self.config] if self.config else []
+        words += ["-J", self.jump] if self.jump else []
         words += ["-p", str(self.port)] if self.port else []
         return [*words, *(["-l", self.user] if self.user else [])]
 

@@ -52,15 +52,15 @@ def test_an_inventory_has_groups_within_groups_and_options_of_the_nearest() -> N
     assert found.groups["storage"] == ("s1", "s2", "s9")
     assert found.groups["lab"] == ("s1", "s2", "s9", "n01", "n02", "n03", "n04", "n05", "n06")
     assert found.groups["all"] == ("gateway.lab", *found.groups["lab"])
-    assert found.options["s2"] == {"port": 2222, "user": "lab"}
-    assert found.options["s9"] == {"address": "192.0.2.9", "user": "admin"}
-    assert found.options["n06"] == {"user": "bench"}
+    assert found.options["s2"] == {"port": 2222, "user": "lab", "jump": "gateway.lab"}
+    assert found.options["s9"] == {"address": "192.0.2.9", "user": "admin", "jump": "gateway.lab"}
+    assert found.options["n06"] == {"user": "bench", "jump": "gateway.lab"}
 
 
 @pytest.mark.parametrize("name", ["inventory", "inventory-exported"])
 def test_what_ansible_prints_is_what_the_ini_file_says(name: str) -> None:
     """Recorded from ansible-core 2.19, of the same lab in YAML."""
-    found, known = inventory((TRANSCRIPTS / "cluster" / f"{name}.json").read_text()), inventory(INI)
+    found, known = inventory((TRANSCRIPTS / "cluster" / f"{name}.json").read_text()), inventory(INI.partition("ansible_ssh")[0])
     assert found.options == known.options
     assert {group: found.groups[group] for group in known.groups} == known.groups
     assert found.groups["ungrouped"] == ("gateway.lab",)
@@ -153,3 +153,61 @@ def test_groups_that_name_each_other_twice_take_no_time_and_a_deep_or_huge_inven
         inventory("[a]\nn[1-9000]\nm[1-9000]\n")
     with pytest.raises(ValueError, match="more than 1000000 names together"):
         inventory("[a]\nn[1-9000]\n" + "".join(f"[b{n}:children]\na\n" for n in range(200)))
+
+
+def test_what_an_inventory_says_of_a_login_is_honoured(tmp_path: Path) -> None:
+    key, args = (
+        "ansible_ssh_private_key_file=/keys/lab",
+        "ansible_ssh_common_args='-C -o ProxyJump=me@gate:2222 -o ControlMaster=auto'",
+    )
+    text = f"web1:2022 ansible_become=yes {key} {args}\nn[1:2]:2200\nweb2 ansible_become=false ansible_port=22\n"
+    bed = parsed(tmp_path, '{name = "@all", role = "client"}', text=text)
+    logins = {machine.name: bed._login(machine) for machine in bed.hosts}
+    assert logins["web1"] == Ssh("web1", "web1", port=2022, identity="/keys/lab", sudo=True, jump="me@gate:2222")
+    assert logins["n2"] == Ssh("n2", "n2", port=2200)
+    assert logins["web2"] == Ssh("web2", "web2", port=22)
+    words = logins["web1"].command(["id"])
+    assert words[words.index("-J") + 1] == "me@gate:2222"
+    assert words[-1] == "exec sudo -n -- id"
+
+
+@pytest.mark.parametrize(
+    ("variable", "what"),
+    [
+        ("ansible_ssh_common_args='-o ProxyCommand=\"touch /tmp/x\"'", "left to your own configuration of ssh"),
+        ("ansible_ssh_extra_args='-oProxyCommand=touch'", "left to your own configuration of ssh"),
+        ("ansible_ssh_args='-F /tmp/theirs'", "left to your own configuration of ssh"),
+        ("ansible_ssh_args='-o StrictHostKeyChecking=no'", "left to your own configuration of ssh"),
+        ("ansible_ssh_common_args='-o PermitLocalCommand=yes -o LocalCommand=id'", "left to your own configuration of ssh"),
+        ("ansible_ssh_common_args='-o KnownHostsCommand=/tmp/x'", "left to your own configuration of ssh"),
+        ("ansible_ssh_common_args='-o Include=/tmp/x'", "left to your own configuration of ssh"),
+        ("ansible_ssh_common_args='-J gate,-oProxyCommand=x'", "left to your own configuration of ssh"),
+        ("ansible_ssh_common_args='-J $(touch /tmp/x)'", "left to your own configuration of ssh"),
+        ("ansible_ssh_executable=/tmp/x", "neither passwords nor programs"),
+        ("ansible_password=secret", "neither passwords nor programs"),
+        ("ansible_become_password=secret", "neither passwords nor programs"),
+        ("ansible_become_exe=/tmp/x", "neither passwords nor programs"),
+        ("ansible_become_method=doas", "knows only sudo"),
+        ("ansible_become_user=nobody", "knows only root"),
+        ("ansible_become=perhaps", "neither true nor false"),
+        ("ansible_connection=local", "knows only ssh"),
+        ("ansible_ssh_host_key_checking=false", "knows only true"),
+        ('ansible_host=\'{{ lookup("pipe", "id") }}\'', "a template of Ansible's"),
+        ("ansible_user={{user}}", "a template of Ansible's"),
+    ],
+)
+def test_what_an_inventory_says_of_a_login_and_perjoule_can_not_do_is_refused_with_its_name(
+    variable: str, what: str, tmp_path: Path
+) -> None:
+    text = f"web1 {variable}\nweb2\n"
+    with pytest.raises(CampaignError, match=f"the inventory's web1 can't be used as it says there: ansible_.*{what}"):
+        parsed(tmp_path, '{name = "web1", role = "client"}', text=text)
+    (tmp_path / "vars").mkdir()
+    with pytest.raises(CampaignError, match=what):
+        parsed(tmp_path / "vars", '{name = "@a", role = "client"}', text=f"[a]\nweb1\n[a:vars]\n{variable}\n")
+    assert parsed(tmp_path, '{name = "web2", role = "client"}', text=text).hosts[0].name == "web2"  # others can be used
+
+
+def test_variables_that_only_playbooks_need_are_left_out(tmp_path: Path) -> None:
+    text = "web1 ansible_python_interpreter=/usr/bin/python3 ansible_ssh_pipelining=true ansible_shell_type=sh motd='{{ x }}'\n"
+    assert parsed(tmp_path, '{name = "web1", role = "client"}', text=text).hosts[0].name == "web1"

@@ -78,3 +78,15 @@ def test_patterns_of_different_lengths_are_refused() -> None:
         _parsed('{name = "n[1-3", address = "192.0.2.1", role = "client"}')
     with pytest.raises(CampaignError, match=r"is 3 hosts"):
         _parsed('{name = "n[1-3]", address = "192.0.2.1", role = "client"}')
+
+
+def test_node_sets_have_steps_and_lists() -> None:
+    assert unfold("n[1-9/2]") == ["n1", "n3", "n5", "n7", "n9"]
+    assert unfold("n[001-003,9],m[1-2]-ib,gate") == ["n001", "n002", "n003", "n9", "m1-ib", "m2-ib", "gate"]
+    for operator in ("n[1-9]!n3", "n[1-9]&n3", "n[1-9]^n3", "n*", "n?"):
+        with pytest.raises(ValueError, match="does not know"):
+            unfold(operator)
+    with pytest.raises(ValueError, match="write numbers in brackets"):
+        unfold("n[1-9/0]")
+    with pytest.raises(ValueError, match="too many hosts"):
+        unfold(",".join(["n[1-9999]"] * 10_000))
