@@ -80,6 +80,11 @@ class Cluster(Testbed):
     power: Power | None = None
     """Power states to set during the campaign on the hosts that it names, as {on = ["storage"], cpu_governor = "powersave"}; they
     are put back afterwards."""
+    first_count: Annotated[int, Field(ge=0)] = 0
+    """How many hosts are tried before all others, which are not contacted if one of these can't be used; none by default."""
+    missing_count: Annotated[int, Field(ge=0)] = 0
+    """How many hosts may be missing: as many that can't be used are left out, if others of their role can take their place, and
+    records name them. The numbers of clients and servers stay what the campaign says."""
     patience_s: Seconds = 180.0
     """How long to wait, between trials, for hosts to come back whose connection was lost, for example while they reboot."""
 
@@ -225,7 +230,16 @@ class Cluster(Testbed):
             pool.keep(self._place(machine), keeper)
             return findings.readiness(machine.name, keeper.probe)
 
-        return tuple(findings.together(each(self.hosts, look)))
+        tried = each(self.hosts[: self.first_count], look)
+        if failed := next((check for check in tried if check.needed and not check.ok), None):
+            why = f"not contacted, because {failed.name}, which is tried first, can't be used"
+            return tuple(findings.together([*tried, *(Check(one.name, False, why) for one in self.hosts[self.first_count :])]))
+        found = [*tried, *each(self.hosts[self.first_count :], look)]
+        spared = {one.name for one in self.hosts if one.role == "client" or (one.role == "storage" and self.servers_count)}
+        missing: dict[str, Json] = {one.name: one.detail for one in found if one.needed and not one.ok and one.name in spared}
+        _missing[self.hosts] = missing = missing if len(missing) <= self.missing_count else {}
+        found = [replace(one, needed=False, detail=f"left out: {one.detail}") if one.name in missing else one for one in found]
+        return tuple(findings.together(found))
 
     def lacking(self, clients_count: int, wanted: Sequence[Check]) -> tuple[Check, ...]:
         """Return what hosts that `checks` has reached lack, power states too, and clocks that nothing synchronizes."""
@@ -260,9 +274,9 @@ class Cluster(Testbed):
         names = [machine.name for machine in self.hosts]
         if twice := next((name for name in names if names.count(name) > 1), ""):
             raise CampaignError(f'two hosts are called "{twice}"', where="testbed cluster", next="give each a name of its own")
-        unused: list[Machine] = []
+        unused = [machine for machine in self.hosts if machine.name in _missing.get(self.hosts, {})]
         for role, count in (("client", clients_count), ("storage", self.servers_count)):
-            there = [machine for machine in self.hosts if machine.role == role]
+            there = [machine for machine in self.hosts if machine.role == role and machine not in unused]
             if count is not None and len(there) < count:
                 what = f"{count} {role} hosts requested, {len(there)} available"
                 raise CampaignError(what, where="testbed cluster", next=f'add hosts with role = "{role}"')
@@ -303,5 +317,11 @@ class Cluster(Testbed):
                 }
                 for keeper, clock in zip(keepers, clocks, strict=True)
             },
+            "missing": _missing.get(self.hosts, {}),
             "removed": [words for keeper in keepers for words in keeper.removed],
         }
+
+
+_missing: dict[
+    tuple[Machine, ...], dict[str, Json]
+] = {}  # of the hosts of a testbed, those that are left out, each with the reason
