@@ -458,3 +458,28 @@ def test_a_campaign_names_no_programs_but_those_that_root_has_installed(where: s
             sentence = told(verb, tmp_path / "theirs.toml", *more, code=2, PERJOULE_PROGRAMS="")
             assert "/opt" in sentence
             assert not ran.exists(), ran.read_text()
+
+
+def test_a_dry_run_names_programs_ports_and_paths_of_each_host_and_contacts_nobody(tmp_path: Path) -> None:
+    hosts = '{name = "s[1-2]", address = "127.0.0.[8-9]", role = "storage"}, {name = "c", address = "127.0.0.7", role = "client"}'
+    (tmp_path / "lab.toml").write_text(
+        f'[testbed]\nkind = "cluster"\nuser = "bench"\nsudo = true\nwork = "/srv/pj"\nhosts = [{hosts}]\n'
+        '[[filesystem]]\nkind = "moosefs"\n[[workload]]\nkind = "fio"\nsize = "8 MiB"\n'
+    )
+    argv = [PERJOULE, "check", tmp_path / "lab.toml", "--hosts"]
+    refusing = tmp_path / "ssh"
+    refusing.write_text(f"#!/bin/sh\ntouch {tmp_path}/contacted\n")
+    refusing.chmod(0o755)
+    env = {**AS_INSTALLED, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(argv, capture_output=True, text=True, env=env, check=True)
+    paragraphs = {text.partition(":")[0]: text for text in done.stdout.split("\n\n")}
+    assert "as bench, by sudo as root" in paragraphs["s2"]
+    assert "9422 mfschunkserver" in paragraphs["s2"]
+    assert "9421 mfsmaster" in paragraphs["s1"]
+    assert "9421" not in paragraphs["s2"]
+    assert "mfsmount" in paragraphs["c"]
+    assert "ports" not in paragraphs["c"]
+    assert all("writes: /srv/pj/cluster" in paragraphs[name] for name in ("s1", "s2", "c"))
+    found = json.loads(subprocess.run([*argv, "--json"], capture_output=True, text=True, env=env, check=True).stdout)["hosts"]
+    assert [one["host"] for one in found] == ["s1", "s2", "c"]
+    assert not (tmp_path / "contacted").exists()

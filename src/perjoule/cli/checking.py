@@ -1,5 +1,6 @@
 """`perjoule check`, the dry run."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,10 +12,11 @@ from perjoule.cli import json_output, parameters
 from perjoule.cli.display import out, show_findings, show_missing
 from perjoule.cli.parameters import examples
 from perjoule.drivers.protocols import Check
-from perjoule.execution import readiness, resources, time_limit
+from perjoule.execution import footprint, readiness, resources, time_limit
 from perjoule.model import Campaign
 from perjoule.model.errors import PerjouleError
 from perjoule.model.units import bytes_text, counted, seconds_text
+from perjoule.testbeds.cluster import fold
 
 
 @click.command(
@@ -23,6 +25,7 @@ from perjoule.model.units import bytes_text, counted, seconds_text
         "perjoule check examples/green-storage.toml --shrink 100",
         "perjoule check my.toml --list              every trial, in order",
         "perjoule check lab.toml --connect          ask its hosts and meters, too",
+        "perjoule check lab.toml --hosts            programs, ports and paths on each host",
     ),
 )
 @parameters.file
@@ -31,9 +34,12 @@ from perjoule.model.units import bytes_text, counted, seconds_text
 @parameters.ssh_config
 @parameters.programs
 @click.option("--list", "listing", is_flag=True, help="Also list the trials, in order, with bytes and time of each.")
+@click.option("--hosts", "by_host", is_flag=True, help="Also print what is run, written and listened on, on each host.")
 @click.option("--connect", is_flag=True, help="Also ask hosts and meters whether they have what the campaign needs.")
 @json_output.option
-def check(file: Path, overrides: tuple[str, ...], shrink: int | None, listing: bool, connect: bool, as_json: bool) -> None:
+def check(
+    file: Path, overrides: tuple[str, ...], shrink: int | None, listing: bool, by_host: bool, connect: bool, as_json: bool
+) -> None:
     """Dry run: print how many trials there are, what they move, the space needed, the estimated time and what is missing here.
 
     Changes nothing, on this machine or any other. Connects to hosts and meters only with --connect. What this machine lacks is a
@@ -49,13 +55,18 @@ def check(file: Path, overrides: tuple[str, ...], shrink: int | None, listing: b
     required = (*space, *answers) if connect else space
     if as_json:
         unable = {filesystem: str(error) for (_, filesystem), error in without.items()}
-        json_output.print_json("check", _content(asked, plan, unable, required, missing))
+        content = _content(asked, plan, unable, required, missing)
+        if by_host:
+            content["hosts"] = [dataclasses.asdict(one) for one in footprint.footprints(asked)]
+        json_output.print_json("check", content)
     else:
         _show(asked, plan, [(filesystem, error) for (_, filesystem), error in without.items()], space)
         if connect:
             show_findings(answers)
         if listing:
             _list(plan)
+        if by_host:
+            _show_hosts(asked)
         if not connect:
             show_missing(missing)
     readiness.require(required)
@@ -83,6 +94,19 @@ def _list(plan: Plan) -> None:
     out.print()
     for number, step in enumerate(plan.steps, start=1):
         out.print(f"{number:4}  {step.trial.text}  {bytes_text(step.moved_bytes)}  {seconds_text(step.duration_s)}")
+
+
+def _show_hosts(asked: Campaign) -> None:
+    """Print what is done on hosts, those with the same in one paragraph."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for one in footprint.footprints(asked):
+        alike.setdefault(one.lines(), []).append(one.host)
+    for lines, hosts in alike.items():
+        out.print(f"\n{fold(hosts)}: {lines[0]}", soft_wrap=True, markup=False, highlight=False)
+        for line in lines[1:]:
+            out.print(f"  {line}", soft_wrap=True, markup=False, highlight=False)
+    if alike:
+        out.print(f"\non each, of the system's own: {' '.join(footprint.TOOLS.split())}", soft_wrap=True)
 
 
 def _content(

@@ -1,5 +1,6 @@
 """What is said to OpenSSH, and what its answers and those of hosts mean; recorded from OpenSSH 9.2."""
 
+import json
 import os
 import shlex
 import signal
@@ -704,3 +705,21 @@ def test_an_output_that_was_cut_is_not_content_of_a_file(kept: Keeper, tmp_path:
     kept.run(["truncate", "--size=65M", str(tmp_path / "big")], timeout_s=20)
     with pytest.raises(WorkloadError, match=r"can't read .*big \(more than 64 MiB\)"):
         host.read(tmp_path / "big")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+def test_a_note_that_another_user_wrote_leads_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    folder, ran = tmp_path / "perjoule" / "cluster", tmp_path / "ran"
+    folder.mkdir(parents=True)
+    (tmp_path / "theirs").write_text(f"Host *\n  ProxyCommand touch {ran}\n")
+    note = folder / "01234567.json"
+    host = {"name": "c", "destination": "127.0.0.9", "config": str(tmp_path / "theirs"), "work": str(tmp_path / "work")}
+    note.write_text(json.dumps([host]))
+    os.chown(note, 65534, 65534)
+    assert notes.clean() == ([], [])
+    assert notes.dead() == {}
+    assert not ran.exists()
+    os.chown(note, 0, 0)
+    assert notes.clean()[1]  # ours leads there
+    assert ran.exists()

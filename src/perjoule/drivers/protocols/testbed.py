@@ -75,6 +75,10 @@ class Testbed(ABC):
     def planned(self, clients_count: int) -> Hosts:
         """Return the hosts that `hold` would provide, to plan a layout on. Raises CampaignError: it can't provide these."""
 
+    def footing(self, host: str) -> tuple[str, str]:
+        """Return as whom perjoule acts on a host that is another machine, and the folder that it writes to."""
+        return "", ""
+
     def offered(self, clients_count: int) -> Mapping[str, Offered]:
         """Ask its hosts which values they offer for tunable options, by name: "power.cpu_governor". Nothing is changed.
 

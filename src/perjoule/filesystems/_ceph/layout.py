@@ -105,7 +105,7 @@ class Ceph(Deployed):
 
     runs: ClassVar = {
         "management": {"ceph-mon": "ceph-mon", "monmaptool": "ceph-base", "ceph-mgr": "ceph-mgr"},
-        "storage": {"ceph-osd": "ceph-osd"},
+        "bricks": {"ceph-osd": "ceph-osd"},
     }
     heals: ClassVar[bool] = True
     in_user_space: ClassVar = False

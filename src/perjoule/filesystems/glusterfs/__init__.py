@@ -48,6 +48,7 @@ class GlusterFS(Deployed):
         "bricks": {"glusterd": "glusterfs-server", "gluster": "glusterfs-cli"},
         "client": {"glusterfs": "glusterfs-client", "getfattr": "attr"},
     }
+    hides: ClassVar = (*ROOMS.values(), "gsyncd of GlusterFS")
     daemons: ClassVar = ("glusterd", "glusterfsd")
     unit_bytes: ClassVar[float] = WHOLE_FILE  # its name's hash says on which replicas, or bricks of a code
     heals: ClassVar[bool] = True

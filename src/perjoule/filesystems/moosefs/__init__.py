@@ -45,6 +45,17 @@ class MooseFS(Deployed):
         "management": {"mfsmetalogger": "moosefs-metalogger"},
         "client": {"mfsmount": "moosefs-client", "mfscli": "moosefs-cli"},
     }
+    tools: ClassVar = {
+        "client": (
+            "mfscreatesclass",
+            "mfsfileinfo",
+            "mfsgetsclass",
+            "mfsgettrashtime",
+            "mfsmakesnapshot",
+            "mfssetsclass",
+            "mfssettrashtime",
+        )
+    }
     daemons: ClassVar = ("mfsmaster", "mfschunkserver", "mfsmetalogger")
     heals: ClassVar[bool] = True
     unable: ClassVar[Mapping[EventKind, str]] = {

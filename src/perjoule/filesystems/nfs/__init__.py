@@ -58,6 +58,7 @@ _FUSE_MOUNT = Path(__file__).with_name("mount.py")
 class Nfs(Deployed):
     """One NFS server on a host of the testbed; all other servers idle."""
 
+    hides: ClassVar = ("/run",)
     daemons: ClassVar = ("ganesha.nfsd",)
     in_user_space: ClassVar = False  # its checks depend on the client
     copied_by_client: ClassVar = True  # its one copy goes to the one server

@@ -30,10 +30,10 @@ from perjoule.testbeds.cluster.host import MeteredHost, SshHost
 from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.machines import Machine, NodeName, Word, hardware_of, is_nobodys, node_of, one_table_each
-from perjoule.testbeds.cluster.names import unfold
+from perjoule.testbeds.cluster.names import fold, unfold
 from perjoule.testbeds.cluster.openssh import Ssh, configuration
 
-__all__ = ["Cluster", "Login", "Machine", "NodeName", "unfold"]
+__all__ = ["Cluster", "Login", "Machine", "NodeName", "fold", "unfold"]
 
 EXAMPLE = """
 [testbed]
@@ -125,6 +125,13 @@ class Cluster(Testbed):
             return replace(permit, host=machine.name), lines
 
         return each(theirs, look)
+
+    def footing(self, host: str) -> tuple[str, str]:
+        """Return the user of the login, with sudo or without, and the work folder."""
+        machine = next(machine for machine in self.hosts if machine.name == host)
+        user = machine.user or self.user or "the user of your ssh configuration"
+        sudo = self.sudo if machine.sudo is None else machine.sudo
+        return f"{user}, by sudo as root" if sudo else user, f"{self.work}/cluster"
 
     def offered(self, clients_count: int) -> Mapping[str, Offered]:
         """The power states of the hosts that the campaign's table `power` names."""

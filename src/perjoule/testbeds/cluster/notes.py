@@ -22,6 +22,15 @@ def _folder() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "perjoule" / "cluster"
 
 
+def _opened(path: Path) -> int:
+    """Open a note, with its lock. Raises OSError: it is somebody else's, who could have it name programs that lead to a host."""
+    descriptor = locks.opened(path)
+    if os.fstat(descriptor).st_uid != os.geteuid():
+        os.close(descriptor)
+        raise PermissionError(f"{path} belongs to another user")
+    return descriptor
+
+
 @contextlib.contextmanager
 def noted(run: str, hosts: Sequence[tuple[Ssh, str]]) -> Generator[Path]:
     """Write a note, locked during the block, which removes it if nothing is left. Raises MachineError: it can't be written."""
@@ -48,7 +57,7 @@ def dead() -> dict[str, str]:
     """Return the notes of dead runs, by run."""
     found: dict[str, str] = {}
     for path in sorted(_folder().glob("*.json")):
-        with contextlib.suppress(OSError), os.fdopen(locks.opened(path)) as note:
+        with contextlib.suppress(OSError), os.fdopen(_opened(path)) as note:
             if locks.taken(note.fileno()):
                 found[path.stem] = note.read()
     return found
@@ -75,7 +84,7 @@ def clean() -> tuple[list[str], list[str]]:
     removed: list[str] = []
     failures: list[str] = []
     for path in sorted(_folder().glob("*.json")):
-        with contextlib.suppress(OSError), os.fdopen(locks.opened(path)) as note:
+        with contextlib.suppress(OSError), os.fdopen(_opened(path)) as note:
             if locks.taken(note.fileno()):  # else its perjoule lives
                 found = _clean(path, note.read())
                 removed += [f"{words} on {name}" for name, some, _ in found for words in some]

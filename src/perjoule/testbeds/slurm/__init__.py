@@ -148,6 +148,10 @@ class Slurm(Testbed):
             if self not in _granted:
                 allocation.cancel()
 
+    def footing(self, host: str) -> tuple[str, str]:
+        """Return the user of the job, and the work folder."""
+        return user(), f"{self.work or f'/var/tmp/perjoule-{user()}'}/cluster"
+
     @contextlib.contextmanager
     def hold(self, clients_count: int) -> Generator[Hosts]:
         """Hold the nodes; nothing of ours stays on them, and a job that was requested ends.

@@ -1,0 +1,85 @@
+"""What a campaign does on each of its hosts: programs, ports, paths and devices, as its drivers declare them.
+
+A live test holds the declarations against what runs: tests/live/test_footprint.py.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from perjoule import drivers
+from perjoule.drivers.protocols import FileSystem, Host, Hosts, Testbed, Workload
+from perjoule.model import Campaign, Trial
+
+# Of the system's own, which perjoule runs on hosts besides those that a file system or a workload names.
+TOOLS = """bash cat chmod chown cp dd df env exportfs find findmnt grep head install kill losetup mkdir modprobe mount mountpoint mv
+perl ps pkill python python3 readlink rm rmdir setpriv setsid sh ss stat tail tar test timeout touch true truncate umount unshare
+wipefs"""
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What is done on one host."""
+
+    host: str
+    user: str
+    programs: tuple[str, ...]
+    ports: tuple[str, ...]
+    paths: tuple[str, ...]
+
+    def lines(self) -> tuple[str, ...]:
+        """Return it in lines, without the host's name."""
+        parts = {"programs": self.programs, "ports": self.ports, "writes": self.paths}
+        return (f"as {self.user}", *(f"{name}: {', '.join(words)}" for name, words in parts.items() if words))
+
+
+def footprints(campaign: Campaign) -> tuple[Footprint, ...]:
+    """Return what trials of a campaign do on hosts that are other machines, in the order of the hosts; nobody is contacted.
+
+    Raises CampaignError: a testbed can't provide the hosts.
+    """
+    found: list[Footprint] = []
+    for spec in dict.fromkeys(trial.testbed.label for trial in campaign.trials):
+        trials = [trial for trial in campaign.trials if trial.testbed.label == spec]
+        testbed = drivers.testbed(trials[0].testbed)
+        if testbed.elsewhere:
+            hosts = testbed.planned(max(trial.clients_count for trial in trials))
+            found += [_footprint(host, hosts, testbed, trials) for host in hosts.all]
+    return tuple(found)
+
+
+def _footprint(host: Host, hosts: Hosts, testbed: Testbed, trials: Sequence[Trial]) -> Footprint:
+    user, folder = testbed.footing(host.name)
+    programs, ports, paths = dict.fromkeys(["bash"]), dict[str, None](), dict.fromkeys([folder])
+    for trial in {(one.filesystem.label, one.workload.label): one for one in trials}.values():
+        filesystem, workload = drivers.filesystem(trial.filesystem), drivers.workload(trial.workload)
+        programs |= dict.fromkeys(programs_on(host, hosts, filesystem, workload))
+        ports |= dict.fromkeys(ports_on(host, hosts, filesystem))
+        if host in _users(hosts, workload) or any(host in hosts.at(place) for place in filesystem.ports()):
+            paths |= dict.fromkeys(f"{path} (hidden by a mount while it runs)" for path in filesystem.hides)
+        if host in hosts.at(filesystem.devices_at):
+            paths |= dict.fromkeys(f"{device} (overwritten, once confirmed)" for device in filesystem.devices)
+    return Footprint(host.name, user, tuple(programs), tuple(ports), tuple(paths))
+
+
+def programs_on(host: Host, hosts: Hosts, filesystem: FileSystem, workload: Workload | None = None) -> list[str]:
+    """Name the programs of a file system and a workload on a host."""
+    checks = [*filesystem.checks(), *(workload.checks() if workload else ())]
+    looks = [
+        check.look.split()[1] for check in checks if check.look.startswith("program ") and _needs(host, hosts, check.on, workload)
+    ]
+    tools = [name for place, names in filesystem.tools.items() if _needs(host, hosts, place, workload) for name in names]
+    return [name.rpartition("/")[2] for look in (*looks, *tools) for name in look.split("|")]
+
+
+def ports_on(host: Host, hosts: Hosts, filesystem: FileSystem) -> list[str]:
+    """Name the TCP ports on which a file system's servers listen on a host, each with the program: "24007 glusterd"."""
+    placed = filesystem.ports().items()
+    return [f"{port.text} {port.program}" for place, ports in placed if host in hosts.at(place) for port in ports]
+
+
+def _needs(host: Host, hosts: Hosts, place: str, workload: Workload | None) -> bool:
+    return host in (_users(hosts, workload) if place == "client" else hosts.at(place))
+
+
+def _users(hosts: Hosts, workload: Workload | None) -> Iterable[Host]:
+    return hosts.by_role("client", *(workload.using if workload else ()))
