@@ -1,0 +1,57 @@
+"""Ports that servers listen on: the table for a firewall's owner, and who is met there before a deployment."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from perjoule import campaign, drivers
+from perjoule.drivers.protocols import Completed, FileSystem, Hosts
+from perjoule.filesystems.moosefs import MooseFS
+from perjoule.model.errors import MachineError
+from places import ROOT
+from scripted import ScriptedHost
+
+PAGE = ROOT / "docs" / "how-to" / "administrators.md"
+
+
+def test_the_page_for_whoever_owns_the_hosts_has_all_ports() -> None:
+    rows: list[str] = []
+    for kind in drivers.kinds("filesystems"):
+        filesystem = campaign.example("filesystems", kind)
+        assert isinstance(filesystem, FileSystem)
+        for place, ports in filesystem.ports().items():
+            rows.append(f"| `{kind}` | {place} | {', '.join(f'{port.text} {port.program}' for port in ports)} |")
+    written = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    assert written == rows
+
+
+class Taken(ScriptedHost):
+    """A host of a network that others share, on which somebody listens on a port."""
+
+    def __init__(self, name: str, said: str) -> None:
+        super().__init__(name)
+        self.mark, self.said = "PERJOULE_HOST=run-host", said
+
+    def run(self, argv: Sequence[str | Path], **_: object) -> Completed:
+        words = [str(word) for word in argv]
+        self.ran.append(words)
+        return Completed(tuple(words), 0, self.said if "perjoule-ports" in words else "", "")
+
+
+@pytest.mark.parametrize(
+    ("said", "what"),
+    [
+        ("9420 812 mfsmaster theirs", r"port 9420 is taken by mfsmaster \(process 812\)"),
+        ("9421 0 ? theirs", "port 9421 is taken by its kernel or another user's program"),
+        ("9421 77 mfsmaster ours", r"port 9421 is taken by mfsmaster \(process 77\)"),  # of an earlier deployment: it still runs
+    ],
+)
+def test_a_port_that_was_taken_after_the_checks_stops_a_deployment_before_it_touches_anything(said: str, what: str) -> None:
+    hosts = Hosts((Taken("storage-1", said), ScriptedHost("client-1")))
+    with pytest.raises(MachineError, match=f"storage-1: {what}"), MooseFS().serve(hosts):
+        pass
+    (storage, _) = hosts.all
+    assert isinstance(storage, Taken)
+    assert [words[-5:] for words in storage.ran if "perjoule-ports" in words] == [[storage.mark, "9419", "9420", "9421", "9422"]]
+    assert not [words for words in storage.ran if words[0] not in ("bash", "stat")]
