@@ -9,10 +9,14 @@ import contextlib
 import fcntl
 import os
 import pwd
+import re
 import secrets
 import time
 from collections.abc import Generator, Sequence
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from perjoule.machine import locks, removal
 from perjoule.model.errors import MachineError
