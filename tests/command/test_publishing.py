@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from attacks.bundles import HOSTILE as HOSTILE_BUNDLES
 from laboratory import laboratory
 from measured import STEADY, measured
 from perjoule import exporting, importing, publishing, report, store
 from perjoule.cli import cli
-from perjoule.exporting.bundle import unpacked
+from perjoule.exporting.archive import open_archive, unpacked
 from perjoule.exporting.crate import CHECKSUMS, METADATA
 from perjoule.importing.sources import sources
 from perjoule.machine import removal
@@ -96,7 +97,7 @@ def test_a_bundle_that_verifies_is_added_under_its_own_digest(bundle: Path, tmp_
     [(replace(SAID, license=""), "it has no license"), (replace(SAID, authors=()), "it has no author")],
 )
 def test_a_license_and_an_author_are_needed(bundle: Path, tmp_path: Path, said: exporting.Said, reason: str) -> None:
-    with unpacked(bundle) as folder:
+    with open_archive(bundle) as archive, unpacked(archive) as folder:
         shutil.copytree(folder, tmp_path / "results")
     with pytest.raises(CampaignError, match=reason):
         publishing.add(exported(store.open_results(tmp_path / "results"), tmp_path / "b.zip", said), tmp_path / "list")
@@ -170,7 +171,7 @@ def test_a_bundle_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
 
 def test_a_bundle_that_unpacks_to_too_much_is_refused(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entries, "MOST_UNPACKED_BYTES", 1000)
-    with pytest.raises(CampaignError, match="it unpacks to"):
+    with pytest.raises(MachineError, match=r"it unpacks to .*publish a part"):
         checked(bundle)
 
 
@@ -259,6 +260,95 @@ def test_a_bundle_that_fails_in_the_list_is_left_out_and_named(bundle: Path, tmp
     assert done.exit_code == 1
     assert "bad.zip" in done.output
     assert "1 publication, 3 numbers" in done.output
+
+
+@pytest.mark.parametrize(
+    "what", ["name: a file that is a folder", "name: 2000 folders", "bytes after it", "small files of 3 GiB together"]
+)
+def test_one_hostile_bundle_does_not_stop_the_list(what: str, bundle: Path, tmp_path: Path) -> None:
+    _, target = publishing.add(bundle, tmp_path / "list")
+    HOSTILE_BUNDLES[what](bundle, target.with_name("a-first.zip"))
+    built = publishing.build(tmp_path / "list", tmp_path / "site")
+    assert [entry.path for entry in built.entries] == [target]
+    (words,) = built.refused
+    assert "a-first.zip" in words
+    assert (tmp_path / "site/index.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("step", "error"),
+    [("open_archive", RecursionError("deep")), ("verification.verify", MemoryError()), ("summary", OSError(5, "bad disk"))],
+)
+def test_whatever_one_bundle_breaks_it_is_left_out_and_named(
+    step: str, error: Exception, bundle: Path, hostile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, first = publishing.add(bundle, tmp_path / "list")
+    _, second = publishing.add(hostile, tmp_path / "list")
+    failures = [error]
+
+    def broken(*_: object, **__: object) -> object:
+        if failures:
+            raise failures.pop()
+        return works(*_, **__)
+
+    place, _, name = f"perjoule.publishing.entry.{step}".rpartition(".")
+    works = getattr(entries.verification if "verify" in step else entries, name)
+    monkeypatch.setattr(f"{place}.{name}", broken)
+    built = publishing.build(tmp_path / "list", tmp_path / "site")
+    assert len(built.entries) == 1
+    assert [words.startswith((f"{first}: ", f"{second}: ")) for words in built.refused] == [True]
+    assert not failures
+
+
+def test_a_bundle_whose_page_can_not_be_written_is_left_out_whole(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publishing.add(bundle, tmp_path / "list")
+
+    def unprintable(path: Path) -> entries.Entry:
+        return replace(checked(path), title="\ud800")
+
+    monkeypatch.setattr("perjoule.publishing.site.checked", unprintable)
+    built = publishing.build(tmp_path / "list", tmp_path / "site")
+    assert (built.entries, len(built.refused)) == ((), 1)
+    assert {path.name for path in (tmp_path / "site").rglob("*")} == {".perjoule-site", "bundles", "index.html"}
+
+
+def test_two_bundles_whose_digests_begin_alike_do_not_stop_the_list(
+    bundle: Path, hostile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in (bundle, hostile):
+        publishing.add(path, tmp_path / "list")
+    monkeypatch.setattr(entries.Entry, "id", property(lambda entry: "0" * 12))
+    built = publishing.build(tmp_path / "list", tmp_path / "site")
+    assert len(built.entries) == 1
+    assert "its digest begins like that of another bundle" in built.refused[0]
+
+
+def test_a_bundle_that_is_replaced_once_it_is_checked_is_left_out(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, target = publishing.add(bundle, tmp_path / "list")
+
+    def swapped(path: Path) -> entries.Entry:
+        entry = checked(path)
+        target.write_bytes(b"another")
+        return entry
+
+    monkeypatch.setattr("perjoule.publishing.site.checked", swapped)
+    built = publishing.build(tmp_path / "list", tmp_path / "site")
+    assert built.entries == ()
+    assert "it changed while it was checked" in built.refused[0]
+    assert not list((tmp_path / "site/bundles").iterdir())
+
+
+def test_what_turns_text_around_is_not_printed_on_a_page(tmp_path: Path) -> None:
+    said = exporting.Said("study \u202e gpj", "", "CC-BY-4.0", ("Eve \u2066\x9b\u200b",))
+    publishing.add(bundle_of(tmp_path, "turned", said=said, filesystem="fs \u202e\u2028"), tmp_path / "list")
+    built = publishing.build(tmp_path / "list", tmp_path / "site")
+    assert built.refused == ()
+    for path in (built.page, *(tmp_path / "site").rglob("index.html")):
+        assert not re.search("[\u202a-\u202e\u2066-\u2069\u2028\u200b\x80-\x9f]", path.read_text())
 
 
 def test_what_a_killed_build_left_beside_the_site_goes_with_the_next_one(bundle: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from measured import measured
 from perjoule import exporting, report
-from perjoule.exporting.bundle import unpacked
+from perjoule.exporting.archive import open_archive, unpacked
 from perjoule.model import Channel, Specification
 from perjoule.model.series import Grade, Quantity, Semantics
 from perjoule.store import Results
@@ -82,7 +82,7 @@ def test_it_lists_the_columns_of_the_exported_table(results: Results, tmp_path: 
 
 def test_it_lists_what_a_bundle_adds(results: Results, tmp_path: Path) -> None:
     exporting.write_bundle(results, tmp_path / "x.zip", "", exporting.Said("small"))
-    with unpacked(tmp_path / "x.zip") as folder:
+    with open_archive(tmp_path / "x.zip") as archive, unpacked(archive) as folder:
         added = {path.name for path in folder.iterdir()} - {path.name for path in results.folder.iterdir()}
         left_out = {path.name for path in results.folder.iterdir()} - {path.name for path in folder.iterdir()}
     assert added == set(rows("What a bundle contains"))

@@ -13,6 +13,7 @@ from perjoule.cli.display import out, show, show_line
 from perjoule.cli.outputs import OutputFolder, require_file
 from perjoule.cli.parameters import examples
 from perjoule.model.errors import CampaignError, MachineError
+from perjoule.model.units import BYTES, quantity
 from perjoule.results.table import table
 
 if TYPE_CHECKING:
@@ -109,8 +110,9 @@ def report_command(folder: Path, figures: Path | None, column: "Column") -> None
     epilog=examples("perjoule verify results/demo", "perjoule verify demo.zip", "perjoule verify results/demo --json"),
 )
 @parameters.folder
+@click.option("--most", metavar="SIZE", help='Size to which a bundle may unpack: "16 GiB" by default.')
 @json_output.option
-def verify_command(folder: Path, as_json: bool) -> None:
+def verify_command(folder: Path, most: str | None, as_json: bool) -> None:
     """Recompute every printed number of a results folder, or of a bundle of one, from its raw files.
 
     Exit code 1 if something differs.
@@ -118,7 +120,8 @@ def verify_command(folder: Path, as_json: bool) -> None:
     from perjoule import exporting
     from perjoule.results import verification
 
-    findings = exporting.verify_bundle(folder) if folder.is_file() else verification.verify(measured(folder))
+    most_bytes = _most_bytes(most) if most else exporting.MOST_UNPACKED_BYTES
+    findings = exporting.verify_bundle(folder, most_bytes) if folder.is_file() else verification.verify(measured(folder))
     if as_json:
         json_output.print_json("verify", json_output.plain(findings))
     else:
@@ -129,6 +132,13 @@ def verify_command(folder: Path, as_json: bool) -> None:
         out.print(f"{findings.checked_count} numbers and files checked, {len(findings.differences)} differ")
     if findings.differences:
         sys.exit(1)
+
+
+def _most_bytes(size: str) -> int:
+    try:
+        return int(quantity(size, BYTES))
+    except ValueError as error:
+        raise CampaignError(str(error), where="--most") from None
 
 
 def measured(folder: Path) -> store.Results:

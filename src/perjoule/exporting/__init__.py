@@ -1,7 +1,8 @@
 """Results for others: a long table as CSV or Parquet, and one file with everything, which describes and verifies itself."""
 
+from perjoule.exporting.archive import MOST_UNPACKED_BYTES
 from perjoule.exporting.bundle import verify_bundle, write_bundle
 from perjoule.exporting.crate import Said
 from perjoule.exporting.rows import csv_text, rows, write_parquet
 
-__all__ = ["Said", "csv_text", "rows", "verify_bundle", "write_bundle", "write_parquet"]
+__all__ = ["MOST_UNPACKED_BYTES", "Said", "csv_text", "rows", "verify_bundle", "write_bundle", "write_parquet"]

@@ -1,6 +1,5 @@
 """A bundle checked for the list: what it holds, or why the list refuses it. Everything in a bundle is untrusted."""
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,10 @@ from perjoule import store
 from perjoule.analysis.cells import filesystem_names
 from perjoule.analysis.hosts import data_hosts
 from perjoule.analysis.plausibility import doubts
-from perjoule.exporting.bundle import differing, unpacked, unpacked_bytes
+from perjoule.exporting.archive import open_archive, unpacked
+from perjoule.exporting.bundle import differing
 from perjoule.exporting.crate import METADATA
+from perjoule.machine.bounded import bounded
 from perjoule.machine.untrusted import UNEXPECTED, json_of
 from perjoule.model import Cell, Doubt, Interval, Pattern, Record
 from perjoule.model.errors import CampaignError
@@ -24,12 +25,15 @@ from perjoule.summary.computing import of_trial
 
 MOST_BUNDLE_BYTES = 100 * 1024**2  # the limit of GitHub for a file: https://docs.github.com/en/repositories
 MOST_UNPACKED_BYTES = 2 * 1024**3
+MOST_CPU_S = 600.0  # for one bundle; of 100 MiB one takes a tenth
 MOST_RAW_BYTES = 1024**2  # of a raw file that the site shows; longer ones are in the bundle
 MOST_SHOWN_BYTES = 20 * 1024**2  # of all raw files of an entry
 MOST_CHARACTERS = 300  # of a name or a license: these are labels
 REFUSED_GRADES = ("simulated",)
 WORK = (*zip(PER_JOULE, RATES, strict=True), IDLE)  # by bytes, or else by operations; of idle file systems by capacity
+_UNPRINTED = "\N{REPLACEMENT CHARACTER}"
 _SHOWN = 5  # differences
+_ADVICE_SIZE = "publish a part of its trials"
 _ADVICE = "see docs/how-to/publish.md"
 
 
@@ -99,49 +103,47 @@ def checked(path: Path) -> Entry:
     Raises:
         CampaignError: the list can't take it; the message has every reason.
         MachineError: it is not a bundle, or can't be read.
+        MemoryError, TimeoutError: its content takes too much.
     """
-    digest = _digest(path)
-    if (size_bytes := unpacked_bytes(path)) > MOST_UNPACKED_BYTES:
-        what = f"it unpacks to {bytes_text(size_bytes)}, and a bundle on the list to at most {bytes_text(MOST_UNPACKED_BYTES)}"
-        raise CampaignError(what, where=str(path), next="publish a part of its trials")
-    differences = [words for words in differing(path) if words]
-    _require(path, differences)
-    with unpacked(path) as folder:
-        about = _about(folder / METADATA)
-        results = store.open_results(folder)
-        findings = verification.verify(results)
-        _require(path, [words.replace(f"{folder}/", "") for words in findings.differences])
-        records = [record for record in results.latest() if record.status == "valid"]
-        implausible = {doubt for record in records for doubt in doubts(record, results.series(record))}
-        rows = tuple(_rows(summary(results).cells, records, implausible))
-        objections = [*_stated(about), *_powered(rows)]
-        if objections:
-            raise CampaignError(f"the list can't take it: {'; '.join(objections)}", where=str(path), next=_ADVICE)
-        trials = tuple(_trials(results, records))
-        words = (str(about.get(key, ""))[:MOST_CHARACTERS] for key in ("name", "license", "datePublished"))
-        title, license_name, date = words
-        authors = tuple(name[:MOST_CHARACTERS] for name in about["authors"])
-        return Entry(path, digest, title or "untitled", license_name, authors, date, findings.checked_count, rows, trials)
+    _check_file(path)
+    with bounded(MOST_CPU_S), open_archive(path, MOST_UNPACKED_BYTES, advice=_ADVICE_SIZE) as archive:
+        digest = archive.digest()
+        _require(path, [words for words in differing(archive) if words])
+        with unpacked(archive) as folder:
+            return _entry(path, digest, folder)
 
 
-def _digest(path: Path) -> str:
-    """Return the digest of a file that is small enough. Raises CampaignError."""
+def _entry(path: Path, digest: str, folder: Path) -> Entry:
+    """Check an unpacked bundle. Raises CampaignError, MachineError."""
+    about = _about(folder / METADATA)
+    results = store.open_results(folder)
+    findings = verification.verify(results)
+    _require(path, [words.replace(f"{folder}/", "") for words in findings.differences])
+    records = [record for record in results.latest() if record.status == "valid"]
+    implausible = {doubt for record in records for doubt in doubts(record, results.series(record))}
+    rows = tuple(_rows(summary(results).cells, records, implausible))
+    objections = [*_stated(about), *_powered(rows)]
+    if objections:
+        raise CampaignError(f"the list can't take it: {'; '.join(objections)}", where=str(path), next=_ADVICE)
+    trials = tuple(_trials(results, records))
+    title, license_name, date = (_label(str(about.get(key, ""))) for key in ("name", "license", "datePublished"))
+    authors = tuple(map(_label, about["authors"]))
+    return Entry(path, digest, title or "untitled", license_name, authors, date, findings.checked_count, rows, trials)
+
+
+def _check_file(path: Path) -> None:
+    """Check that this is a file of a size that the list takes. Raises CampaignError."""
     try:
         if path.is_symlink() or not path.is_file():
             raise CampaignError(
                 "this is not a file", where=str(path), next="name a bundle, as `perjoule export --bundle` writes it"
             )
         size_bytes = path.stat().st_size
-        if size_bytes > MOST_BUNDLE_BYTES:
-            most = bytes_text(MOST_BUNDLE_BYTES)
-            what = f"it has {bytes_text(size_bytes)}, and a bundle on the list has at most {most}"
-            raise CampaignError(
-                what, where=str(path), next="publish it in an archive such as Zenodo, and a part of its trials here"
-            )
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise CampaignError((error.strerror or str(error)).lower(), where=str(path), next="check the path") from error
+    if size_bytes > MOST_BUNDLE_BYTES:
+        what = f"it has {bytes_text(size_bytes)}, and a bundle on the list has at most {bytes_text(MOST_BUNDLE_BYTES)}"
+        raise CampaignError(what, where=str(path), next="publish it in an archive such as Zenodo, and a part of its trials here")
 
 
 def _require(path: Path, differences: Sequence[str]) -> None:
@@ -164,6 +166,11 @@ def _about(path: Path) -> dict[str, Any]:
         return {**root, "license": license_name, "authors": [name for name in names if name.strip()]}
     except (*UNEXPECTED, OSError):
         return {"authors": []}
+
+
+def _label(text: str) -> str:
+    """Return words of a bundle's author as a page shows them: in a line, without what turns the text around them."""
+    return "".join(letter if letter.isprintable() else _UNPRINTED for letter in text[:MOST_CHARACTERS])
 
 
 def _stated(about: Mapping[str, Any]) -> Iterator[str]:
@@ -197,9 +204,9 @@ def _rows(cells: Sequence[Cell], records: Sequence[Record], implausible: Set[Dou
             grade = cell.grade_of(boundary.name)
             yield Ranked(
                 f"row-{number}",
-                cell.filesystem,
-                cell.redundancy.text if cell.redundancy else "not stated",
-                cell.workload,
+                _label(cell.filesystem),
+                _label(cell.redundancy.text) if cell.redundancy else "not stated",
+                _label(cell.workload),
                 cell.direction,
                 _pattern(own),
                 cell.clients_count,
@@ -268,7 +275,7 @@ def _trials(results: Results, records: Sequence[Record]) -> Iterator[Trial]:
         trial = record.trial
         yield Trial(
             trial.id,
-            trial.text,
+            _label(trial.text),
             record.outcome.began_s - record.clock.monotonic_s + record.clock.utc_s,
             record.outcome.ended_s - record.clock.monotonic_s + record.clock.utc_s,
             {(point.direction, key): value for point in summed.points for key, value in point.metrics.items()},

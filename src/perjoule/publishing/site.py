@@ -7,9 +7,10 @@ are served as .txt; a bundle's own report is not served, because it may hold any
 import base64
 import hashlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from markupsafe import Markup
 
 from perjoule import __version__
 from perjoule.machine import removal
+from perjoule.machine.untrusted import words
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.model.format import any_number, like, with_interval
 from perjoule.model.metrics import BOUNDARIES, metric_of
@@ -25,6 +27,7 @@ from perjoule.publishing.entry import Entry, Trial, checked
 from perjoule.publishing.folder import BUNDLES, bundles
 from perjoule.publishing.ranking import groups
 from perjoule.results.table import load_text
+from perjoule.store.journal import sha256
 
 MARK = ".perjoule-site"  # identifies a folder that a later build may replace
 FILTERS = ("hosts", "boundary", "grade", "workload", "direction", "redundancy")
@@ -58,17 +61,24 @@ def build(of: Path, to: Path) -> Built:
         raise MachineError("this folder holds something else", where=str(to), next="name a new folder, or an earlier site")
     entries: dict[str, Entry] = {}
     refused: list[str] = []
-    for path in found:
-        try:
-            entry = checked(path)
-            entries.setdefault(entry.digest, entry)
-        except PerjouleError as error:
-            refused.append(str(error))
     to.parent.mkdir(parents=True, exist_ok=True)
     removal.sweep(to.parent)  # what a killed build left
     with removal.scratch("perjoule-site-", to.parent.resolve()) as room:
         site = room / "site"
-        _write(site, tuple(entries.values()))
+        (site / BUNDLES).mkdir(parents=True)
+        (site / MARK).write_text("`perjoule list build` made this folder and replaces it\n")
+        for path in found:
+            try:
+                entry = checked(path)
+                if entry.digest not in entries:
+                    _add(entry, site, room / "entry", {one.id for one in entries.values()})
+                    entries[entry.digest] = entry
+            except PerjouleError as error:
+                refused.append(str(error))
+            except Exception as error:  # whatever one bundle breaks, the others are published
+                what = f"it can't be checked ({type(error).__name__}: {words(error)})"
+                refused.append(f"{path}: {what}; open it with `perjoule verify`, and report what it breaks")
+        _write(site / "index.html", _list_page(tuple(entries.values())))
         site.chmod(0o755)
         if to.exists():
             removal.remove_folder(to, mark=MARK)
@@ -76,22 +86,66 @@ def build(of: Path, to: Path) -> Built:
     return Built(to / "index.html", tuple(entries.values()), tuple(refused))
 
 
-def _write(site: Path, entries: Sequence[Entry]) -> None:
-    (site / BUNDLES).mkdir(parents=True)
-    (site / MARK).write_text("`perjoule list build` made this folder and replaces it\n")
-    style, script = (Markup((files("perjoule.publishing") / "templates" / name).read_text()) for name in ("list.css", "list.js"))
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    pages = Environment(
+def _add(entry: Entry, site: Path, folder: Path, ids: Set[str]) -> None:
+    """Write the page of an entry, its raw files and its bundle: all of it or nothing.
+
+    Args:
+        entry: a checked bundle.
+        site: to which it goes.
+        folder: where it is made.
+        ids: of the other entries.
+
+    Raises:
+        CampaignError: its place is taken, or the bundle is no longer what was checked.
+        OSError: it can't be written.
+    """
+    if entry.id in ids:
+        raise CampaignError("its digest begins like that of another bundle", where=str(entry.path), next="export it again")
+    removal.remove_folder(folder, mark="")
+    folder.mkdir()
+    shutil.copyfile(entry.path, folder / "bundle.zip", follow_symlinks=False)
+    if sha256(folder / "bundle.zip") != entry.digest:
+        raise CampaignError("it changed while it was checked", where=str(entry.path), next="build the list again")
+    _list_page((entry,))  # a fault of the common page is found here, and is this entry's
+    page = folder / "page"
+    page.mkdir()
+    raw = {trial.id: _raw(trial, number, page) for number, trial in enumerate(entry.trials)}
+    _write(page / "index.html", _pages().get_template("entry.html").render(title=entry.title, entry=entry, raw=raw, **_common()))
+    (site / "entries").mkdir(exist_ok=True)
+    page.replace(site / "entries" / entry.id)
+    (folder / "bundle.zip").replace(site / BUNDLES / f"{entry.id}.zip")
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _list_page(entries: Sequence[Entry]) -> str:
+    ranked = groups(entries)
+    choices = {name: sorted({str(getattr(group, name)) for group in ranked}) for name in FILTERS}
+    shown = {"groups": ranked, "choices": choices, "entries": entries}
+    return _pages().get_template("list.html").render(title="Verified results", **_common(), **shown)
+
+
+@cache
+def _pages() -> Environment:
+    return Environment(
         loader=PackageLoader("perjoule.publishing"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    common: dict[str, object] = {
+
+
+@cache
+def _common() -> Mapping[str, object]:
+    """Give what all pages have."""
+    style, script = (Markup((files("perjoule.publishing") / "templates" / name).read_text()) for name in ("list.css", "list.js"))
+    return {
         "css": style,
         "script": script,
-        "script_digest": digest,
+        "script_digest": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         "version": __version__,
         "value": _value,
         "like": _like,
@@ -101,19 +155,6 @@ def _write(site: Path, entries: Sequence[Entry]) -> None:
         "boundaries": {one.name: one.hosts for one in BOUNDARIES},
         "moment": _moment,
     }
-    ranked = groups(entries)
-    choices = {name: sorted({str(getattr(group, name)) for group in ranked}) for name in FILTERS}
-    shown = {"groups": ranked, "choices": choices, "entries": entries}
-    (site / "index.html").write_text(
-        pages.get_template("list.html").render(title="Verified results", **common, **shown), encoding="utf-8"
-    )
-    for entry in entries:
-        shutil.copyfile(entry.path, site / BUNDLES / f"{entry.id}.zip")
-        folder = site / "entries" / entry.id
-        folder.mkdir(parents=True)
-        raw = {trial.id: _raw(trial, number, folder) for number, trial in enumerate(entry.trials)}
-        page = pages.get_template("entry.html").render(title=entry.title, entry=entry, raw=raw, **common)
-        (folder / "index.html").write_text(page, encoding="utf-8")
 
 
 def _raw(trial: Trial, index: int, folder: Path) -> list[tuple[str, str]]:

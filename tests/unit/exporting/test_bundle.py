@@ -11,32 +11,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from perjoule import exporting, importing, report, store
-from perjoule.exporting.bundle import unpacked
-from perjoule.importing.sources import sources
+from perjoule import exporting, store
+from perjoule.exporting.archive import open_archive, unpacked
 from perjoule.model.errors import MachineError
 from perjoule.summary import summary
-from places import TRANSCRIPTS
 from typed import present
-
-REAL = TRANSCRIPTS / "imported"
-SAID = exporting.Said("a study", "what it is about", "CC-BY-4.0", ("Ada Lovelace",))
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> store.Results:
-    folder = tmp_path_factory.mktemp("export") / "results"
-    made = importing.create(folder)
-    importing.bring(made, sources([str(REAL / "ior/iterations.json"), str(REAL / "rados/write.json")], "UTC")[0])
-    report.write(made, folder / "report.html")
-    return made
-
-
-@pytest.fixture(scope="module")
-def bundle(results: store.Results) -> Path:
-    target = results.folder.parent / "study.zip"
-    exporting.write_bundle(results, target, "table", SAID)
-    return target
+from unit.exporting.conftest import SAID
 
 
 def crate(bundle: Path) -> dict[str, dict[str, Any]]:
@@ -128,7 +108,7 @@ def test_files_that_are_missing_or_were_added_are_named(bundle: Path, tmp_path: 
 
 
 def test_a_number_changed_with_all_its_checksums_is_found_by_recomputing(bundle: Path, tmp_path: Path) -> None:
-    with unpacked(bundle) as folder:
+    with open_archive(bundle) as archive, unpacked(archive) as folder:
         table = folder / "table.json"
         changed = json.loads(table.read_text())
         changed["cells"][0]["metrics"]["duration_s"]["mean"] *= 1.01
@@ -147,7 +127,7 @@ def test_a_name_that_would_lead_out_of_the_folder_is_refused(name: str, bundle: 
         sink.writestr("checksums.sha256", source.read("checksums.sha256"))
     with pytest.raises(MachineError, match="does not belong in a bundle"):
         exporting.verify_bundle(tmp_path / "x.zip")
-    with pytest.raises(MachineError, match="does not belong in a bundle"), unpacked(tmp_path / "x.zip"):
+    with pytest.raises(MachineError, match="does not belong in a bundle"), open_archive(tmp_path / "x.zip"):
         pass
 
 
@@ -225,7 +205,7 @@ def test_a_bundle_that_unpacks_to_a_thousand_times_its_size_is_refused(tmp_path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made, made.open("trials/record.json", "w", force_zip64=True) as sink:
         for _ in range(32):
             sink.write(b"0" * 2**20)
-    for call in (exporting.verify_bundle, lambda path: unpacked(path).__enter__()):
+    for call in (exporting.verify_bundle, lambda path: open_archive(path).__enter__()):
         with pytest.raises(MachineError, match=r"trials/record.json\" unpacks from 3\d.* KiB to 32 MiB, more than any results"):
             call(path)
 
