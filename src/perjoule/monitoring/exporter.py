@@ -4,16 +4,19 @@ A reading that failed, or is older than the meter's own rate allows, is not expo
 line.
 """
 
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
 from typing import Any
 
+from perjoule.machine.serving import LimitedServer
 from perjoule.model.errors import MachineError
 from perjoule.monitoring.recorder import Latest
 from perjoule.monitoring.watching import Snapshot
 
+POLL_S = 0.2  # within which the server ends
 STALE_S = 15.0  # of a sample, after which it says nothing of now; meters that are slower by nature state their period
 LABELS = ("meter", "host", "component", "grade", "covers")
 
@@ -23,13 +26,15 @@ def serving(latest: Callable[[], Latest], address: str, port: int) -> Generator[
     """Serve the results of `latest` during the block; yields the URL. Raises MachineError: no library, or the port is taken."""
     registry = _registry()
     registry.register(_Collector(latest))
-    from prometheus_client import start_http_server
+    from prometheus_client import MetricsHandler
 
     try:
-        server, thread = start_http_server(port, addr=address, registry=registry)
+        server = LimitedServer((address, port), MetricsHandler.factory(registry))
     except OSError as error:
         where = f"{address}:{port}"
         raise MachineError(f"can't listen ({error.strerror})", where=where, next="choose another --port") from None
+    thread = threading.Thread(target=server.serve_forever, args=(POLL_S,), name="meters", daemon=True)
+    thread.start()
     try:
         yield f"http://{address}:{server.server_port}/metrics"
     finally:

@@ -15,21 +15,19 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from importlib.resources import files
 from ipaddress import ip_address
 from pathlib import Path
-from socket import AF_INET, AF_INET6, socket
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 from perjoule.machine import kept
+from perjoule.machine.serving import PATIENCE_S, LimitedServer
 from perjoule.model.errors import MachineError
 from perjoule.monitoring.watching import Snapshot, plain
 
 FRESH_S = 0.5  # for which a snapshot serves all who ask
-SERVED_COUNT = 16  # requests at once; others are refused
-PATIENCE_S = 10.0  # with who asks slowly
 STOP_S = 0.2  # within which the server ends
 TOKEN_BYTES = 24
 _REMEMBERED = re.compile(r"(\d{1,5}) ([\w-]{32})\n?")
@@ -61,9 +59,13 @@ class Page:
                 self._last, self._last_s = self._snapshot(), time.monotonic()
             return self._last
 
+    def opens(self, token: str) -> bool:
+        """Return whether this is the page's token."""
+        return hmac.compare_digest(token.encode(), self.token.encode())
+
     def answer(self, path: str, token: str) -> tuple[int, str, bytes]:
         """Return status, type and content of what lies at a path."""
-        if not hmac.compare_digest(token.encode(), self.token.encode()):
+        if not self.opens(token):
             return 403, "text/plain", b"This page needs the whole address that perjoule printed, with its token.\n"
         match path:
             case "/":
@@ -132,44 +134,18 @@ def _memory(folder: Path) -> Path:
     return kept.in_home("live") / hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:32]
 
 
-def _server(page: Page, address: str, port: int, earlier_port: int) -> "_Server":
+def _server(page: Page, address: str, port: int, earlier_port: int) -> LimitedServer:
     class Handler(_Handler):
         served = page
 
     if not port and earlier_port:
         with suppress(OSError, OverflowError):
-            return _Server((address, earlier_port), Handler)
+            return LimitedServer((address, earlier_port), Handler)
     try:
-        return _Server((address, port), Handler)
+        return LimitedServer((address, port), Handler)
     except OSError as error:
         what = f"can't listen ({(error.strerror or str(error)).lower()})"
         raise MachineError(what, where=f"{address}:{port}", next="choose another --port or --address") from None
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self, where: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
-        self.address_family = AF_INET6 if ":" in where[0] else AF_INET
-        self._free = threading.BoundedSemaphore(SERVED_COUNT)
-        super().__init__(where, handler)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Take a request, unless too many are under way."""
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer it."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._free.release()
-
-    def handle_error(self, request: "socket | tuple[bytes, socket]", client_address: Any) -> None:
-        """Say nothing of one who hung up."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -185,6 +161,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(400)
             return
         given = self.headers.get("Authorization", "").removeprefix("Bearer ") or (parse_qs(asked.query).get("token") or [""])[0]
+        if self.served.opens(given):
+            cast("LimitedServer", self.server).admit(self.connection)
         status, kind, content = self.served.answer(asked.path, given)
         self.send_response(status)
         for name, value in {

@@ -4,11 +4,13 @@ import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
+from perjoule.machine.serving import LimitedServer
 from perjoule.simulators._behaviour import Behaviour, Fault
 from perjoule.simulators._hostile import pour
 
+SERVED_COUNT = 64
 SILENT_S = 60.0  # how long a connection without an answer stays open
 
 
@@ -75,12 +77,8 @@ def answering(
         def log_message(self, format: str, *args: object) -> None:
             """Log nothing."""
 
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-        block_on_close = False
-
-        def handle_error(self, request: object, client_address: object) -> None:
-            """Ignore a client that has disconnected."""
+    class Server(LimitedServer):
+        served_count, patience_s = SERVED_COUNT, 2 * SILENT_S  # a meter's reader may have many, and a fault lasts
 
     server = Server((address, port), Handler)
     thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.02), daemon=True)

@@ -5,6 +5,8 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 
+SERVED_COUNT = 64  # connections at once; of more, the oldest ends
+
 
 @contextmanager
 def connections(handle: Callable[[socket.socket, threading.Event], None], address: str, port: int) -> Generator[int]:
@@ -26,6 +28,11 @@ def connections(handle: Callable[[socket.socket, threading.Event], None], addres
             except OSError:
                 return
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            clients[:] = [one for one in clients if one.fileno() >= 0]
+            threads[:] = [one for one in threads if one.is_alive()]
+            if len(clients) >= SERVED_COUNT:
+                with suppress(OSError):
+                    clients.pop(0).shutdown(socket.SHUT_RDWR)
             clients.append(client)
             threads.append(threading.Thread(target=serve, args=(client,), daemon=True))
             threads[-1].start()

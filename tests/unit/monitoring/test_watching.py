@@ -3,14 +3,15 @@
 import json
 import os
 import re
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from socket import create_connection
+from socket import create_connection, socket
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -20,6 +21,7 @@ from measured import CAMPAIGN, STEADY, measured
 from perjoule import campaign, store
 from perjoule.execution import runner
 from perjoule.machine import processes
+from perjoule.machine.serving import SERVED_COUNT, LimitedServer
 from perjoule.model import Channel
 from perjoule.model.errors import MachineError
 from perjoule.model.units import MIB
@@ -204,6 +206,55 @@ def test_one_who_sends_nothing_and_one_who_sends_rubbish_do_not_stop_others(page
     ):
         bad.sendall(os.urandom(70_000) + b"\r\n\r\n")
         assert json.loads(asked(page.replace("/?", "/data?")))["state"] == "running"
+
+
+def slow(url: str, stack: ExitStack, count: int) -> list[socket]:
+    """Connections that have sent the beginning of a request, and a byte of it from time to time."""
+    where = urlsplit(url)
+    those = [stack.enter_context(create_connection((where.hostname or "", where.port or 0))) for _ in range(count)]
+    for connection in those:
+        connection.sendall(b"GET / HTTP/1.0\r\nX-Slow: ")
+    return those
+
+
+def test_many_slow_connections_do_not_hold_the_page_shut(page: str) -> None:
+    with ExitStack() as stack:
+        those = slow(page, stack, 3 * SERVED_COUNT)
+        for _ in range(5):
+            for connection in those:
+                with suppress(OSError):
+                    connection.sendall(b"x")
+            assert json.loads(asked(page.replace("/?", "/data?")))["state"] == "running"
+
+
+def test_many_slow_connections_do_not_hold_the_meters_shut() -> None:
+    with exporter.serving(dict, "127.0.0.1", 0) as url, ExitStack() as stack:
+        slow(url, stack, 3 * SERVED_COUNT)
+        threads_count = threading.active_count()
+        assert "perjoule_power_watts" in asked(url)
+        assert threads_count < 2 * SERVED_COUNT
+
+
+def test_a_slow_connection_ends_although_each_byte_of_it_comes_in_time(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LimitedServer, "patience_s", 0.5)
+    with ExitStack() as stack:
+        (connection,) = slow(page, stack, 1)
+        connection.settimeout(0.05)
+        began_s, ended = time.monotonic(), False
+        while not ended and time.monotonic() - began_s < 5:
+            with suppress(TimeoutError):
+                connection.sendall(b"x")
+                ended = connection.recv(1) == b""
+        assert ended
+        assert time.monotonic() - began_s < 3
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH"])
+def test_the_page_answers_questions_alone(method: str, page: str) -> None:
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(urllib.request.Request(page, method=method), timeout=10)
+    assert refused.value.code == 501
+    refused.value.read()
 
 
 def test_prometheus_reads_the_campaign_beside_its_meters(page: str) -> None:
