@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from perjoule.machine.spreadsheets import marked
 from perjoule.model import Cell, Trial
 from perjoule.model.metrics import metric_of
 from perjoule.store import Results
@@ -61,11 +62,11 @@ def rows(results: Results, cells: Sequence[Cell]) -> Iterator[Row]:
 
 
 def csv_text(found: Sequence[Row]) -> str:
-    """Lay rows out as CSV (RFC 4180); numbers in full, empty where absent."""
+    """Lay rows out as CSV (RFC 4180); numbers in full, empty where absent, and no text is a formula."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(Row._fields)
-    writer.writerows(found)
+    writer.writerows([marked(cell) if isinstance(cell, str) else cell for cell in row] for row in found)
     return text.getvalue()
 
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from perjoule.drivers.protocols import Sink
 from perjoule.machine import removal
+from perjoule.machine.spreadsheets import marked, unmarked
 from perjoule.machine.untrusted import UNEXPECTED, opened, read_as, words
 from perjoule.model import SAMPLE, Channel, Record, Series
 from perjoule.model.errors import MachineError
@@ -64,7 +65,7 @@ class Recording(Sink):
         """Write one sample. A disk that fails ends the recording (see `failed`), not the meter's thread."""
         ahead_s = time.time() - time.monotonic()
         utc_s, *times = (f"{ahead_s + moment_s:.6f}" for moment_s in (t_s, asked_s, arrived_s))
-        row = (utc_s, f"{duration_s:.6g}", f"{value:.10g}", *channel_texts(channel), *times)
+        row = (utc_s, f"{duration_s:.6g}", f"{value:.10g}", *map(marked, channel_texts(channel)), *times)
         with self._lock, self._remembered():
             if self._error is None:
                 self._samples_count += 1
@@ -127,7 +128,7 @@ def read_recording(path: Path) -> tuple[Series, ...]:
             for row in rows:
                 if len(row) == len(headings):
                     numbers = (*row[:3], *(row[last:] or ("nan", "nan")))
-                    samples.setdefault(tuple(row[3:last]), array("d")).extend(map(float, numbers))
+                    samples.setdefault(tuple(map(unmarked, row[3:last])), array("d")).extend(map(float, numbers))
         tables = {channel_from(texts): np.array(kept).reshape(-1, len(SAMPLE)) for texts, kept in samples.items()}
     except (OSError, *UNEXPECTED) as error:
         raise MachineError(f"the recording can't be read: {words(error)}", where=str(path)) from None

@@ -13,6 +13,7 @@ import pytest
 
 from perjoule import exporting, store
 from perjoule.exporting.archive import open_archive, unpacked
+from perjoule.machine.spreadsheets import unmarked
 from perjoule.model.errors import MachineError
 from perjoule.summary import summary
 from typed import present
@@ -62,6 +63,19 @@ def test_csv_and_parquet_hold_the_same_numbers(results: store.Results, tmp_path:
 
 
 # The bundle
+
+
+@pytest.mark.parametrize(
+    "text", ["=cmd|'/c calc'!A1", "+1", "-5", "@SUM(1)", "\t=1", "\r=1", "\n=1", "＝1", "'", "'=1", "", "a=1", "5"]
+)
+def test_no_text_of_a_csv_file_is_a_formula_and_numbers_stay_numbers(text: str, results: store.Results, tmp_path: Path) -> None:
+    row = next(exporting.rows(results, summary(results).cells))._replace(filesystem=text, value=-5.0, low=-6.5)
+    (cells,) = csv.DictReader(io.StringIO(exporting.csv_text([row]), newline=""))
+    assert not cells["filesystem"].startswith(("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d"))
+    assert unmarked(cells["filesystem"]) == text
+    assert (cells["value"], cells["low"]) == ("-5.0", "-6.5")
+    exporting.write_parquet([row], tmp_path / "x.parquet")
+    assert pq.read_table(tmp_path / "x.parquet").to_pylist()[0]["filesystem"] == text
 
 
 def test_what_was_bundled_verifies_and_the_same_results_give_the_same_bytes(bundle: Path, results: store.Results) -> None:
