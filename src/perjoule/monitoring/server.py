@@ -4,7 +4,6 @@ The page asks for a whole snapshot each time, so a browser that slept, or a run 
 nothing from elsewhere, and everything that it shows is text. Nothing is computed while nobody asks.
 """
 
-import base64
 import hashlib
 import hmac
 import json
@@ -23,6 +22,7 @@ from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 from perjoule.machine import kept
+from perjoule.machine.pages import policy
 from perjoule.machine.serving import PATIENCE_S, LimitedServer
 from perjoule.model.errors import MachineError
 from perjoule.monitoring.watching import Snapshot, plain
@@ -46,11 +46,7 @@ class Page:
         style, script = ((folder / name).read_text("utf-8") for name in ("live.css", "live.js"))
         page = (folder / "live.html").read_text("utf-8").replace("/* style */", style).replace("/* script */", script)
         self.html = page.encode()
-        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-        self.policy = (
-            f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
-            "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-        )
+        self.policy = f"{policy(script)}; connect-src 'self'; frame-ancestors 'none'"
 
     def snapshot(self) -> Snapshot:
         """Return the present state, computed at most every FRESH_S."""

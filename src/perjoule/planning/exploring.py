@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from perjoule import __version__
 from perjoule.figures.vega import THEMES
+from perjoule.machine.pages import policy
 from perjoule.model.format import estimate
 from perjoule.planning import measures
 from perjoule.planning.answer import LEAST_REGRET, Answer, Row
@@ -46,7 +47,8 @@ def page(found: Answer) -> str:
     return pages.get_template("plan.html").render(
         title=f"Plan: {need.name}",
         css=Markup(css),
-        script=Markup(_asset("plan.js")),
+        policy=policy(script := _asset("plan.js")),
+        script=Markup(script),
         data=_data(found),
         found=found,
         need=need,

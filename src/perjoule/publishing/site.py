@@ -4,8 +4,6 @@ Words of a bundle are only ever text: pages escape them, forbid every script but
 are served as .txt; a bundle's own report is not served, because it may hold anything.
 """
 
-import base64
-import hashlib
 import shutil
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from markupsafe import Markup
 
 from perjoule import __version__
 from perjoule.machine import removal
+from perjoule.machine.pages import policy
 from perjoule.machine.untrusted import words
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.model.format import any_number, like, with_interval
@@ -145,7 +144,7 @@ def _common() -> Mapping[str, object]:
     return {
         "css": style,
         "script": script,
-        "script_digest": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        "policy": policy(script),
         "version": __version__,
         "value": _value,
         "like": _like,

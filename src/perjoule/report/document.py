@@ -8,6 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from perjoule.figures import rendering, vega
+from perjoule.machine.pages import policy
 from perjoule.model.units import counted
 
 
@@ -24,13 +25,15 @@ def document(
     )
     pages.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     pages.filters["whole"] = _whole
+    library, script = Markup(rendering.javascript().replace("</script", "<\\/script")), _asset("page.js")
     return pages.get_template(template).render(
         title=title,
+        policy=policy(library, script),
         figures=figures,
         data={"name": title, "figures": figures, "themes": vega.THEMES, "timelines": timelines or {}},
         css=_asset("page.css"),
-        library=Markup(rendering.javascript().replace("</script", "<\\/script")),
-        script=_asset("page.js"),
+        library=library,
+        script=script,
         **shown,
     )
 

@@ -1,7 +1,8 @@
 "use strict";
 // Draws the figures of the report (Vega-Lite), fits them to the page, and saves them. Needs nothing from outside.
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+  const printed = (_, value) => (typeof value === "string" ? value.replace(/[\u2028\u2029]/g, " ") : value);  // no expression of Vega holds them
+  const data = JSON.parse(document.getElementById("data").textContent, printed);
   const root = document.documentElement;
   const NARROW = 640, SIDES = 80, LEAST = 80, PRINTED = 688;  // px: one column below it; beside a panel at first; of a panel; two columns of a journal
 
@@ -110,7 +111,7 @@
   };
   const draw = async (name) => {
     const place = document.querySelector(`#${name} .drawing`);
-    const options = { actions: false, renderer: "svg", config: data.themes[theme()], tooltip: { theme: theme() } };
+    const options = { actions: false, renderer: "svg", ast: true, config: data.themes[theme()], tooltip: { theme: theme() } };
     await embedded(place, complete(name, place.clientWidth), place.clientWidth, options);
     for (const one of place.querySelectorAll("svg [role=graphics-symbol]:not([aria-label])")) one.removeAttribute("role");  // Vega names only marks that have values
     place.dataset.drawn = theme();
@@ -127,7 +128,7 @@
 
   const save = async (name) => {
     const aside = document.createElement("div");
-    const drawn = await embedded(aside, complete(name, PRINTED), PRINTED, { actions: false, renderer: "svg", config: data.themes.light });
+    const drawn = await embedded(aside, complete(name, PRINTED), PRINTED, { actions: false, renderer: "svg", ast: true, config: data.themes.light });
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([await drawn.view.toSVG()], { type: "image/svg+xml" }));
     link.download = `${data.name}-${name}.svg`;
