@@ -151,6 +151,7 @@ def _trials(results: Results, all_loads: Sequence[Load], known: set[str]) -> tup
     before = [record.trial for record in results.records()]
     names = labels(all_loads, {trial.workload.label: trial.workload.options for trial in before})
     taken = {trial.id for trial in before}
+    repetitions: dict[str, int] = {}  # the next to try, by the id of the first
     found: list[tuple[Trial, Load]] = []
     for index, load in enumerate(all_loads):
         digests = {sha256(one.source.files[name]) for one in load.found for name in one.files}
@@ -164,8 +165,11 @@ def _trials(results: Results, all_loads: Sequence[Load], known: set[str]) -> tup
             clients_count=max(1, len(load.clients)),
             repetition=1,
         )
+        first_id = trial.id
+        trial = replace(trial, repetition=repetitions.get(first_id, 1))
         while trial.id in taken:
             trial = replace(trial, repetition=trial.repetition + 1)
+        repetitions[first_id] = trial.repetition + 1
         taken.add(trial.id)
         found.append((trial, load))
     return found, len(all_loads) - len(found)

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perjoule.importing.sources import Source
-from perjoule.model import Json, Outcome, Spec
+from perjoule.model import Json, Spec
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import BYTES, bytes_text, exact_text
-from perjoule.workloads.imported import Run, joined, read, told_files
+from perjoule.workloads.imported import Run, read, told_files
 
 
 @dataclass(frozen=True)
@@ -18,10 +18,6 @@ class Found:
     number: int  # among the runs of its source
     run: Run
     files: tuple[str, ...]  # of the source, that describe it
-
-    def outcome(self) -> Outcome:
-        """Return its outcome. Raises WorkloadError if it failed."""
-        return joined([self.run])
 
 
 @dataclass(frozen=True)
@@ -70,19 +66,22 @@ def runs(source: Source) -> tuple[Found, ...]:
 
 def loads(found: Sequence[Found], filesystem: str) -> tuple[Load, ...]:
     """Join runs to loads, in order of time; failed runs stay separate, at the end."""
-    grouped: list[tuple[object, list[Found]]] = []
-    for one in sorted((f for f in found if f.run.outcome), key=lambda f: f.outcome().began_s):
+    grouped: list[list[Found]] = []
+    running: dict[object, list[list[Found]]] = {}  # by what they do: groups that have not ended when the next run begins
+    for one in sorted((f for f in found if f.run.outcome), key=_began_s):
         key = (one.source.format, one.run.operation, one.run.details, one.run.transfer_bytes, filesystem or one.run.folder)
-        for other, members in reversed(grouped):
-            if other == key and _together(one, members):
-                members.append(one)
-                break
-        else:
-            grouped.append((key, [one]))
+        alike = [members for members in running.get(key, ()) if max(map(_ended_s, members)) > _began_s(one)]
+        members = next((members for members in reversed(alike) if _together(one, members)), None)
+        if members is None:
+            members = []
+            grouped.append(members)
+            alike.append(members)
+        members.append(one)
+        running[key] = alike
     alone = [[one] for one in found if one.run.outcome is None]
     return tuple(
         Load(tuple(members), filesystem or members[0].run.folder or "imported")
-        for members in (*(members for _, members in grouped), *alone)
+        for members in (*grouped, *alone)
     )
 
 
@@ -117,6 +116,17 @@ def _work(options: Mapping[str, Json]) -> Json:
 
 def _together(one: Found, members: Sequence[Found]) -> bool:
     """Return whether a run is of other clients than these, at a time that overlaps theirs."""
-    mine, theirs = one.outcome(), [member.outcome() for member in members]
-    apart = {r.host for r in mine.results}.isdisjoint(r.host for other in theirs for r in other.results)
-    return apart and any(mine.began_s < other.ended_s and other.began_s < mine.ended_s for other in theirs)
+    apart = _clients(one).isdisjoint(client for member in members for client in _clients(member))
+    return apart and any(_began_s(one) < _ended_s(other) and _began_s(other) < _ended_s(one) for other in members)
+
+
+def _clients(one: Found) -> set[str]:
+    return {result.host for result in one.run.outcome.results} if one.run.outcome else set()
+
+
+def _began_s(one: Found) -> float:
+    return one.run.outcome.began_s if one.run.outcome else 0.0
+
+
+def _ended_s(one: Found) -> float:
+    return one.run.outcome.ended_s if one.run.outcome else 0.0
