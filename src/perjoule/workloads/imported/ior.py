@@ -13,16 +13,33 @@ from perjoule.model.doubts import DERIVED, TIMES, Doubt
 from perjoule.model.units import MIB
 from perjoule.workloads import ior
 from perjoule.workloads.imported.documents import documents
-from perjoule.workloads.imported.ior_text import COMMENCING, DATE, MOVED, STARTS, STATED_STARTS
-from perjoule.workloads.imported.run import Run, Told, moment_s
+from perjoule.workloads.imported.ior_text import COMMENCING, DATE, MOVED, NOT_LOAD, STARTS, STATED_STARTS
+from perjoule.workloads.imported.run import Run, Told, moment_s, options
 
 ROUNDED_S = 1e-4
+WORDS = {  # of parameters, of which a script may set any
+    "fsync": "fsync",
+    "fsyncperwrite": "fsync per write",
+    "reorderTasks": "reordered",
+    "reorderTasksRandom": "reordered at random",
+    "randomOffset": "random",
+    "collective": "collective",
+    "multiFile": "a file per repetition",
+    "checkWrite": "write checked",
+    "checkRead": "read checked",
+    "stoneWallingWearOut": "wear out",
+    "uniqueDir": "a folder per file",
+}
 
 
 def runs(text: str, told: Told) -> tuple[Run, ...]:
     """Read all runs of a summary; warnings may stand inside it. Raises ValueError, LookupError."""
     stated = [int(count) for count in MOVED.findall(text)]
-    tests = [(f"IOR-{one['Version']}", test) for one in documents(text, "tests") for test in one["tests"]]
+    tests = [
+        (f"IOR-{one['Version']}", {**test, "command": str(one.get("Command line", ""))})
+        for one in documents(text, "tests")
+        for test in one["tests"]
+    ]
     starts = COMMENCING.findall(text)  # with -v
     ways = [one["access"] for _, test in tests for one in test["Results"] if one["access"] in ("write", "read")]
     dates = iter([date for _, date in starts]) if [way for way, _ in starts] == ways else None
@@ -43,7 +60,7 @@ def _test(version: str, test: dict[str, Any], text: str, stated: list[int], date
             continue
         operation: Literal["write", "read"] = one["access"]
         at_s = moment_s(next(dates), DATE, told.zone) if dates else at_s
-        work = (operation, tuple(_details(asked, how)), int(asked["transferSize"]), folder)
+        work = (operation, (*_details(asked, how), *options(test["command"], NOT_LOAD)), int(asked["transferSize"]), folder)
         if not (rate_mib_per_s := float(one["bwMiB"] or 0.0)) or not took_s:
             yield Run(*work, None, "IOR moved nothing in it, or it was too short for IOR to time")
             continue
@@ -75,6 +92,6 @@ def _details(asked: dict[str, Any], how: dict[str, Any]) -> Iterator[str]:
     yield from filter(None, (str(asked["api"]) if asked["api"] != "POSIX" else "", "" if asked["filePerProc"] else "shared file"))
     total_bytes = int(asked["segmentCount"]) * int(asked["blockSize"])
     yield f"{total_bytes / MIB:g} MiB per rank"
-    yield from (words for key, words in (("fsync", "fsync"), ("reorderTasks", "reordered")) if asked.get(key))
+    yield from (words for key, words in WORDS.items() if asked.get(key))
     if asked.get("deadlineForStonewall"):
         yield f"stonewall {asked['deadlineForStonewall']} s"

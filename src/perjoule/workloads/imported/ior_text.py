@@ -15,7 +15,7 @@ from perjoule.model import Outcome
 from perjoule.model.doubts import DERIVED, TIMES, WORK, Doubt
 from perjoule.model.units import MIB
 from perjoule.workloads import ior
-from perjoule.workloads.imported.run import Run, Told, moment_s
+from perjoule.workloads.imported.run import Run, Told, command_of, moment_s, options
 
 DATE = "%a %b %d %H:%M:%S %Y"
 STARTS = "IOR reports the start of a test to 1 s and no start of an operation: windows are placed one after another"
@@ -34,6 +34,8 @@ _HEAD = re.compile(r"^access +bw\(MiB/s\).*$", re.MULTILINE)
 _ROW = re.compile(r"^(write|read|remove) +\S+ +.*$", re.MULTILINE)
 _OPENED = re.compile(r"Iter=(\d+), Task=\d+, Time=([\d.]+), (write|read) open start$", re.MULTILINE)  # with -vvv
 _SUMMARY = re.compile(r"^Operation +Max\(MiB\).*$", re.MULTILINE)
+# Names and places, what is printed, what the summary has, and whether a command also did the other operation.
+NOT_LOAD = frozenset(("-o", "-i", "-v", "-vv", "-vvv", "-vvvv", "-t", "-b", "-s", "-N", "-F", "-a", "-w", "-r", "-k", "-m", "-f", "-d"))
 Asked = Mapping[tuple[str, str], Mapping[str, str]]  # the summary's rows, by test and operation
 
 
@@ -73,8 +75,9 @@ def _command(text: str, told: Told) -> Iterator[Run]:
         raise ValueError(f"it is the text of {version[1] if version else 'IOR 2'}, which is not supported: measure with IOR 3")
     asked = _asked(text)
     read_count = 0
+    command = tuple(options(command_of(text), NOT_LOAD))
     for test in _tests(text, told.zone):
-        for run in _test(version[1], test, asked, machine(text), told):
+        for run in _test(version[1], test, asked, machine(text), command, told):
             read_count += 1
             yield run
     if not read_count:
@@ -96,7 +99,9 @@ def _tests(text: str, zone: str) -> Iterator[_Test]:
         yield _Test(next(filter(None, number.groups())) if number else "0", part, moment_s(start[1], DATE, zone), head)
 
 
-def _test(version: str, test: _Test, asked: Asked, named: str, told: Told) -> Iterator[Run]:
+def _test(
+    version: str, test: _Test, asked: Asked, named: str, command: tuple[str, ...], told: Told
+) -> Iterator[Run]:
     file = _FILE.search(test.text)
     folder = str(PurePosixPath(file[1]).parent) if file else ""
     at_s, before = test.began_s, 0
@@ -116,7 +121,7 @@ def _test(version: str, test: _Test, asked: Asked, named: str, told: Told) -> It
         tasks_count, per_node = int(of["#Tasks"]), int(of["tPN"])
         hosts = told.hosts(named, max(1, ceil(tasks_count / max(1, per_node))))
         transfer_bytes = int(of["xsize"])
-        work = (operation, tuple(_details(of)), transfer_bytes, folder)
+        work = (operation, (*_details(of), *command), transfer_bytes, folder)
         took_s = float(row["total(s)"])
         rate, doubts = _rate(row, of)
         if not rate or not took_s or not isfinite(rate):

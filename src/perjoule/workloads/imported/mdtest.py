@@ -12,7 +12,7 @@ from typing import Literal
 
 from perjoule.model import ClientResult, Outcome
 from perjoule.model.doubts import DERIVED, REPETITIONS, TIMES, WORK, Doubt
-from perjoule.workloads.imported.run import Run, Told, moment_s
+from perjoule.workloads.imported.run import Run, Told, command_of, moment_s, options
 
 DATE = "%m/%d/%Y %H:%M:%S"
 STARTS = "mdtest reports its start to 1 s and no start of an operation: windows are placed one after another"
@@ -23,7 +23,7 @@ RANKS = (
     "with -v, or mdtest 4"
 )
 FASTEST = "mdtest before 3.3 prints the rate of the fastest rank, which may be too high: run it with -v, or mdtest 4"
-NOT_LOAD = {"-d", "-i", "-V", "-x", "-v", "-P", "-Z", "--print-all-procs"}  # names and places, and what is printed
+NOT_LOAD = frozenset(("-d", "-i", "-V", "-x", "-v", "-P", "-Z", "--print-all-procs"))  # names and places, and what is printed
 _BEGIN = re.compile(r"^-- started at (\S+ \S+) --", re.MULTILINE)
 _LAUNCHED = re.compile(r"^(mdtest-\S+) was launched with (\d+) total task\(s\) on (\d+) node\(s\)", re.MULTILINE)
 _COUNT = re.compile(r"^\d+ tasks, (\d+) (?:files|directories)", re.MULTILINE)
@@ -33,7 +33,6 @@ _RATE = re.compile(r"^ +((?:Directory|File) \w+) *:?" + 3 * r" +([\d.]+|inf)" + 
 _COLUMNS = re.compile(r"^ +Operation +Max +Min +Mean +Std Dev *$", re.MULTILINE)
 _TIMES = re.compile(r"^SUMMARY time(?: \(in ops/sec\))?: .*\Z", re.MULTILINE | re.DOTALL)  # s, also where called ops/sec
 _EACH = re.compile(r"((?:Directory|File) \w+) *: +([\d.]+) sec, +([\d.]+) ops/sec")  # with -v, of an iteration
-_COMMAND = re.compile(r"^Command line(?: used)? *: *(.*)$", re.MULTILINE)
 _PATH = re.compile(r"^Path *: (.*\S)", re.MULTILINE)
 
 
@@ -97,7 +96,7 @@ def _mdtest(text: str, told: Told) -> Iterator[Run]:
             if took_s == inf:
                 continue
             took_s = 0.0 if isnan(took_s) else took_s  # of a mean over what took no time
-            details = (*((f"{tasks_count} ranks",) if tasks_count > 1 else ()), f"{count} items", *_asked(text))
+            details = (*((f"{tasks_count} ranks",) if tasks_count > 1 else ()), f"{count} items", *options(command_of(text), NOT_LOAD))
             work = (operation, details, None, path[1] if path else "")
             moved = results(hosts, direction(operation), at_s, took_s, count)
             at_s += took_s
@@ -106,17 +105,6 @@ def _mdtest(text: str, told: Told) -> Iterator[Run]:
                 continue
             against = (TIMES.doubt(STARTS), *fastest, *shares, *doubts, *brief(took_s))
             yield Run(*work, Outcome(version, moved, against))
-
-
-def _asked(text: str) -> Iterator[str]:
-    """Return the options of the command that may change its load, each with its value."""
-    command = _COMMAND.search(text)
-    words = [word.strip("'\"") for word in command[1].split()][1:] if command else []
-    while words:
-        option = words.pop(0)
-        value = words.pop(0) if words and not words[0].startswith("-") else ""
-        if option not in NOT_LOAD and option.startswith("-") and not option.startswith("--saveRank"):
-            yield f"{option} {value}".strip()
 
 
 def _number(version: str) -> tuple[int, int]:

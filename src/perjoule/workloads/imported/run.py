@@ -1,7 +1,8 @@
 """A run according to another tool's file, and parts that its readers share."""
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
@@ -11,6 +12,8 @@ from perjoule.model import Outcome
 
 MOST_CLIENTS = 100_000  # ten times the nodes of the largest machine: a damaged file may name any number
 DAMAGED = "damaged: "  # how a doubt about a part of a file begins
+_COMMAND = re.compile(r"^Command line(?: used)? *: *(.*)$", re.MULTILINE)
+_OUTPUT = re.compile(r"--?(?:saveRank|O summary)|-O stoneWallingStatusFile")  # what an IOR or mdtest writes besides its load
 Texts = Mapping[str, str]  # of the files that describe the same runs, by their names
 
 
@@ -47,6 +50,22 @@ class Run:
     folder: str  # its working folder; "" if unknown
     outcome: Outcome | None  # times are UTC; None where it failed
     failure: str = ""
+
+
+def command_of(text: str) -> str:
+    """Return the command line that IOR's or mdtest's text states; "" if it does not."""
+    found = _COMMAND.search(text)
+    return found[1] if found else ""
+
+
+def options(command: str, but: frozenset[str]) -> Iterator[str]:
+    """Return the options of a command line, each with its value, but for those named and outputs."""
+    words = [word.strip("'\"") for word in command.split()][1:]
+    while words:
+        option = words.pop(0)
+        value = words.pop(0) if words and not words[0].startswith("-") else ""
+        if option.startswith("-") and option.partition("=")[0] not in but and not _OUTPUT.match(f"{option} {value}"):
+            yield f"{option} {value}".strip()
 
 
 def moment_s(text: str, form: str, zone: str) -> float:

@@ -1,0 +1,219 @@
+"""Kinds of fio's reports that were read wrongly or refused: options, starts, servers, versions, text around them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from perjoule.model.errors import WorkloadError
+from perjoule.model.units import MIB
+from perjoule.workloads.imported import Run, Told, read
+from places import TRANSCRIPTS
+from typed import present
+from unit.importing.foreign import fio, job, moved
+
+REAL = TRANSCRIPTS / "imported/fio-kinds"
+END_S = 1_795_000_100.0
+WRITE = {"rw": "write", "bs": "64k"}
+
+
+def runs(text: str, told: Told | None = None) -> tuple[Run, ...]:
+    return read("fio", {"a.json": text}, told or Told("a"))
+
+
+def windows(run: Run) -> list[tuple[str, float, float]]:
+    return [(r.direction, round(r.began_s - END_S, 3), round(r.ended_s - END_S, 3)) for r in present(run.outcome).results]
+
+
+def mib_per_s(run: Run) -> float:
+    outcome = present(run.outcome)
+    return sum(r.moved_bytes for r in outcome.results) / MIB / (outcome.ended_s - outcome.began_s)
+
+
+# What distinguishes loads
+
+
+DISTINCT = [
+    {"fsync": "1"}, {"fdatasync": "1"}, {"sync": "1"}, {"sync": "dsync"}, {"rate": "8m"}, {"rate_iops": "100"}, {"thinktime": "500"},
+    {"random_distribution": "zipf:1.2"}, {"io_size": "1g"}, {"nrfiles": "8"}, {"verify": "crc32c", "do_verify": "0"},
+    {"dedupe_percentage": "50"}, {"buffer_compress_percentage": "50"}, {"latency_target": "10ms"}, {"norandommap": "1"},
+    {"rwmixread": "70"}, {"rwmixread": "30"}, {"offset": "1g"}, {"zonemode": "zbd"}, {"ramp_time": "5"}, {"fsync_on_close": "1"},
+    {"rw": "write:8"}, {"an_option_of_tomorrow": "1"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", DISTINCT, ids=lambda one: "-".join(f"{k}={v}" for k, v in one.items()))
+def test_loads_that_differ_in_an_option_are_not_repetitions(options: dict[str, str]) -> None:
+    (plain,) = runs(fio(job(write=moved(8 * MIB, 2000))))
+    (other,) = runs(fio(job(write=moved(8 * MIB, 2000), options={**WRITE, **options})))
+    assert plain.details != other.details
+
+
+@pytest.mark.parametrize(
+    "options", [{"fsync": "0"}, {"iodepth": "1"}, {"log_avg_msec": "500"}, {"group_reporting": "1"}, {"name": "x"}]
+)
+def test_loads_that_differ_in_nothing_are_equal(options: dict[str, str]) -> None:
+    (plain,) = runs(fio(job(write=moved(8 * MIB, 2000))))
+    (other,) = runs(fio(job(write=moved(8 * MIB, 2000), options={**WRITE, **options})))
+    assert plain.details == other.details
+
+
+@pytest.mark.parametrize("options", [{"bssplit": "4k/60:64k/40"}, {"bsrange": "4k-64k"}, {"bs": "4k,64k"}])
+def test_several_sizes_are_no_size(options: dict[str, str]) -> None:
+    (run,) = runs(fio(job(write=moved(8 * MIB, 2000), options={"rw": "write", **options})))
+    assert (run.transfer_bytes, run.details) == (None, tuple(options.values()))
+
+
+def test_three_readers_and_a_writer_are_not_a_reader_and_three_writers() -> None:
+    def mix(readers: int) -> str:
+        ways = [*(["read"] * readers), *(["write"] * (4 - readers))]
+        return fio(*(job(w + str(n), **{w: moved(MIB, 2000)}, options={"rw": w, "bs": "64k"}) for n, w in enumerate(ways)))
+
+    (one,), (other,) = runs(mix(3)), runs(mix(1))
+    assert one.operation == "read+write"
+    assert {"3 x read 64k", "1 x write 64k"} <= set(one.details)
+    assert one.details != other.details
+
+
+# When jobs ran
+
+
+def test_a_delayed_job_is_part_of_its_load_for_as_long_as_both_took() -> None:
+    one, other = (job(n, write=moved(8 * MIB, 2000), options=o, elapsed=5) for n, o in (("a", WRITE), ("b", {**WRITE, "startdelay": "2"})))
+    (run,) = runs(fio(one, other))
+    assert mib_per_s(run) == pytest.approx(4.0)
+
+
+def test_a_delay_that_fio_drew_is_no_delay_that_is_known() -> None:
+    (run,) = runs(fio(job(write=moved(8 * MIB, 2000), options={**WRITE, "startdelay": "0-30"}), job("b", write=moved(MIB, 2000))))
+    assert "drew the delay" in run.failure
+
+
+def test_a_job_that_waits_for_another_is_a_load_after_it() -> None:
+    first, second = job("a", write=moved(8 * MIB, 2000)), job("b", write=moved(8 * MIB, 1000), options={**WRITE, "wait_for": "a"})
+    assert [windows(run) for run in runs(fio(first, second))] == [[("write", -3.0, -1.0)], [("write", -1.0, 0.0)]]
+
+
+def test_reads_that_verify_come_after_the_writes() -> None:
+    (run,) = runs((REAL / "verify-after.json").read_text())
+    write, told = present(run.outcome).results
+    assert (write.direction, told.direction) == ("write", "read")
+    assert write.ended_s == pytest.approx(told.began_s)
+    assert told.ended_s == pytest.approx(1795790774.447)
+    assert write.ended_s - write.began_s == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", ["verify-mixed", "groups-at-once", "groups-summed", "summed-with-delay"])
+def test_what_a_report_does_not_tell_is_a_failed_run_that_says_how_to_measure(name: str) -> None:
+    for run in runs((REAL / f"{name}.json").read_text()):
+        assert run.outcome is None
+        assert "measure with" in run.failure
+
+
+def test_groups_that_can_t_have_run_one_after_another_ran_at_once() -> None:
+    jobs = [job(str(n), write=moved(8 * MIB, 60_000), group=n, elapsed=61) for n in range(2)]
+    (run,) = runs(fio(*jobs))
+    assert mib_per_s(run) == pytest.approx(16 / 60)
+    assert any("at once" in doubt for doubt in present(run.outcome).doubts)
+
+
+def test_ramps_lie_between_groups_and_before_a_stated_start() -> None:
+    ramped = {**WRITE, "ramp_time": "5"}
+    both = [job(str(n), write=moved(8 * MIB, 10_000), group=n, options=ramped, elapsed=31) for n in range(2)]
+    assert [windows(run)[0][1:] for run in runs(fio(*both))] == [(-25.0, -15.0), (-10.0, 0.0)]
+    (stated,) = runs(fio(job(write=moved(8 * MIB, 10_000), options=ramped, elapsed=16, job_start=1_795_000_085_000)))
+    assert windows(stated)[0][1:] == (-10.0, 0.0)
+
+
+def test_starts_of_another_clock_are_put_before_the_report() -> None:
+    one, other = (job(str(n), write=moved(8 * MIB, 2000), group=n, job_start=5_000_000 + 3000 * n, elapsed=6) for n in range(2))
+    first, second = runs(fio(one, other))
+    assert (windows(first)[0][1:], windows(second)[0][1:]) == ((-5.0, -3.0), (-2.0, 0.0))
+    assert any("another clock" in doubt for doubt in present(first.outcome).doubts)
+
+
+def test_clones_that_are_summed_up_are_counted_and_their_ramp_is_no_idle_time() -> None:
+    (run,) = runs((REAL / "ramp-clones.json").read_text())
+    assert run.details[0] == "3 jobs"
+    assert sum(r.moved_bytes for r in present(run.outcome).results) == 25165824
+
+
+def test_jobs_of_other_sections_in_a_sum_are_counted_and_doubted() -> None:
+    (run,) = runs(fio(job(write=moved(64 * MIB, 60_000), job_runtime=480_000)))
+    assert run.details[0] == "8 jobs"
+    assert any("sums up 8 processes" in doubt for doubt in present(run.outcome).doubts)
+
+
+# Servers, versions, text
+
+
+def served(*places: tuple[str, int]) -> str:
+    stats = [
+        {**job(way, **{way: moved(8 * MIB, 2000)}, group=n, options={"rw": way}), **({"hostname": host, "port": port} if host else {})}
+        for host, port in places
+        for n, way in enumerate(("write", "read"))
+    ]
+    entries = [{key: value for key, value in one.items() if key != "elapsed"} for one in stats]
+    return json.dumps({"fio version": "fio-3.33", "timestamp": 1795000100, "client_stats": entries})
+
+
+def test_two_servers_on_one_address_are_two_clients() -> None:
+    write, told = runs(served(("10.0.0.1", 8765), ("10.0.0.1", 8766)))
+    assert [r.host for r in present(write.outcome).results] == ["10.0.0.1:8765", "10.0.0.1:8766"]
+    assert (mib_per_s(write), mib_per_s(told)) == (pytest.approx(8.0), pytest.approx(8.0))
+
+
+def test_servers_without_names_are_refused_unless_the_user_names_each() -> None:
+    with pytest.raises(WorkloadError, match="does not name the servers of its 4 jobs"):
+        runs(served(("", 0), ("", 0)))
+    entries = json.loads(served(("", 0), ("", 0)))
+    entries["client_stats"] = entries["client_stats"][::2]
+    (run,) = runs(json.dumps(entries), Told("a", ("c1", "c2")))
+    assert [r.host for r in present(run.outcome).results] == ["c1", "c2"]
+
+
+@pytest.mark.parametrize("version", ["fio-2.1.4", "fio-2.2.10", "fio-2.21"])
+def test_fio_2_is_named(version: str) -> None:
+    entry: dict[str, Any] = {"jobname": "j", "error": 0, "read": {"io_bytes": 7116, "runtime": 25788, "lat": {}}, "write": {}}
+    with pytest.raises(WorkloadError, match=f"report of {version}.*fio 2 is not supported"):
+        runs(json.dumps({"fio version": version, "jobs": [entry]}))
+
+
+def test_a_sum_of_reads_and_writes_is_refused_and_of_one_direction_read() -> None:
+    def unified(operation: str) -> str:
+        entry = {**job(options={"rw": operation, "bs": "64k"}), "mixed": moved(8 * MIB, 2000)}
+        return fio({key: value for key, value in entry.items() if key not in ("read", "write")})
+
+    with pytest.raises(WorkloadError, match="unified_rw_reporting=1"):
+        runs(unified("randrw"))
+    (run,) = runs(unified("randread"))
+    assert windows(run) == [("read", -2.0, 0.0)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: "\n".join("   " + line for line in text.splitlines()),
+        lambda text: text.replace('"elapsed"', '"iops_stddev": -nan, "bw_dev" : nan,\n"elapsed"'),
+        lambda text: text.replace('"error"', '\nfio: file j.0.0 exceeds 32-bit generator\n"error"'),
+        lambda text: f"fio: sprandom sets norandommap=1\nJobs: {{1}}\n{text}\nfio: terminating\n",
+        lambda text: json.dumps(json.loads(text)),
+    ],
+    ids=["indented", "nan", "inside", "around", "one line"],
+)
+def test_text_around_and_inside_a_report_is_no_part_of_it(change: Any) -> None:
+    (run,) = runs(change(fio(job(write=moved(8 * MIB, 2000)))))
+    assert windows(run) == [("write", -2.0, 0.0)]
+
+
+def test_two_reports_in_a_file_are_two_runs_and_a_status_interval_is_one() -> None:
+    first, second = (fio(job(write=moved(8 * MIB, 2000)), ended_ms=1_795_000_000_000 + ms) for ms in (0, 100_000))
+    assert len(runs(first + "\n" + second)) == 2
+    so_far = fio(job(write=moved(4 * MIB, 1000)), ended_ms=1_795_000_099_000)
+    assert [windows(run) for run in runs(so_far + "\n" + second)] == [[("write", -2.0, 0.0)]]
+
+
+def test_a_second_report_that_is_cut_is_not_lost_in_silence() -> None:
+    first, second = (fio(job(write=moved(8 * MIB, 2000)), ended_ms=1_795_000_000_000 + ms) for ms in (0, 100_000))
+    with pytest.raises(WorkloadError, match="truncated"):
+        runs(first + "\n" + second[:500])

@@ -1,0 +1,164 @@
+"""Kinds of IOR's and mdtest's text that were read wrongly: several tests and commands, stonewalls, starts, statistics over ranks."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from perjoule.model.errors import WorkloadError
+from perjoule.model.units import MIB
+from perjoule.workloads.imported import Run, Told, read
+from places import TRANSCRIPTS
+from typed import present
+from unit.importing.foreign import ior, mdtest
+
+FIRST, SECOND = "Fri Nov 27 17:00:00 2026", "Fri Nov 27 17:01:00 2026"
+FIRST_S = datetime(2026, 11, 27, 17, tzinfo=UTC).timestamp()
+ROWS = [("write", "128.00", "8.00"), ("read", "256.00", "4.00")]
+CREATION = "File creation     : {} 0.000"
+
+
+def runs(text: str, format: str = "ior") -> tuple[Run, ...]:
+    return read(format, {"a.txt": text}, Told("a"))
+
+
+def began(run: Run) -> float:
+    return present(run.outcome).began_s - FIRST_S
+
+
+def mib_per_s(run: Run) -> float:
+    outcome = present(run.outcome)
+    return sum(r.moved_bytes for r in outcome.results) / MIB / (outcome.ended_s - outcome.began_s)
+
+
+def test_each_test_of_a_command_has_its_own_start_request_and_numbers() -> None:
+    found = runs(ior((FIRST, "", ROWS), (SECOND, "", [("write", "64.00", "16.00"), ("read", "512.00", "2.00")])))
+    assert [(run.operation, mib_per_s(run), began(run)) for run in found] == [
+        ("write", pytest.approx(128), 0), ("read", pytest.approx(256), 8), ("write", pytest.approx(64), 60), ("read", pytest.approx(512), 76)
+    ]  # fmt: skip
+    assert [run.transfer_bytes for run in found] == [MIB, MIB, 4096, 4096]
+
+
+def test_each_command_in_a_file_is_read() -> None:
+    other = ior((SECOND, "", [("write", "64.00", "16.00")]), began=SECOND)
+    found = runs(ior((FIRST, "", ROWS)) + "\nsome other output\n" + other)
+    assert [(run.operation, round(mib_per_s(run)), began(run)) for run in found] == [("write", 128, 0), ("read", 256, 8), ("write", 64, 60)]
+
+
+def test_the_table_counts_where_the_summary_contradicts_it() -> None:
+    moved = "WARNING: Using actual aggregate bytes moved = {}.\n"
+    text = ior((FIRST, moved.format(2**30), ROWS)).replace("write 128.00 128.00", "write 120.00 120.00")
+    (write, _) = runs(text)
+    assert mib_per_s(write) == pytest.approx(128)
+    assert present(write.outcome).results[0].moved_bytes == 2**30
+    assert any("summary states 120.00 MiB/s" in doubt for doubt in present(write.outcome).doubts)
+
+
+def test_starts_that_a_verbose_ior_prints_are_taken() -> None:
+    text = ior((FIRST, "Commencing write performance test: Fri Nov 27 17:00:05 2026\n", ROWS))
+    lines = text.replace("read      256", "Commencing read performance test: Fri Nov 27 17:00:30 2026\n\nread      256")
+    assert [began(run) for run in runs(lines)] == [5, 30]
+    exact = f"Test 0: Iter=0, Task={{}}, Time={FIRST_S + 5.25}, write open start\n"
+    write, told = runs(ior((FIRST, exact.format(0) + exact.format(1).replace(".25", ".5"), ROWS)))
+    assert (began(write), began(told)) == (pytest.approx(5.25), pytest.approx(13.25))
+
+
+def test_starts_that_a_verbose_ior_prints_beside_its_json_are_taken() -> None:
+    path = TRANSCRIPTS / "imported/ior/iterations.json"
+    text = path.read_text()
+    ways = [one["access"] for one in json.loads(text)["tests"][0]["Results"] if one["access"] != "remove"]
+    lines = [f"Commencing {way} performance test: Fri Nov 27 17:0{n}:00 2026" for n, way in enumerate(ways)]
+    assert [began(run) for run in runs("\n".join([*lines, text]))] == [60 * n for n in range(len(ways))]
+
+
+def test_time_to_remove_files_is_no_time_of_the_next_operation() -> None:
+    text = ior((FIRST, "", ROWS))
+    text = text.replace("read      256", "remove    -  -  -  -  -  - 20.00 0\nread      256")
+    assert [began(run) for run in runs(text)] == [0, 28]
+
+
+def test_ior_2_is_named() -> None:
+    with pytest.raises(WorkloadError, match=r"the text of IOR-2\.10\.3, which is not supported"):
+        runs("IOR-2.10.3: MPI Coordinated Test of Parallel I/O\n\nRun began: Wed Sep 10 12:00:00 2014\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("256.00     262144", "256.00", "has 8 columns, and its head 9"),
+        ("read 256.00 256.00", "rad 256.00 256.00", "summary has no read of test 0"),
+    ],
+)
+def test_a_damaged_ior_is_refused_by_what_it_lacks(old: str, new: str, said: str) -> None:
+    text = ior((FIRST, "", ROWS))
+    assert old in text
+    with pytest.raises(WorkloadError, match=said):
+        runs(text.replace(old, new))
+
+
+def test_loads_of_ior_that_differ_in_their_command_are_not_repetitions() -> None:
+    text = ior((FIRST, "", ROWS))
+    (plain, _), (synced, _) = runs(text), runs(text.replace("ior -f script", "ior -e -z -w -r -o /x -i 3"))
+    assert plain.details != synced.details
+    (moved, _) = runs(text.replace("ior -f script", "ior -e -z -w -r -o /y -i 5"))
+    assert synced.details == moved.details
+
+
+# mdtest
+
+
+@pytest.mark.parametrize(
+    ("version", "iterations", "numbers"),
+    [
+        ("3.3.0", 1, "900 600 750"),
+        ("3.4.0+dev", 1, "900 600 750"),
+        ("3.3.0", 2, "900 600 700"),
+        ("3.4.0+dev", 3, "900 600 650"),  # the third would be 450
+        ("3.3.0", 5, "900 600 750"),
+    ],
+)
+def test_statistics_over_ranks_are_no_rates(version: str, iterations: int, numbers: str) -> None:
+    for run in runs(mdtest(version, CREATION.format(numbers), iterations=iterations), "mdtest"):
+        assert run.outcome is None
+        assert "statistics over ranks" in run.failure
+
+
+@pytest.mark.parametrize(
+    ("version", "iterations", "numbers", "rates"),
+    [("4.0.0", 1, "600 600 600", [600]), ("4.1.0+dev", 2, "900 600 750", [900, 600]), ("3.4.0+dev", 3, "900 600 700", [900, 600, 600])],
+)
+def test_statistics_over_iterations_are_read(version: str, iterations: int, numbers: str, rates: list[float]) -> None:
+    found = runs(mdtest(version, CREATION.format(numbers), iterations=iterations), "mdtest")
+    assert [1000 / (present(r.outcome).ended_s - present(r.outcome).began_s) for r in found] == pytest.approx(rates)
+
+
+@pytest.mark.parametrize("version", ["3.2.0", "3.3.0", "4.0.0"])
+def test_the_iterations_that_a_verbose_mdtest_prints_are_taken(version: str) -> None:
+    lines = "V-1: Rank   0 Line  1223   File creation     :          2.000 sec,        500.000 ops/sec\n"
+    lines += "V-1:   File creation     :          4.000 sec,        250.000 ops/sec\n"
+    found = runs(mdtest(version, CREATION.format("900 600 750"), iterations=2, verbose=lines), "mdtest")
+    took = [present(run.outcome).ended_s - present(run.outcome).began_s for run in found]
+    assert took == pytest.approx([2.0, 4.0])
+    assert not any("first" in doubt or "fastest" in doubt for doubt in present(found[0].outcome).doubts)
+
+
+def test_verbose_lines_that_contradict_themselves_are_refused() -> None:
+    line = "V-1:   File creation     :          2.000 sec,      90500.000 ops/sec\n"
+    with pytest.raises(WorkloadError, match="verbose lines are wrong"):
+        runs(mdtest("3.4.0+dev", CREATION.format("900 900 900"), verbose=line), "mdtest")
+
+
+@pytest.mark.parametrize(("version", "ranks", "doubted"), [("3.2.1", 2, True), ("1.9.3", 2, True), ("1.9.3", 1, False), ("4.0.0", 2, False)])
+def test_the_rate_of_the_fastest_rank_is_doubted(version: str, ranks: int, doubted: bool) -> None:
+    (run,) = runs(mdtest(version, CREATION.format("900 900 900"), ranks=ranks), "mdtest")
+    assert any("fastest rank" in doubt for doubt in present(run.outcome).doubts) == doubted
+
+
+def test_loads_of_mdtest_that_differ_in_their_command_are_not_repetitions() -> None:
+    row = CREATION.format("900 900 900")
+    easy, hard, moved = (
+        runs(mdtest("4.0.0", row, options=options), "mdtest")[0].details
+        for options in ("'-n' '500'", "'-n' '500' '-w' '3901'", "'-n' '500' '-v' '-i' '1'")
+    )
+    assert easy == moved
+    assert easy != hard
