@@ -233,7 +233,7 @@ def test_ior_s_text_has_the_runs_of_its_json(tmp_path: Path) -> None:
     assert rates == [128.0] * 6
     write = present(of[0].outcome)
     assert 128 / (write.ended_s - write.began_s) == pytest.approx(1617.43, rel=1e-5)
-    assert (of[0].transfer_bytes, of[0].details, of[0].folder) == (2**20, ("2 ranks", "64 MiB per rank"), "/mnt/iort")
+    assert (of[0].transfer_bytes, of[0].details, of[0].folder) == (2**20, ("2 ranks", "64 MiB per rank", "-e"), "/mnt/iort")
 
 
 def test_ior_s_text_of_2017_and_mdtest_s_are_known_by_their_content(tmp_path: Path) -> None:

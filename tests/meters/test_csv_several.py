@@ -1,0 +1,181 @@
+"""CSV logs with several rows a moment, of outlets, phases and GPUs; numbers with separators and units; encodings."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perjoule.importing.power import logs
+from perjoule.meters.csv import Csv
+from perjoule.meters.csv.moments import Sample
+from perjoule.meters.csv.rows import number
+from perjoule.model import Clock
+from perjoule.model.errors import PerjouleError
+
+WINDOW = {"semantics": "window mean", "window": "1 s"}
+
+
+def samples(text: str, **options: Any) -> list[Sample]:
+    declared = {"value": "P", "unit": "W", "semantics": "instantaneous", "grade": "PDU", "clock": "monotonic", **options}
+    return list(Csv(path=Path("log.csv"), **declared).samples(text, Clock(0.0, 0.0)))
+
+
+def watts(text: str, **options: Any) -> list[float]:
+    return [one.value for one in samples(text, **options)]
+
+
+def table(head: str, *rows: str, moments: int = 12, apart: float = 0.0) -> str:
+    """A log with these rows at each moment; `apart` delays each after the one before."""
+    lines = [f"{t + n * apart},{row}" for t in range(moments) for n, row in enumerate(rows)]
+    return "\n".join([f"time,{head}", *lines]) + "\n"
+
+
+OUTLETS = ("1,200", "2,50", "3,30", "4,20")
+
+
+@pytest.mark.parametrize(
+    ("head", "rows", "column"),
+    [
+        ("Outlet,P", OUTLETS, "Outlet"),
+        ("phase,P", ("L1,100", "L2,100", "L3,100"), "phase"),  # equal but for the phase
+        ("x,P", ("a,100", "b,120"), "x"),
+        ("x,P", ("7,100", "8,120"), "x"),
+        ("index,uuid,P", ("0,GPU-a,70", "1,GPU-b,80"), "index"),
+        ("metric_id,device_id,P", ("wattmetre,node-1,70", "wattmetre,node-2,80"), "device_id"),
+        ("socket,P", ("0,60", "1,60"), "socket"),
+    ],
+)
+@pytest.mark.parametrize("apart", [0.0, 0.1])
+def test_rows_of_several_things_are_refused_by_the_column_that_tells_them_apart(
+    head: str, rows: tuple[str, ...], column: str, apart: float
+) -> None:
+    if apart and head == "x,P" and rows[0][0].isdigit():
+        return  # numbers that come again may be measurements
+    with pytest.raises(PerjouleError, match=f'several things: column "{column}" has .*by = "{column}"'):
+        samples(table(head, *rows, moments=60, apart=apart))
+
+
+def test_entities_that_report_at_any_time_are_refused() -> None:
+    rows = [f"{t},sensor.{'pump' if t % 7 == 3 else 'server'}_power,{t}" for t in range(40)]
+    with pytest.raises(PerjouleError, match='column "entity_id" has'):
+        samples("\n".join(["time,entity_id,P", *rows]))
+
+
+def test_rows_are_added_or_chosen_by_a_column() -> None:
+    text = table("Outlet,P", *OUTLETS, moments=3)
+    assert watts(text, by="Outlet") == [300, 300, 300]
+    assert watts(text, by="Outlet", only=["2"]) == [50, 50, 50]
+    assert watts(text, by="Outlet", only=["1", "3"]) == [230, 230, 230]
+
+
+def test_a_moment_that_lacks_a_row_is_a_gap() -> None:
+    lines = table("Outlet,P", *OUTLETS, moments=3).splitlines()
+    del lines[6]
+    first, second, third = watts("\n".join(lines), by="Outlet")
+    assert (first, third, math.isnan(second)) == (300, 300, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        (table("o,P", "a,1", "b,2", apart=0.1), {"by": "o"}, '"b", which is not at the first moment'),
+        (table("o,P", "a,1", "b,2", apart=0.1), {"by": "o", "only": ["a", "b"]}, "no moment has rows of all of a, b"),
+        (table("o,P", "a,1", "b,2", "a,3"), {"by": "o"}, '"a" in column "o" has two values at one moment'),
+        (table("o,P", "a,1"), {"by": "outlet"}, "no line has the columns time, P, outlet"),
+    ],
+)
+def test_sums_that_can_t_be_made_are_refused(text: str, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(PerjouleError, match=said):
+        samples(text, **options)
+
+
+def test_equal_rows_at_every_moment_are_not_lines_written_twice() -> None:
+    with pytest.raises(PerjouleError, match="most moments have several equal rows"):
+        samples(table("P", "100", "100", "100"))
+    assert watts("time,P\n0,1\n0,1\n1,2\n2,3\n3,4\n4,5\n") == [1, 2, 3, 4, 5]
+
+
+def test_windows_of_one_moment_that_overlap_are_refused() -> None:
+    with pytest.raises(PerjouleError, match="moments have 4 rows, whose windows of 1 s overlap"):
+        samples(table("P", "200", "50", "30", "20"), **WINDOW)
+    assert len(samples(table("P", "1", "2", "3", "4"), semantics="window mean", window="250 ms")) == 48  # stamps are coarse
+
+
+@pytest.mark.parametrize(
+    ("head", "row"),
+    [("I,P", "{v},{v}"), ("state,P", "OK,{v}"), ("id,P", "{t},{v}"), ("range,P", "{r},{v}"), ("Hz,P", "{h},{v}")],
+)
+def test_columns_of_measurements_and_states_tell_nothing_apart(head: str, row: str) -> None:
+    rows = [
+        f"{t},{row.format(t=t, v=200 + t % 5, r='600 W' if t < 50 else '1200 W', h=50 + t % 3 / 10)}" for t in range(100)
+    ]
+    assert len(samples("\n".join([f"time,{head}", *rows]))) == 100
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "value"),
+    [
+        ("1,900.0", {}, 1900.0),
+        ("1,234,567", {}, 1234567.0),
+        ("1'234.5", {}, 1234.5),
+        ("1 234.5", {}, 1234.5),
+        ("1\u202f234,5", {"decimal": ","}, 1234.5),
+        ("1.234,5", {"decimal": ","}, 1234.5),
+        ("1,234", {"thousands": ","}, 1234.0),
+        ("1.234", {"decimal": ",", "thousands": "."}, 1234.0),
+        ("\u22125.5", {}, -5.5),
+        ("1.234", {}, 1.234),
+    ],
+)
+def test_separators_of_thousands(text: str, options: dict[str, str], value: float) -> None:
+    assert number(text, **options) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(("text", "decimal"), [("1,234", "."), ("1.234", ",")])
+def test_a_separator_that_may_be_either_is_refused(text: str, decimal: str) -> None:
+    with pytest.raises(ValueError, match=r"may have a decimal separator or one of thousands \(set decimal"):
+        number(text, decimal)
+
+
+@pytest.mark.parametrize("cell", ["12.3.4", "12,34.5", "1,23,4.5"])
+def test_a_cell_that_looks_like_a_number_and_is_none_is_no_gap(cell: str) -> None:
+    with pytest.raises(PerjouleError, match="is not a number"):
+        samples(f'time,P\n1,5\n2,"{cell}"\n')
+
+
+@pytest.mark.parametrize("cell", ["[N/A]", "[Not Supported]", "unavailable", "OL", "#N/A", ""])
+def test_a_cell_without_a_number_is_a_gap(cell: str) -> None:
+    assert math.isnan(watts(f"time,P\n1,5\n2,{cell}\n3,6\n")[1])
+
+
+def test_a_unit_in_the_cell_counts() -> None:
+    assert watts("time,P\n1,200.0 W\n2,1.05 kW\n3,950W\n4,5\n") == [200.0, 1050.0, 950.0, 5.0]
+    assert watts("time,P\n1,2 Wh\n", unit="kWh", semantics="counter") == [7200.0]
+
+
+@pytest.mark.parametrize("cell", ["200 VA", "5 kWh", "20 C", "3 A"])
+def test_a_unit_of_something_else_is_refused(cell: str) -> None:
+    with pytest.raises(PerjouleError, match='a number is in .*unit is "W"'):
+        samples(f"time,P\n1,{cell}\n")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "declared"),
+    [("utf-8-sig", ""), ("utf-16", ""), ("utf-16-le", ""), ("latin-1", "latin-1"), ("cp1252", "cp1252"), ("utf-8", "latin-1")],
+)
+def test_import_reads_a_log_in_its_encoding(encoding: str, declared: str, tmp_path: Path) -> None:
+    column = "Leistung Gerät" if encoding != "utf-8" else "Leistung"
+    path = tmp_path / "p.csv"
+    path.write_bytes(f"Time,{column}\n2026-11-27 12:00:00,200\n2026-11-27 12:00:01,210\n".encode(encoding))
+    asked = ["time=Time", f"value={column}", "unit=W", "semantics=instantaneous", "grade=wall", "zone=UTC"]
+    (log,) = logs(path, [*asked, *([f"encoding={declared}"] if declared else [])], (), "UTC")
+    assert list(log.series[0].value) == [200.0, 210.0]
+
+
+def test_a_wrong_encoding_is_suspected_where_columns_are_missing(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_bytes("Time,Gerät\n2026-11-27 12:00:00,200\n".encode("latin-1"))
+    asked = ["time=Time", "value=Gerät", "unit=W", "semantics=instantaneous", "grade=wall", "zone=UTC"]
+    with pytest.raises(PerjouleError, match="set encoding"):
+        logs(path, asked, (), "UTC")

@@ -1,0 +1,116 @@
+"""Kinds of files: encodings, text around JSON, damaged ones beside others, and many."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from perjoule import importing
+from perjoule.importing.sources import sources
+from perjoule.model.errors import CampaignError, WorkloadError
+from perjoule.model.units import MIB
+from perjoule.results import verification
+from perjoule.workloads.imported import Told, read
+from places import TRANSCRIPTS
+from typed import present
+from unit.importing.foreign import fio, ior, job, mdtest, moved
+
+REPORT = fio(job(write=moved(8 * MIB, 2000)))
+RADOS = (TRANSCRIPTS / "imported/rados/write.json").read_text()
+ROWS = [("write", "128.00", "8.00")]
+
+
+def bring(tmp_path: Path, *words: object) -> importing.Brought:
+    found, _ = sources([str(word) for word in words], "UTC")
+    return importing.bring(importing.create(tmp_path / "results"), found)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    "text",
+    [REPORT, RADOS, ior(("Fri Nov 27 17:00:00 2026", "", ROWS)), mdtest("4.0.0", "File creation 9 9 9 0.000")],
+    ids=["fio", "rados", "ior", "mdtest"],
+)
+def test_a_file_is_read_in_the_encoding_that_it_has_and_verifies(encoding: str, newline: str, text: str, tmp_path: Path) -> None:
+    path = tmp_path / "client-1.txt"
+    path.write_bytes(text.replace("\n", newline).encode(encoding))
+    (record,) = bring(tmp_path, path).records
+    assert present(record.outcome)
+    assert verification.verify(importing.create(tmp_path / "results")).differences == ()
+
+
+def test_a_cut_file_of_a_folder_is_left_out_by_name_and_doubted(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "client-1.json").write_text(REPORT)
+    (folder / "client-2.json").write_text(REPORT[:400])
+    brought = bring(tmp_path, folder)
+    (record,) = brought.records
+    assert [(path.name, "truncated" in fault) for path, fault in brought.unread] == [("client-2.json", True)]
+    assert any("client-2.json can't be read and was left out" in doubt for doubt in record.doubts)
+
+
+def test_a_cut_file_alone_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(REPORT[:400])
+    with pytest.raises(WorkloadError, match="a.json: .*truncated"):
+        bring(tmp_path, tmp_path / "a.json")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("hints = 1\n", ""),
+        ("auth: unable to find a keyring on /etc/{client.admin}.keyring\nhints = 1\n", ""),
+        ("Maintaining 16 concurrent writes\nObject prefix: benchmark_data_x_1\n", "Cleaning up\nRemoved 184 objects\n"),
+        ("", "Clean up completed and total clean up time :3.25\n"),
+    ],
+)
+def test_text_around_the_json_of_rados_bench_is_no_part_of_it(before: str, after: str) -> None:
+    report = RADOS[RADOS.index("{") :]
+    (run,) = read("rados", {"a": f"{before}{report}\n{after}"}, Told("a", ended_s=1000.0))
+    assert present(run.outcome).results[0].moved_bytes == 4107 * 65536
+
+
+def test_two_rados_benches_in_a_file_are_refused() -> None:
+    with pytest.raises(WorkloadError, match="several runs and no times: give each a file"):
+        read("rados", {"a": RADOS + "\n" + RADOS}, Told("a", ended_s=1000.0))
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("hints = 1\n  sec Cur ops   started  finished  avg MB/s  cur MB/s last lat(s)  avg lat(s)\n", "the text of rados bench"),
+        ("fio-3.33\nStarting 1 process\n", "the text of fio"),
+        ("3;fio-3.33;j;0;0;\n", "fio's terse output"),
+        ("Linux 6.1 (a)  11/27/26  _x86_64_  (4 CPU)\n\navg-cpu:  %user\n", "the text of iostat"),
+        ("Linux 6.1 (a)  11/27/26  _x86_64_  (4 CPU)\n\n12:00:01 AM CPU %user\n", "the text of sar"),
+        ("just notes\n", "unrecognised format"),
+    ],
+)
+def test_a_format_that_can_t_be_read_is_named(text: str, named: str, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(text)
+    with pytest.raises(CampaignError, match=named):
+        sources([str(tmp_path / "a.txt")], "UTC")
+
+
+def test_many_clients_one_after_another_have_few_doubts_each(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for number in range(40):
+        text = fio(job(write=moved(8 * MIB, 2000)), ended_ms=1_795_000_000_000 + 30_000 * number)
+        (folder / f"client-{number:02}.json").write_text(text)
+    records = bring(tmp_path, folder).records
+    assert len(records) == 40
+    assert [record.trial.repetition for record in records] == list(range(1, 41))
+    doubts = [[doubt for doubt in record.doubts if "their clocks differ" in doubt] for record in records]
+    assert {len(own) for own in doubts[1:-1]} == {2}
+    assert "client-18 ran the same load 30 s before" in doubts[19][0]
+
+
+def test_files_are_found_by_what_they_are_in_any_encoding(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(json.loads(REPORT)), encoding="utf-16")
+    os.mkfifo(tmp_path / "pipe")
+    found, strange = sources([str(tmp_path)], "UTC")
+    assert ([source.format for source in found], strange) == (["fio"], ())
