@@ -1,8 +1,10 @@
 """CSV logs with several rows a moment, of outlets, phases and GPUs; numbers with separators and units; encodings."""
 
 import math
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -12,6 +14,7 @@ from perjoule.meters.csv.moments import Sample
 from perjoule.meters.csv.rows import number
 from perjoule.model import Clock
 from perjoule.model.errors import PerjouleError
+from typed import present
 
 WINDOW = {"semantics": "window mean", "window": "1 s"}
 
@@ -179,3 +182,36 @@ def test_a_wrong_encoding_is_suspected_where_columns_are_missing(tmp_path: Path)
     asked = ["time=Time", "value=Gerät", "unit=W", "semantics=instantaneous", "grade=wall", "zone=UTC"]
     with pytest.raises(PerjouleError, match="set encoding"):
         logs(path, asked, (), "UTC")
+
+
+LONG = [f"{1_795_000_000 + row / 10:.1f},{100 + row % 7}.5,{row}" for row in range(30_000)]
+
+
+@pytest.mark.parametrize(("clock", "zone"), [("unix", ""), ("date", "UTC"), ("date", "Europe/Berlin")])
+def test_a_long_plain_log_is_read_at_once_and_as_row_by_row(clock: str, zone: str, tmp_path: Path) -> None:
+    rows = LONG
+    if clock == "date":
+        moments = (datetime.fromtimestamp(float(row.split(",")[0]), ZoneInfo(zone)) for row in LONG)
+        rows = [f"{t:%Y-%m-%d %H:%M:%S.%f}{row[row.index(','):]}" for t, row in zip(moments, LONG, strict=True)]
+    content = "\n".join(["time,P,n", *rows, ""]).encode()
+    meter = Csv(path=Path("log.csv"), value="P", unit="kW", semantics="instantaneous", grade="PDU", clock=clock, zone=zone)
+    t_s, watts = present(meter.plain(content))
+    slow = list(meter.samples(content.decode(), Clock(0.0, 0.0)))
+    assert list(t_s) == pytest.approx([one.t_s for one in slow], abs=1e-6)
+    assert list(watts) == [one.value for one in slow]
+
+
+@pytest.mark.parametrize(
+    "row", ["1795003000.1,n/a,1", "1795003000.1,,1", '1795003000.1,"1,234.5",1', "1795002999.9,5,1", "1795000000,5,1", "x,5,1", "1795003000.1"]
+)
+def test_a_long_log_that_is_not_plain_is_read_row_by_row(row: str) -> None:
+    content = "\n".join(["time,P,n", *LONG, row, ""]).encode()
+    meter = Csv(path=Path("log.csv"), value="P", unit="W", semantics="instantaneous", grade="PDU", clock="unix")
+    assert meter.plain(content) is None
+
+
+def test_a_long_log_of_several_things_is_refused_as_a_short_one() -> None:
+    rows = [f"{1_795_000_000 + row / 10:.1f},{100 + row % 7}.5,outlet-{row % 4}" for row in range(30_000)]
+    meter = Csv(path=Path("log.csv"), value="P", unit="W", semantics="instantaneous", grade="PDU", clock="unix")
+    with pytest.raises(PerjouleError, match='column "n" has outlet-0'):
+        meter.plain("\n".join(["time,P,n", *rows, ""]).encode())

@@ -5,6 +5,7 @@ hosts, `missing` lists what was not measured. Times of imported results are seco
 """
 
 import hashlib
+import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -93,11 +94,12 @@ def bring(
         ran = clocks.Others([*before, *map(clocks.of_load, all_loads)])
         trials, seen = _trials(results, all_loads, known)
         records: list[Record] = []
+        stored: dict[Path, Path] = {}  # logs and counters that a trial of this import has, for the others to share
         kept: dict[str, tuple[Series, ...]] = {}
         for trial, load in trials:
             hosts = {**dict.fromkeys(load.clients, "client"), **told}
             apart = (*clocks.doubts(load, ran), *(WORK.doubt(LEFT_OUT.format(name=path.name)) for path in lost))
-            record, series = _keep(results, trial, load, hosts, nodes, logs, zone_doubt, apart)
+            record, series = _keep(results, trial, load, hosts, nodes, logs, zone_doubt, apart, stored)
             records.append(record)
             kept[trial.id] = series
     without = tuple(sorted(node for node in nodes if node not in clients and node not in told))
@@ -184,7 +186,9 @@ def _keep(
     logs: Sequence[Log],
     zone_doubt: str,
     apart: Sequence[Doubt],
+    stored: dict[Path, Path],
 ) -> tuple[Record, tuple[Series, ...]]:
+    shared: dict[Path, Path] = {}
     with results.attempt(trial) as attempt:
         with spoken(attempt.raw):
             for number, one in enumerate(load.found):
@@ -200,7 +204,7 @@ def _keep(
         if outcome is not None:
             counted = [(s, source.path) for name in hosts for source, own in nodes.get(name, ()) for s in own.series]
             metered = [(s, log.path) for log in logs for s in log.of(hosts)]
-            series = _joined(attempt, (*counted, *metered), outcome.began_s, outcome.ended_s)
+            series, shared = _joined(attempt, (*counted, *metered), outcome.began_s, outcome.ended_s, stored)
             for one in (*outcome.series, *series):
                 attempt.sink.extend(one)
         judged = [doubt for name in hosts for _, own in nodes.get(name, ()) for doubt in own.doubts] if series else []
@@ -230,11 +234,15 @@ def _keep(
             ),
         )
         attempt.keep(record)
+    for path, copy in shared.items():
+        stored.setdefault(path, attempt.final / copy)
     return record, tuple(series)
 
 
-def _joined(attempt: Attempt, those: Sequence[tuple[Series, Path]], began_s: float, ended_s: float) -> list[Series]:
-    """Take the samples around a window, and keep the whole files that they come from."""
+def _joined(
+    attempt: Attempt, those: Sequence[tuple[Series, Path]], began_s: float, ended_s: float, stored: Mapping[Path, Path]
+) -> tuple[list[Series], dict[Path, Path]]:
+    """Take the samples around a window, and keep the whole files that they come from; return where, below the attempt."""
     found: list[Series] = []
     files: dict[Path, None] = {}
     for series, path in those:
@@ -242,10 +250,23 @@ def _joined(attempt: Attempt, those: Sequence[tuple[Series, Path]], began_s: flo
         if part is not None:
             found.append(part)
             files[path] = None
+    copies = {path: Path("raw", "joined", str(number), path.name) for number, path in enumerate(files)}
     with spoken(attempt.raw):
-        for number, path in enumerate(files):
-            _copy([path], attempt.raw / "joined" / str(number))
-    return found
+        for path, copy in copies.items():
+            if path in stored:
+                _share(stored[path], attempt.folder / copy)
+            else:
+                _copy([path], (attempt.folder / copy).parent)
+    return found, copies
+
+
+def _share(stored: Path, to: Path) -> None:
+    """Give a trial a file of another one: the same on disk, or a copy where a file has only one name."""
+    to.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(stored, to)
+    except OSError:
+        shutil.copyfile(stored, to)
 
 
 def _copy(files: Sequence[Path], folder: Path) -> None:

@@ -10,10 +10,11 @@ import numpy as np
 from perjoule import campaign
 from perjoule.drivers.boundary import boundary
 from perjoule.drivers.protocols import Hosts
-from perjoule.importing.sources import text_of
+from perjoule.importing.sources import content_of, text_of
 from perjoule.meters.csv import Csv
 from perjoule.model import Clock, Series
 from perjoule.model.errors import CampaignError
+from perjoule.model.series import Floats
 from perjoule.store.recordings import HEADINGS, read_recording
 
 EVERYTHING: tuple[str, ...] = ()
@@ -90,14 +91,22 @@ def _log(meter: object, covers: Sequence[str], tables: bool, assumed: bool) -> L
         what = f'times with clock = "{meter.clock}" can\'t be joined with anything'
         raise CampaignError(what, where=str(meter.path), next='a log needs times of day: clock = "date" or "unix"')
     path = meter.path.expanduser()
-    text = text_of(path, encoding=meter.encoding)
-    rows = np.array(list(meter.samples(text, UTC_CLOCK)), dtype=np.float64).reshape(-1, 3)
-    if not len(rows):
+    t_s, values, duration_s = _samples(meter, path)
+    if not len(t_s):
         raise CampaignError("the log has no rows", where=str(path), next="check that it is the right file")
     chosen = tuple(covers) or (tuple(meter.covers) if tables else EVERYTHING)
     alone = boundary(meter.label, ("servers",), Hosts(()))
-    series = Series(meter.declared(alone), rows[:, 0].copy(), rows[:, 2].copy(), rows[:, 1].copy())
+    series = Series(meter.declared(alone), t_s, duration_s, values)
     return Log(path, meter, chosen, (series,), assumed and meter.clock == "date")
+
+
+def _samples(meter: Csv, path: Path) -> tuple[Floats, Floats, Floats]:
+    """Return the times (seconds of UTC), values and windows of a log."""
+    plain = meter.plain(content_of(path))
+    if plain is not None:
+        return (*plain, np.full(len(plain[0]), meter.window_s or 0.0))
+    rows = np.array(list(meter.samples(text_of(path, encoding=meter.encoding), UTC_CLOCK)), dtype=np.float64).reshape(-1, 3)
+    return rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy()
 
 
 def _listed(text: str) -> str:

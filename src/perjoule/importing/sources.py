@@ -1,7 +1,8 @@
 """The files at the paths that a user names: each file's format by its content, never by its name."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -74,13 +75,26 @@ def sources(words: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tuple[
     return tuple(one for (path, clients), one in found.items() if clients or path not in named), tuple(strange)
 
 
+def content_of(path: Path) -> bytes:
+    """Read a file. Raises MachineError."""
+    with _readable(path):
+        return untrusted.bytes_of(path)
+
+
 def text_of(path: Path, most_count: int = -1, encoding: str = "utf-8") -> str:
     """Read a file, or its first characters, replacing invalid ones. A byte order mark outdoes the encoding. Raises MachineError."""
-    try:
+    with _readable(path):
         if most_count < 0:
             return untrusted.foreign_text_of(path, encoding)
         with untrusted.opened(path) as file:
             return untrusted.foreign_text(file.read(_WIDEST_BYTES * most_count), encoding)[:most_count]
+
+
+@contextmanager
+def _readable(path: Path) -> Generator[None]:
+    """Say of an OSError or a ValueError which file it is about."""
+    try:
+        yield
     except OSError as error:
         raise MachineError(
             (error.strerror or str(error)).lower(), where=str(path), next="check the path and its permissions"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from perjoule import importing
+from perjoule.importing.power import logs
 from perjoule.importing.sources import sources
 from perjoule.model.errors import CampaignError, WorkloadError
 from perjoule.model.units import MIB
@@ -107,6 +108,23 @@ def test_many_clients_one_after_another_have_few_doubts_each(tmp_path: Path) -> 
     doubts = [[doubt for doubt in record.doubts if "their clocks differ" in doubt] for record in records]
     assert {len(own) for own in doubts[1:-1]} == {2}
     assert "client-18 ran the same load 30 s before" in doubts[19][0]
+
+
+def test_a_log_that_many_trials_share_is_on_the_disk_once_and_each_verifies(tmp_path: Path) -> None:
+    folder, log = tmp_path / "run", tmp_path / "power.csv"
+    folder.mkdir()
+    for number in range(3):
+        text = fio(job(write=moved(8 * MIB, 2000)), ended_ms=1_795_000_000_000 + 30_000 * number)
+        (folder / f"run-{number}.json").write_text(text)
+    log.write_text("t,w\n" + "".join(f"{1_794_999_980 + t},40\n" for t in range(120)))
+    declared = ["time=t", "value=w", "unit=W", "semantics=window mean", "window=1 s", "grade=wall", "clock=unix"]
+    results = importing.create(tmp_path / "results")
+    found, _ = sources([f"client-1={path}" for path in sorted(folder.iterdir())], "UTC")
+    importing.bring(results, found, logs(log, declared, (), "UTC"))
+    copies = list(results.folder.rglob("power.csv"))
+    assert (len(copies), len({path.stat().st_ino for path in copies})) == (3, 1)
+    assert {path.read_bytes() for path in copies} == {log.read_bytes()}
+    assert verification.verify(results).differences == ()
 
 
 def test_files_are_found_by_what_they_are_in_any_encoding(tmp_path: Path) -> None:

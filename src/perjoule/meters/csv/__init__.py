@@ -22,7 +22,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check, Hosts, Sink
-from perjoule.machine.untrusted import marked_encoding
+from perjoule.machine.untrusted import foreign_text, marked_encoding
 from perjoule.meters._declared import Declared
 from perjoule.meters._metered import Read, Reading
 from perjoule.meters.csv.moments import Overlaps, Sample, Sums
@@ -31,6 +31,7 @@ from perjoule.meters.csv.several import Several
 from perjoule.meters.csv.times import Kind, Times
 from perjoule.model import OPTIONS, Channel, Clock
 from perjoule.model.errors import CampaignError
+from perjoule.model.series import Floats
 from perjoule.model.units import MIB, Seconds, bytes_text
 
 EXAMPLE = """
@@ -52,6 +53,7 @@ grade = "wall"
 MOST_BEHIND_S = 60.0  # by which a new row's time may precede ours; older times are invalid
 _UNIT_ROWS = 3  # below a header, as instruments write them
 _CHUNK_BYTES = MIB  # read at once, and the longest line
+_LONG_BYTES = 256 * 1024  # of a log that is read at once if it is plain, and of its beginning that shows whether it is
 _CHUNKS_AT_ONCE = 16  # of new lines; the rest waits for the next read
 
 
@@ -184,6 +186,34 @@ class Csv(Declared):
         if not log.rows.began:
             raise CampaignError(log.rows.missing(), where=str(self.path), next="set time, value and delimiter")
         yield from found
+
+    def plain(self, content: bytes) -> tuple[Floats, Floats] | None:
+        """Read a long log at once, as (seconds of UTC, W or J); None if it needs `samples`. Raises CampaignError as that does.
+
+        Its first rows are read by both.
+        """
+        bare = self.format or self.decimal != "." or self.thousands or self.by or self.window_column or len(self.time) > 1
+        if bare or not self.header or self.clock not in ("date", "unix") or marked_encoding(content) not in ("", "utf-8-sig"):
+            return None
+        if len(content) < _LONG_BYTES or codecs.lookup(self.encoding).name not in ("utf-8", "utf-8-sig"):
+            return None
+        from perjoule.meters.csv.plain import columns  # pyarrow takes as long to import as `perjoule show`
+
+        found = columns(
+            content.removeprefix(codecs.BOM_UTF8),
+            time=self.time[0],
+            value=self.value,
+            delimiter=self.delimiter,
+            clock=self.clock,
+            zone=self.zone or "UTC",
+        )
+        if found is None:
+            return None
+        head = foreign_text(content[: content.rindex(b"\n", 0, _LONG_BYTES)])
+        first = self.samples(head, Clock(0.0, 0.0))
+        t_s, values = found[0], found[1] * self.factor
+        same = all(row.t_s == t and row.value == value for row, t, value in zip(first, t_s, values, strict=False))
+        return (t_s, values) if same else None
 
     def checks(self) -> tuple[Check, ...]:
         """Check that the log exists."""
