@@ -10,6 +10,7 @@ from perjoule.model import Spec
 from perjoule.model.errors import PerjouleError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import hwmon as simulator
+from places import TRANSCRIPTS
 from sysfs import acpi_meter
 
 WAVE = Waveform("sine", 20.0, 80.0, 0.5)
@@ -207,3 +208,22 @@ def test_a_battery_is_no_meter(tmp_path, listen):
 def test_an_acpi_meter_of_the_old_layout_is_found(tmp_path, listen):
     _, channel, power_w = heard_once(listen, acpi_meter(tmp_path / "hwmon"), chip="power_meter", device="ACPI000D:00")
     assert (power_w, channel.grade, channel.specification.latency_s) == (210.0, "BMC", 1.0)
+
+
+def planted(root, name):
+    """Make the folders of a listing."""
+    for line in (TRANSCRIPTS / "hwmon" / name).read_text().splitlines():
+        path, _, text = line.partition(":")
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(f"{text}\n")
+    return root
+
+
+@pytest.mark.parametrize(("name", "power_w"), [("acpi-behind-device.txt", 210.0), ("acpi-not-known.txt", math.nan)])
+def test_a_listing_of_an_acpi_meter_behind_its_device(tmp_path, listen, name, power_w):
+    assert heard_once(listen, planted(tmp_path, name), chip="power_meter")[2] == pytest.approx(power_w, nan_ok=True)
+
+
+def test_a_listing_of_a_grace_socket(tmp_path, listen):
+    _, channel, power_w = heard_once(listen, planted(tmp_path, "grace.txt"), sensor_label="Grace Power Socket 0")
+    assert (channel.grade, power_w) == ("component", 104.0)

@@ -148,10 +148,10 @@ def test_a_module_that_the_server_lacks_is_named_with_those_that_it_has(listen):
     with simulator.serve(Behaviour()) as table:
         with pytest.raises(MachineError, match=r"no module usb::other.*known: usb::qtl2312-01-101"):
             listen({**table, "drives": {"usb::other": ""}}, any)
-        (check,) = Quarch(address=str(table["address"]), drives={"usb::other": ""}).checks()
+        (check,) = Quarch(address=str(table["address"]), drives={"usb::other": ""}).answers()
         assert (check.ok, check.detail) == (False, "no module usb::other")
         assert Quarch.discover([str(table["address"]), "127.0.0.1:1"]) == (table,)
-    (check,) = Quarch(address="127.0.0.1:1", drives={"usb::other": ""}).checks()
+    (check,) = Quarch(address="127.0.0.1:1", drives={"usb::other": ""}).answers()
     assert not check.ok
     assert "start Quarch Instrument Server" in check.fix
 

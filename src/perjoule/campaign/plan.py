@@ -1,13 +1,16 @@
 """The cost of a campaign, estimated without touching anything: bytes and time of each trial."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from perjoule import catalogue, drivers
 from perjoule.model import Campaign, Spec, Trial
+from perjoule.model.units import seconds_text
 
 # Allowances, from the first runs on two cores and from Table II of "Green Storage" (20 to 80 % of TPP are reached).
 REACHED_RATIO = 0.5
 TRIAL_S = 1.0  # starting the engine, reading its report, writing the record
+SHORT_COUNT = 5  # samples of a meter, below which a load is too short for it
 UNKNOWN_BYTES_PER_S = 100e6  # of a testbed that is not in the catalogue
 
 
@@ -18,6 +21,7 @@ class Step:
     trial: Trial
     moved_bytes: int
     duration_s: float  # wall time, its share of the deployment left out
+    loading_s: float = 0.0  # of it, the shortest measured window
 
 
 @dataclass(frozen=True)
@@ -45,12 +49,26 @@ def plan(campaign: Campaign) -> Plan:
         workload = drivers.workload(trial.workload)
         moved_bytes = workload.moved_bytes(trial.clients_count)
         speed = speed_bytes_per_s(trial.testbed, trial.clients_count)
-        loading_s = workload.loading_s(trial.clients_count, speed)
+        measured_s = loading_s = workload.loading_s(trial.clients_count, speed)
         if workload.directions != ("write",):
             loading_s += min(loading_s, moved_bytes / speed)
-        steps.append(Step(trial, moved_bytes, loading_s + 2 * campaign.settle_s + TRIAL_S))
+        steps.append(Step(trial, moved_bytes, loading_s + 2 * campaign.settle_s + TRIAL_S, measured_s))
     aligned_s = 2 * campaign.align_s  # before a deployment's trials and after them
     return Plan(tuple(steps), sum(drivers.testbed(group[0].testbed).deployment_s + aligned_s for group in campaign.groups))
+
+
+def short_loads(plan: Plan) -> Iterator[str]:
+    """Say which loads will be too short for a meter: in fewer than a few of its samples it can't see what they draw."""
+    shortest: dict[tuple[str, str], tuple[float, float]] = {}
+    for step in plan.steps:
+        for spec in step.trial.meters:
+            key, least_s = (step.trial.workload.label, spec.label), SHORT_COUNT / drivers.meter(spec).sampled_hz
+            if step.loading_s < least_s:
+                shortest[key] = min(shortest.get(key, (step.loading_s, least_s)), (step.loading_s, least_s))
+    for (workload, meter), (loading_s, least_s) in shortest.items():
+        advice = f"choose a larger size or a longer time, or a higher rate of {meter}"
+        length = f"about {seconds_text(loading_s)}" if loading_s >= 1 else "less than a second"
+        yield f"{workload}: a load of {length} is too short for {meter}, which needs {seconds_text(least_s)}; {advice}"
 
 
 def speed_bytes_per_s(testbed: Spec, clients_count: int) -> float:

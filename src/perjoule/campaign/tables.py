@@ -19,6 +19,7 @@ from perjoule.campaign.attachments import attached, takes_file
 from perjoule.campaign.header import TOP_KEYS
 from perjoule.campaign.lines import Path
 from perjoule.campaign.messages import clauses, fault, instead, line, written
+from perjoule.campaign.of_hosts import of_hosts
 from perjoule.campaign.passed import require_one_line
 from perjoule.campaign.source import Source, Table, is_list, is_table
 from perjoule.drivers.protocols import ListsUsers, Testbed, Tunable, Workload
@@ -102,6 +103,8 @@ def common_keys(name: str) -> tuple[str, ...]:
 
 def rows(name: str, path: Path, table: Table, source: Source, shrink_ratio: float = 1.0) -> tuple[Row, ...]:
     """Build every driver of a table. Raises CampaignError."""
+    if name == "meter" and (tables := of_hosts(path, table, source)) != [table]:
+        return tuple(row for one in tables for row in rows(name, path, one, source, shrink_ratio))
     kind, label = kind_of(name, path, table, source), table.get("label", "")
     fields = fields_of(name, kind)
     options = {option: value for option, value in table.items() if option not in common_keys(name)}

@@ -7,16 +7,16 @@ from pathlib import Path
 import click
 
 from perjoule import campaign
-from perjoule.campaign.plan import Plan
+from perjoule.campaign.plan import Plan, short_loads
 from perjoule.cli import json_output, parameters
 from perjoule.cli.display import out, show_findings, show_missing
 from perjoule.cli.parameters import examples
+from perjoule.drivers.names import fold
 from perjoule.drivers.protocols import Check
 from perjoule.execution import footprint, readiness, resources, time_limit
 from perjoule.model import Campaign
 from perjoule.model.errors import PerjouleError
 from perjoule.model.units import bytes_text, counted, seconds_text
-from perjoule.testbeds.cluster import fold
 
 
 @click.command(
@@ -49,7 +49,7 @@ def check(
     for error in campaign.impossible(asked).values():
         raise error
     plan, without = campaign.plan(asked), readiness.unable(asked)
-    space = resources.checks(asked.trials, Path("results"))
+    space = resources.checks(asked.trials, Path("results"), settle_s=asked.settle_s)
     answers = readiness.checks(asked, without, connect=connect)
     missing = readiness.missing(answers)
     required = (*space, *answers) if connect else space
@@ -88,6 +88,8 @@ def _show(asked: Campaign, plan: Plan, without: Sequence[tuple[str, PerjouleErro
         out.print(unfit)
     for one in space:
         out.print(f"{one.name}: {one.detail}")
+    for words in short_loads(plan):
+        out.print(words, style="yellow")
 
 
 def _list(plan: Plan) -> None:
@@ -136,5 +138,6 @@ def _content(
         "unable": unable,
         "checks": json_output.checks(checks),
         "missing": json_output.checks(missing),
+        "short_loads": list(short_loads(plan)),
         "trials": steps,
     }

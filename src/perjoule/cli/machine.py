@@ -169,7 +169,7 @@ def doctor(file: Path | None, overrides: tuple[str, ...], as_json: bool) -> None
 def _doctor_of(asked: Campaign, as_json: bool) -> None:
     for error in campaign.impossible(asked).values():
         raise error
-    found = (*readiness.checks(asked), *resources.checks(asked.trials, Path("results")))
+    found = (*readiness.checks(asked), *resources.checks(asked.trials, Path("results"), settle_s=asked.settle_s))
     if as_json:
         json_output.print_json("doctor", {"campaign": asked.name, "checks": json_output.checks(found)})
     else:

@@ -130,7 +130,7 @@ def measured(
     folder = into or Path("results") / f"{asked.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     require_folder(folder)
     ready = readiness.look(asked)
-    readiness.require((*ready.checks, *resources.checks(asked.trials, folder)))
+    readiness.require((*ready.checks, *resources.checks(asked.trials, folder, settle_s=asked.settle_s)))
     asked = confirmed(asked, asked.trials, devices)
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     results = store.create(folder, asked.text, asked.name, asked.overrides, asked.files)

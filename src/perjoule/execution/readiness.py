@@ -1,6 +1,7 @@
 """What a campaign lacks, found before anything is touched: tools, permissions, and layouts that are possible."""
 
 from collections.abc import Container, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 ROOT = Check("root rights", True, "", "log in as root, or set sudo = true", look="root", on="all")
 _TAKEN = "end it, or use hosts where nothing listens there"
 _BESIDE = "use other hosts, or set beside_production = true on the testbed"
+MOST_ASKED = 32  # meters at a time
 MOST_NAMED = 3  # missing things in one sentence
 
 
@@ -43,20 +45,32 @@ def checks(campaign: Campaign, without: Container[Deployed] = (), *, connect: bo
     here = {label for label, bed in testbeds.items() if not bed.elsewhere}
     testbeds = {label: bed for label, bed in testbeds.items() if connect or label in here}
     parts: dict[str, Testbed | FileSystem | Workload | Meter] = {f"testbed {label}": bed for label, bed in testbeds.items()}
+    meters: dict[str, Meter] = {}
     for trial in campaign.trials:
-        if connect:
-            parts |= {f"meter {spec.label}": drivers.meter(spec) for spec in trial.meters}
+        meters |= {f"meter {spec.label}": drivers.meter(spec) for spec in trial.meters}
         if trial.testbed.label in here:
             parts[f"workload {trial.workload.label}"] = drivers.workload(trial.workload)
             if deployed(trial) not in without:
                 parts[f"filesystem {trial.filesystem.label}"] = drivers.filesystem(trial.filesystem)
     kinds: set[EventKind] = {event.kind for trial in campaign.trials for event in trial.events}
+    parts |= meters
     needed = [*(part.checks() for part in parts.values()), *(bed.event_checks(kinds) for bed in testbeds.values())]
     for one in needed:
         found |= {check.name: check for check in one if check.name not in found or found[check.name].ok}
+    answers = _answers([meter for meter in meters.values() if all(check.ok for check in meter.checks())]) if connect else ()
     elsewhere = {label: bed for label, bed in testbeds.items() if bed.elsewhere}
     lacking = (_lacking(bed, [one for one in campaign.trials if one.testbed.label == label]) for label, bed in elsewhere.items())
-    return (*found.values(), *(check for checks in lacking for check in checks))
+    return (*found.values(), *answers, *(check for checks in lacking for check in checks))
+
+
+def _answers(meters: Sequence[Meter]) -> tuple[Check, ...]:
+    """Ask meters once each, many at a time."""
+
+    def ask(meter: Meter) -> tuple[Check, ...]:
+        return meter.answers()
+
+    with ThreadPoolExecutor(MOST_ASKED) as pool:
+        return tuple(check for checks in pool.map(ask, meters) for check in checks)
 
 
 def _lacking(testbed: Testbed, trials: Sequence[Trial]) -> tuple[Check, ...]:

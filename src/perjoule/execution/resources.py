@@ -9,9 +9,11 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 
 from perjoule import drivers
+from perjoule.campaign.plan import speed_bytes_per_s
 from perjoule.drivers.protocols import Check, Hosts
 from perjoule.machine.disks import reserve_bytes
 from perjoule.model import Trial
@@ -19,7 +21,9 @@ from perjoule.model.errors import CampaignError
 from perjoule.model.units import MIB, bytes_text
 
 DISK_BYTES = 64 * MIB  # of a new file system's journal and tables; 60 to 70 MiB measured on ext4 and xfs
-TRIAL_BYTES = 4 * MIB  # of results; 1.5 MB a trial measured in the demo
+TRIAL_BYTES = 24 * 1024  # of results: a record and the head of a series; 20 KB measured of simulated trials
+SAMPLE_BYTES = 16  # of one sample in a series, compressed; 13 measured
+CHANNELS_COUNT = 20  # of a host: its counters, and the parts of its watts; 1.5 MB a trial measured in the demo
 LOAD_BYTES = 64 * MIB  # of a host's memory: programs that load, and the page cache without which nothing runs
 PERJOULE_BYTES = 512 * MIB  # of memory: 170 MB measured in the demo, and the report
 
@@ -35,12 +39,20 @@ class Need:
     what: str
 
 
-def checks(trials: Sequence[Trial], results: Path) -> tuple[Check, ...]:
-    """Check whether trials, and their results (in a folder that may not exist yet), fit on this machine."""
-    return (*disk_checks(needs(trials, results)), *_memory_and_tasks(trials), *_memory_of_hosts(trials), *_space_beside(trials))
+def checks(trials: Sequence[Trial], results: Path, *, settle_s: float = 1.0) -> tuple[Check, ...]:
+    """Check whether trials, and their results (in a folder that may not exist yet), fit on this machine.
+
+    `settle_s` is the campaign's idle time before and after each load.
+    """
+    return (
+        *disk_checks(needs(trials, results, settle_s=settle_s)),
+        *_memory_and_tasks(trials),
+        *_memory_of_hosts(trials),
+        *_space_beside(trials),
+    )
 
 
-def needs(trials: Sequence[Trial], results: Path) -> tuple[Need, ...]:
+def needs(trials: Sequence[Trial], results: Path, *, settle_s: float = 1.0) -> tuple[Need, ...]:
     """Return the space needed in each folder of this machine. Deployments follow one another: the largest in a folder counts."""
     stored: dict[Path, int] = {}
     deployments: dict[tuple[str, str], list[Trial]] = {}
@@ -51,7 +63,26 @@ def needs(trials: Sequence[Trial], results: Path) -> tuple[Need, ...]:
         if folder is not None and (hosts := _planned(group)):
             stored[folder] = max(stored.get(folder, 0), stored_bytes(group, hosts))
     found = [Need(folder, count, "data of the file systems") for folder, count in stored.items()]
-    return (*found, Need(results, TRIAL_BYTES * len(trials), "results"))
+    return (*found, Need(results, results_bytes(trials, settle_s), "results"))
+
+
+def results_bytes(trials: Sequence[Trial], settle_s: float) -> int:
+    """Return the space that the results of trials take: a record each, and the samples of its meters."""
+    alike: dict[tuple[str, str, int], list[Trial]] = {}
+    for trial in trials:
+        alike.setdefault((trial.testbed.label, trial.workload.label, trial.clients_count), []).append(trial)
+    return sum(len(group) * _trial_bytes(group[0], settle_s) for group in alike.values())
+
+
+def _trial_bytes(trial: Trial, settle_s: float) -> int:
+    testbed, workload = drivers.testbed(trial.testbed), drivers.workload(trial.workload)
+    speed = speed_bytes_per_s(trial.testbed, trial.clients_count)
+    length_s = workload.loading_s(trial.clients_count, speed) + 2 * settle_s
+    hosts_count = 1
+    with suppress(CampaignError):
+        hosts_count = len(testbed.planned(trial.clients_count).all)
+    samples_hz = max((hz for spec in trial.meters if isfinite(hz := drivers.meter(spec).sampled_hz)), default=0.0)
+    return TRIAL_BYTES + round(SAMPLE_BYTES * samples_hz * hosts_count * CHANNELS_COUNT * length_s)
 
 
 def folders(trials: Sequence[Trial], results: Path) -> tuple[Path, ...]:

@@ -1,6 +1,7 @@
 """Parts that meters of real power share: what they cover, how often they are polled, and gaps for failed reads."""
 
 import math
+import threading
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -12,15 +13,17 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import SWITCH, Boundary, boundary
-from perjoule.drivers.protocols import Hosts, Meter, Sink
+from perjoule.drivers.protocols import Check, Hosts, Meter, Sink
 from perjoule.meters._sampler import sampling
 from perjoule.model import OPTIONS, Channel
 from perjoule.model.errors import MachineError, PerjouleError
+from perjoule.model.format import number
 from perjoule.model.units import Hertz
 
+ASKED_S = 15.0  # for an answer before a campaign, whatever the meter's own time limit
 MOST_WORDS = 300  # characters of what a meter said, in a sentence
 
-_COVERS = 'What it feeds: hosts by name, "servers", "clients", "switch".'
+_COVERS = 'What it feeds: hosts by name or pattern ("stor-[1-4]"), "servers", "clients", "switch".'
 _COMPONENT = 'The part of one host that it feeds, if not the whole host: "disks", "board", ...'
 _NAME = "The name of its channels, if there are several of a kind; its kind by default."
 MOMENTS_HZ = 2.0  # by default, of meters of momentary power: no energy is computed from one reading a second
@@ -72,6 +75,20 @@ class Metered(Meter):
         """The meter's name in its channels."""
         return self.name or type(self).__module__.rpartition(".")[2]
 
+    def answers(self) -> tuple[Check, ...]:
+        """Ask it once."""
+
+        def ask() -> Iterable[Reading]:
+            with self.connect(Boundary(self.label, "", self.component or "group", self.covers)) as read:
+                return list(read())
+
+        return (answer(self.label, ask),)
+
+    @property
+    def sampled_hz(self) -> float:
+        """How often it is polled."""
+        return self.rate_hz
+
     @property
     def named(self) -> Mapping[str, tuple[str, ...]]:
         """What it feeds."""
@@ -86,6 +103,38 @@ class Metered(Meter):
             doubts = stack.enter_context(sampling(self.label, self.rate_hz, poll.sample))
             yield doubts
         doubts.extend((*poll.doubts(), *self.caveats()))
+
+
+def answer(label: str, ask: Callable[[], Iterable[Reading]]) -> Check:
+    """Return whether a meter answers, within `ASKED_S`, and with a power that can be one."""
+    found: list[Check] = []
+
+    def within() -> None:
+        try:
+            found.append(_judged(label, ask()))
+        except PerjouleError as error:
+            found.append(_silent(label, error.what, error.next or ""))
+        except Exception as error:  # a library's own, too: it would end a thread, and be lost
+            found.append(_silent(label, _words(error)))
+
+    thread = threading.Thread(target=within, name=f"asking {label}", daemon=True)
+    thread.start()
+    thread.join(ASKED_S)
+    return found[0] if found else _silent(label, f"no answer within {ASKED_S:g} s")
+
+
+def _judged(label: str, readings: Iterable[Reading]) -> Check:
+    shown = [one for one in readings if math.isfinite(one.value)]
+    for one in shown:
+        if one.channel.quantity == "power" and one.value < 0:
+            return _silent(label, f"it shows {number(one.value)} W", "turn its clamp or its wires: power flows one way")
+    detail = ", ".join(f"{number(one.value)} {one.channel.unit}" for one in shown[:3])
+    return Check(f"answer of meter {label}", ok=True, detail=detail or "it answers, with no number at this moment")
+
+
+def _silent(label: str, what: str, fix: str = "") -> Check:
+    advice = fix or "check that it is connected and that its [[meter]] table is correct"
+    return Check(f"answer of meter {label}", ok=False, detail=what, fix=advice)
 
 
 class _Poll:

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary, names
-from perjoule.drivers.protocols import Host, Hosts, Sink
+from perjoule.drivers.protocols import Check, Host, Hosts, Sink
 from perjoule.machine import removal
 from perjoule.meters._metered import Metered
 from perjoule.meters._on_hosts import Sampled
@@ -39,6 +39,10 @@ class Placed(Metered):
     def named(self) -> Mapping[str, tuple[str, ...]]:
         """The hosts whose sensors are read, or what this machine's sensors feed."""
         return {"on": self.on} if self.on else super().named
+
+    def answers(self) -> tuple[Check, ...]:
+        """Ask this machine's; those of hosts are asked when recording begins."""
+        return () if self.on else super().answers()
 
     @abstractmethod
     def begin(self, host: Host, where: Boundary, folder: Path) -> tuple[Sampled, Iterable[str]]:

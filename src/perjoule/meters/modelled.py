@@ -118,6 +118,11 @@ class Modelled(Meter):
             yield doubts
         doubts.extend(model.doubts())
 
+    @property
+    def sampled_hz(self) -> float:
+        """How often it is read."""
+        return self.rate_hz
+
     def checks(self) -> tuple[Check, ...]:
         """Check nothing: only a testbed with a cluster of the catalogue is needed."""
         return ()

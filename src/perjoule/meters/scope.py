@@ -23,7 +23,7 @@ from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
 from perjoule.meters._address import InstrumentAddress
 from perjoule.meters._drives import AtDrives
-from perjoule.meters._metered import Read, Reading
+from perjoule.meters._metered import Read, Reading, answer
 from perjoule.meters._visa import Instrument, answers, instrument, libraries
 from perjoule.model import OPTIONS, Channel, Grade, Json, Specification
 from perjoule.model.errors import MachineError
@@ -143,6 +143,16 @@ class Scope(AtDrives):
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
         """Find known oscilloscopes by *IDN? at these addresses; you declare what their channels show."""
         return tuple({"kind": "scope", "address": one} for one in addresses if answers(one, identified))
+
+    def answers(self) -> tuple[Check, ...]:
+        """Ask what it is: reading it would set it up anew."""
+
+        def ask() -> list[Reading]:
+            with instrument(self.address, timeout_s=self.timeout_s) as device:
+                identified(device)
+            return []
+
+        return (answer(self.label, ask),)
 
     def checks(self) -> tuple[Check, ...]:
         """Check for pyvisa and pyvisa-py."""

@@ -120,6 +120,11 @@ class Simulated(Meter):
         with sampling(self.name, self.rate_hz, sample) as doubts:
             yield doubts
 
+    @property
+    def sampled_hz(self) -> float:
+        """How often it is read."""
+        return self.rate_hz
+
     def checks(self) -> tuple[Check, ...]:
         """Check nothing: there are no requirements."""
         return ()

@@ -92,6 +92,11 @@ class Slurm(Metered):
 
         yield read
 
+    @property
+    def sampled_hz(self) -> float:
+        """How often it is read."""
+        return self.rate_hz
+
     def checks(self) -> tuple[Check, ...]:
         """Check for Slurm's command; whether energy is counted, the recording says."""
         path = shutil.which("sstat")

@@ -82,6 +82,11 @@ class System(Meter):
             yield doubts
         look()
 
+    @property
+    def sampled_hz(self) -> float:
+        """How often it is read."""
+        return self.rate_hz
+
     def checks(self) -> tuple[Check, ...]:
         """Check nothing: the hosts read their own counters."""
         return ()

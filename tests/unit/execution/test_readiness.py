@@ -1,10 +1,19 @@
 """What stops a campaign before it starts: a requirement is named once, however many roles need it."""
 
+import socket
+from pathlib import Path
+
 import pytest
 
+from perjoule import campaign
 from perjoule.drivers.protocols import Check
 from perjoule.execution import readiness
+from perjoule.meters import _metered
+from perjoule.model import Campaign
 from perjoule.model.errors import MachineError
+from perjoule.model.waveform import Waveform
+from perjoule.simulators import shelly
+from perjoule.simulators._behaviour import Behaviour
 
 
 def test_what_several_roles_need_is_named_once_and_the_rest_is_counted() -> None:
@@ -18,3 +27,62 @@ def test_what_several_roles_need_is_named_once_and_the_rest_is_counted() -> None
         "pvfs2-server: not on the PATH; pvfs2-statfs: not on the PATH; pvfs2-viewdist: not on the PATH; and 1 more; "
         "install it; `perjoule doctor`"
     )
+
+
+METERED = """
+name = "metered"
+[testbed]
+kind = "simulated"
+[[filesystem]]
+kind = "simulated"
+[[workload]]
+kind = "simulated"
+size = "8 MiB"
+[[meter]]
+{meter}
+"""
+
+
+def asked(meter: str) -> Campaign:
+    return campaign.parse(METERED.format(meter=meter))
+
+
+@pytest.mark.parametrize(
+    "meter",
+    [
+        'kind = "shelly"\naddress = "127.0.0.1:9"',
+        'kind = "redfish"\naddress = "http://127.0.0.1:9"',
+        'kind = "prometheus"\naddress = "http://127.0.0.1:9/"\nmetric = "w"\nunit = "W"\nsemantics = "average"\ngrade = "BMC"',
+    ],
+)
+def test_a_dead_meter_is_found_before_anything_is_deployed_and_only_if_it_may_be_asked(meter: str) -> None:
+    (lacking,) = readiness.missing(readiness.checks(asked(meter)))
+    assert lacking.name.startswith("answer of meter ")
+    assert lacking.fix
+    assert not readiness.missing(readiness.checks(asked(meter), connect=False))
+
+
+def test_a_meter_that_answers_says_what_it_shows() -> None:
+    with shelly.serve(Behaviour(Waveform("constant", 42.0, 42.0))) as table:
+        found = readiness.checks(asked(f'kind = "shelly"\naddress = "{table["address"]}"'))
+    (answer,) = (check for check in found if check.name == "answer of meter shelly")
+    assert (answer.ok, answer.detail.partition(",")[0]) == (True, "42.00 W")
+
+
+def test_a_clamp_that_is_the_wrong_way_round_is_found_before_anything_is_deployed() -> None:
+    with shelly.serve(Behaviour(Waveform("constant", 42.0, 42.0), faults=("reversed",), share_ratio=1.0)) as table:
+        (lacking,) = readiness.missing(readiness.checks(asked(f'kind = "shelly"\naddress = "{table["address"]}"')))
+    assert (lacking.detail, lacking.fix) == ("it shows -42.00 W", "turn its clamp or its wires: power flows one way")
+
+
+def test_a_meter_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_metered, "ASKED_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        (lacking,) = readiness.missing(readiness.checks(asked(f'kind = "shelly"\naddress = "{address}"\ntimeout = "1 h"')))
+    assert lacking.detail == "no answer within 0.2 s"
+
+
+def test_a_machine_without_rapl_is_told_so_without_connecting(tmp_path: Path) -> None:
+    (lacking,) = readiness.missing(readiness.checks(asked(f'kind = "rapl"\nroot = "{tmp_path}"'), connect=False))
+    assert lacking.name == "RAPL"

@@ -85,7 +85,7 @@ def test_900_gib_on_72_gib_free_are_refused_in_a_sentence(disk: dict[str, int], 
 def test_results_on_the_same_disk_count_and_the_reserve_stays(disk: dict[str, int], tmp_path: Path) -> None:
     trials = asked().trials
     needed = sum(need.needed_bytes for need in resources.needs(trials, tmp_path))
-    assert needed == 4 * GIB + 6 * 64 * MIB + 6 * 4 * MIB
+    assert needed == 4 * GIB + 6 * 64 * MIB + resources.results_bytes(trials, 1.0)
     disk["free"] = needed + 5 * GIB
     assert all(check.ok for check in resources.checks(trials, tmp_path))
     disk["free"] -= 1
@@ -149,3 +149,16 @@ def test_hosts_with_less_memory_than_their_daemons_need_are_refused_with_what_to
     assert check("cephfs", "memory = 0.0625\nmemory_cap = false").detail == "none"
     monkeypatch.setattr(memory, "lack", lambda disk: "no memory controller")
     assert check("cephfs", "memory = 0.0625").detail == "none"
+
+
+def test_the_results_of_short_trials_are_estimated_by_what_they_hold(tmp_path: Path) -> None:
+    """20 to 50 KB each were measured of simulated trials, 1.5 MB of the demo's, whose loads and idle times take a minute."""
+    simulated = (
+        '[testbed]\nkind = "simulated"\n[[filesystem]]\nkind = "simulated"\n[[workload]]\nkind = "simulated"\nsize = "8 MiB"\n'
+    )
+    trials = campaign.parse(f'name = "many"\nrepetitions = 2500\nclients = [1, 2, 3, 4]\n{simulated}').trials
+    needed = next(need.needed_bytes for need in resources.needs(trials, tmp_path) if need.what == "results")
+    assert 0.25e9 < needed < 1.0e9
+    long = asked().trials[:1]
+    one = next(need.needed_bytes for need in resources.needs(long, tmp_path, settle_s=30.0) if need.what == "results")
+    assert 0.75e6 < one < 3e6

@@ -334,6 +334,6 @@ def test_roles_are_planned_before_there_are_nodes(tmp_path: Path, monkeypatch: p
     ],
 )
 def test_a_campaign_gives_salloc_only_what_a_job_is(argument: str) -> None:
-    with pytest.raises(ValidationError, match="not one that a campaign may give salloc"):
+    with pytest.raises(ValidationError, match="not permitted as an argument of salloc"):
         as_written(slurm.Slurm, nodes=2, arguments=[argument])
     assert as_written(slurm.Slurm, nodes=2, arguments=["--qos=high", "--contiguous"]).arguments == ("--qos=high", "--contiguous")

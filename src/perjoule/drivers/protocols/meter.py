@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from math import nan
+from math import inf, nan
 
 from perjoule.drivers.protocols.checks import Check
 from perjoule.drivers.protocols.hosts import Hosts
@@ -47,4 +47,13 @@ class Meter(ABC):
 
     @abstractmethod
     def checks(self) -> tuple[Check, ...]:
-        """Check what this machine needs for it."""
+        """Check what this machine needs for it, without asking the meter or another machine."""
+
+    def answers(self) -> tuple[Check, ...]:
+        """Ask it once, within seconds and without changing it, for a reading; () if only the hosts of a trial can be asked."""
+        return ()
+
+    @property
+    def sampled_hz(self) -> float:
+        """How often it samples each of its channels, on average; inf if that is not known."""
+        return inf

@@ -19,7 +19,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
 from perjoule.meters._address import InstrumentAddress
-from perjoule.meters._metered import Metered, Read, Reading
+from perjoule.meters._metered import Metered, Read, Reading, answer
 from perjoule.meters._visa import Flow, Instrument, answers, instrument, libraries
 from perjoule.meters.scpi.dialects import KNOWN, Dialect, dialect, errors, fields, range_w
 from perjoule.model import OPTIONS, Grade, Json, Specification
@@ -93,6 +93,16 @@ class Scpi(Metered):
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
         """Find known analysers by *IDN? at these addresses."""
         return tuple({"kind": "scpi", "address": one} for one in addresses if answers(one, identified))
+
+    def answers(self) -> tuple[Check, ...]:
+        """Ask what it is: reading it would set it up anew."""
+
+        def ask() -> list[Reading]:
+            with instrument(self.address, timeout_s=self.timeout_s, baud=self.baud, flow=self.flow) as device:
+                identified(device)
+            return []
+
+        return (answer(self.label, ask),)
 
     def checks(self) -> tuple[Check, ...]:
         """Check for pyvisa, pyvisa-py, and pyserial for serial lines."""

@@ -16,6 +16,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic.dataclasses import dataclass
 
+from perjoule.drivers.names import unfold
 from perjoule.drivers.protocols import Check, Cleaned, ClockOffset, Host, Hosts, Offered, Testbed, planned
 from perjoule.machine.each import each
 from perjoule.model import COMMANDS, OPTIONS, EventKind, Json, Overwrite, Permit
@@ -30,10 +31,9 @@ from perjoule.testbeds.cluster.host import MeteredHost, SshHost
 from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.machines import Machine, NodeName, Word, hardware_of, is_nobodys, node_of, one_table_each
-from perjoule.testbeds.cluster.names import fold, unfold
 from perjoule.testbeds.cluster.openssh import Ssh, configuration
 
-__all__ = ["Cluster", "Login", "Machine", "NodeName", "fold", "unfold"]
+__all__ = ["Cluster", "Login", "Machine", "NodeName"]
 
 EXAMPLE = """
 [testbed]

@@ -4,12 +4,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from perjoule.drivers.names import fold
 from perjoule.drivers.protocols import Check
 from perjoule.machine.environment import clock
 from perjoule.machine.ports import listener_text
 from perjoule.model.units import bytes_text
 from perjoule.testbeds.cluster.facts import Probe
-from perjoule.testbeds.cluster.names import fold
 
 LEAST_FREE_BYTES = 512 * 1024**2
 _INSTALL = re.compile(r"apt(?:-get)? install ([\w.+-]+)")

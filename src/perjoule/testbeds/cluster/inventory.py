@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from perjoule.drivers.names import MOST_COUNT, unfold
 from perjoule.machine.untrusted import UNEXPECTED, json_from, words
-from perjoule.testbeds.cluster.names import MOST_COUNT, unfold
 from perjoule.testbeds.cluster.variables import REFUSED, login
 
 MOST_DEPTH = 100  # groups inside groups

@@ -16,11 +16,12 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 from pydantic.dataclasses import dataclass
 
+from perjoule.drivers.names import unfold
 from perjoule.drivers.protocols import Check, Cleaned, Hosts, Lease, Testbed
 from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import Seconds, seconds_text
-from perjoule.testbeds.cluster import NodeName, unfold
+from perjoule.testbeds.cluster import NodeName
 from perjoule.testbeds.slurm import commands, ranks
 from perjoule.testbeds.slurm.allocated import Allocated, allocated
 from perjoule.testbeds.slurm.allocation import Allocation, clean, user

@@ -9,14 +9,10 @@ import contextlib
 import fcntl
 import os
 import pwd
-import re
 import secrets
 import time
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import Annotated
-
-from pydantic import AfterValidator
 
 from perjoule.machine import locks, removal
 from perjoule.model.errors import MachineError

@@ -3,9 +3,9 @@
 import pytest
 
 from perjoule import campaign, drivers
+from perjoule.drivers.names import fold, unfold
 from perjoule.model.errors import CampaignError
 from perjoule.testbeds.cluster import Cluster
-from perjoule.testbeds.cluster.names import fold, unfold
 
 
 @pytest.mark.parametrize(
