@@ -1,6 +1,8 @@
 """Points to cells: all repetitions of one combination, with intervals, for a table's row or a figure's mark."""
 
+import json
 import re
+from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,7 +18,7 @@ from perjoule.model import Cell, Direction, Interval, Point, Ran, Record, Trial
 from perjoule.model.doubts import METERS, REPETITIONS
 from perjoule.model.metrics import NET, metric_of
 
-Key = tuple[str, str, Direction, int]  # file system, workload, direction, clients
+Key = tuple[str, str, Direction, int, str]  # file system, workload, direction, clients, and what the trials asked for
 
 DIRECTIONS: tuple[Direction, ...] = ("write", "read", "mixed", "idle")
 Spread = Callable[[Sequence[float]], Interval]
@@ -49,7 +51,9 @@ def cells(records: Sequence[Record], points: Sequence[Point], *, edp_weight: int
                 failed[key] = failed.get(key, 0) + 1
     spread = partial(stopped_interval, factor=widening)
     found = {key: _cell(key, grouped.get(key, []), failed.get(key, 0), of, spread, widening) for key in grouped | failed}
-    ordered = sorted(found, key=lambda k: (as_read(k[1]), DIRECTIONS.index(k[2]), as_read(k[0]), k[3]))
+    named = Counter(key[:4] for key in found)
+    found = {key: _beside_another(cell) if named[key[:4]] > 1 else cell for key, cell in found.items()}
+    ordered = sorted(found, key=lambda k: (as_read(k[1]), DIRECTIONS.index(k[2]), as_read(k[0]), *k[3:]))
     return with_proportionality(_with_edp_ratio([found[key] for key in ordered], edp_weight, spread))
 
 
@@ -66,13 +70,25 @@ def filesystem_names(trial: Trial) -> tuple[str, str]:
 
 def _key(trial: Trial, direction: Direction, several: Container[str]) -> Key:
     alone, with_testbed = filesystem_names(trial)
-    return with_testbed if alone in several else alone, trial.workload.label, direction, trial.clients_count
+    name = with_testbed if alone in several else alone
+    return name, trial.workload.label, direction, trial.clients_count, _options(trial)
+
+
+def _options(trial: Trial) -> str:
+    """Return what repetitions have in common, whatever their labels are: the options of their parts, and the events."""
+    specs = [spec.identity() for spec in (trial.testbed, trial.filesystem, trial.workload)]
+    return json.dumps([specs, [event.identity() for event in trial.events]], sort_keys=True)
+
+
+def _beside_another(cell: Cell) -> Cell:
+    words = "another row has the same name but other options: the campaign was changed between trials"
+    return replace(cell, doubts=(*cell.doubts, REPETITIONS.doubt(words)))
 
 
 def _cell(
     key: Key, repetitions: Sequence[Point], failed_count: int, of: Mapping[str, Record], spread: Spread, widening: float
 ) -> Cell:
-    filesystem, workload, direction, clients_count = key
+    filesystem, workload, direction, clients_count, _ = key
     ordered = sorted(repetitions, key=lambda p: p.trial.repetition)
     measured = [of[p.trial.id] for p in ordered if p.trial.id in of]
     names = dict.fromkeys(name for p in ordered for name, value in p.metrics.items() if isfinite(value))

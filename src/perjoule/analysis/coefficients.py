@@ -28,6 +28,8 @@ from perjoule.analysis.once import once
 from perjoule.catalogue import Cluster, Node, Value
 from perjoule.model import Record, Series, value_at
 
+NOISE_RATIO = 1e-12  # of an energy: what sums of a million samples in another order may differ by
+NOISE_J = 1e-9  # of an error: nothing that anybody measures
 Window = tuple[float, float, float]  # begin and end in seconds, and the weight with which its energy counts
 
 _TERMS = {  # how a coefficient is called in a budget, by the first words of its name
@@ -98,7 +100,7 @@ def _terms(file: str, slopes: defaultdict[str, float], values: Mapping[str, Valu
     for name, value in values.items():
         fitted = sum(slopes[other] * one.follows.get(name, 0.0) for other, one in values.items())
         error_j = (slopes[name] + fitted) * value.sigma
-        if error_j:
+        if abs(error_j) > NOISE_J:
             kind = next(term for words, term in _TERMS.items() if name.startswith(words))
             yield Term(kind, abs(error_j), "modelled", shared=True, source=f"{file}: {name}", sign=int(copysign(1, error_j)))
 
@@ -120,7 +122,7 @@ def _slopes(component: str, node: Node, use: _Use, efficiency: float, *, rated: 
         yield "supply efficiency", -(use.board_j + use.disks_j) / efficiency**2
     elif component == "board":
         board = node.board
-        dynamic_j = use.board_j - board.idle_w.value * use.length_s
+        dynamic_j = _beyond(use.board_j, board.idle_w.value * use.length_s)
         yield f"idle of board {board.name}", use.length_s
         if board.dynamic_w.value:
             yield f"dynamic of board {board.name}", dynamic_j / board.dynamic_w.value
@@ -129,10 +131,16 @@ def _slopes(component: str, node: Node, use: _Use, efficiency: float, *, rated: 
     else:
         more_w = sum(disk.active_w.value - disk.idle_w.value for disk in node.disks)
         idle_j = use.length_s * sum(disk.idle_w.value for disk in node.disks)
-        busy_s = (use.disks_j - idle_j) / more_w if more_w else 0.0
+        busy_s = _beyond(use.disks_j, idle_j) / more_w if more_w else 0.0
         for disk in node.disks:
             yield f"idle of disk {disk.name}", use.length_s - busy_s
             yield f"active of disk {disk.name}", busy_s
+
+
+def _beyond(energy_j: float, idle_j: float) -> float:
+    """Return an energy beyond that of idling: 0 if it is only what rounding leaves, which differs between processors."""
+    more_j = energy_j - idle_j
+    return more_j if abs(more_j) > NOISE_RATIO * abs(idle_j) else 0.0
 
 
 def _rated(record: Record) -> bool:

@@ -30,6 +30,7 @@ from perjoule.machine.environment import environment
 from perjoule.model import Campaign, Json, Point, Trial
 from perjoule.model.errors import CampaignError, MachineError, PausedError, PerjouleError, WorkloadError
 from perjoule.store import Results
+from perjoule.summary.campaign import require_same
 from perjoule.summary.computing import of_trial
 
 ATTEMPTS_COUNT = 3  # at a trial in which time passed that no load took
@@ -66,6 +67,7 @@ def run(
     with results.hold() as said, ExitStack() as watched:
         for words in said:
             observe(Event("note", words))
+        require_same(campaign, results)
         left = missing(campaign, results, again_failed=again_failed)
         if not left:
             return

@@ -10,11 +10,11 @@ import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import Literal
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.catalogue import Board, Cluster, Disk, Node
+from perjoule.catalogue import Cluster, Node, watts
+from perjoule.catalogue.watts import Component, host_w
 from perjoule.drivers.protocols import Check, Counters, Host, Hosts, Meter, Sink
 from perjoule.meters._counting import counting
 from perjoule.model import OPTIONS, Channel
@@ -27,7 +27,6 @@ kind = "modelled"
 rate = "5 Hz"
 """
 
-Component = Literal["board", "disks", "supply", "switch"]
 COUNTERS = {  # what drives the model, and the consequence for hosts without it
     "cpu_s": "no power of {hosts}: CPU time is unknown",
     "disk_read_bytes": "disk reads of {hosts} are unknown and count as zero: a lower bound",
@@ -40,16 +39,6 @@ AHEAD_S = 1.0  # emulated; bursts of counters are shorter, hardware that is fast
 def channel(host: str, component: Component) -> Channel:
     """Return the channel of one component of a host ("" for the switch, which belongs to no host)."""
     return Channel("modelled", host, component, "power", "W", "window mean", "modelled")
-
-
-def board_w(board: Board, cpu_use_ratio: float) -> float:
-    """Return the power of a board at this share of its CPU capacity."""
-    return board.idle_w.value + board.dynamic_w.value * cpu_use_ratio
-
-
-def disks_w(disks: tuple[Disk, ...], use_ratio: float) -> float:
-    """Return the power of a host's disks at this share of their throughput."""
-    return sum(d.idle_w.value + (d.active_w.value - d.idle_w.value) * use_ratio for d in disks)
 
 
 def use_ratios(
@@ -66,27 +55,8 @@ def use_ratios(
     cpu_s = grown["cpu_s"]
     if cpu_s is None or any(growth is not None and growth < 0 for growth in grown.values()):
         return {}
-    found: dict[Component, float] = {"board": cpu_s / (duration_s * capacity_cores)}
-    if disks := node.disks:
-        moving_s = (grown["disk_read_bytes"] or 0.0) / sum(d.read_bytes_per_s.value for d in disks)
-        moving_s += (grown["disk_written_bytes"] or 0.0) / sum(d.write_bytes_per_s.value for d in disks)
-        found["disks"] = moving_s / (scale * duration_s)
-    return found
-
-
-def host_w(node: Node, cluster: Cluster, used: Mapping[Component, float], *, supplied: bool = True) -> Mapping[Component, float]:
-    """Return a host's mean watts by component, at these shares of what it can do; none if they are unknown.
-
-    `supplied` says whether the cluster's supply feeds it.
-    """
-    if not used:
-        return {}
-    watts: dict[Component, float] = {"board": board_w(node.board, used["board"])}
-    if node.disks:
-        watts["disks"] = disks_w(node.disks, used["disks"])
-    if supplied:
-        watts["supply"] = sum(watts.values()) * (1 / cluster.supply_efficiency.value - 1)
-    return watts
+    read_bytes, written_bytes = (grown[name] or 0.0 for name in ("disk_read_bytes", "disk_written_bytes"))
+    return watts.use_ratios(node, cpu_s, read_bytes, written_bytes, duration_s, capacity_cores=capacity_cores, scale=scale)
 
 
 def _grown(before: float | None, after: float | None) -> float | None:

@@ -14,6 +14,9 @@ from perjoule.model.redundancy import Amplification, Redundancy
 from perjoule.model.series import Series
 from perjoule.model.units import bytes_text
 
+# Of results folders, records and tables. Whoever changes what is kept raises it, and has `perjoule verify` take older ones
+# by what they had: docs/reference/results-folder.md describes each, and tests/unit/store/formats.json has what is kept.
+FORMAT = 2
 WRITE_BACK = "write-back"  # the phase at whose end the disks hold what was written
 REBUILT = "rebuilt"  # the phase at whose end the disks hold what was rebuilt
 
@@ -169,7 +172,7 @@ class Record:
     traits: Traits = Traits()
     events: tuple[Happened, ...] = ()  # that came about, in the order of time
     health: tuple[Health, ...] = ()  # the file system's answers from the first event on
-    version: int = 1  # of this format
+    version: int = FORMAT
 
     @property
     def imported(self) -> bool:

@@ -1,25 +1,29 @@
 """Recompute printed numbers from measurements: checksums, outcomes from raw outputs, and the table.
 
-Every number shown comes from the stored records and series through `perjoule.analysis`. So three things are checked: that the
-stored files are those that the journal lists, all of them and no others; that the workload's raw outputs, parsed again, give the
-stored outcome, goodput and latencies; and that the report's stored table is what the analysis gives now, in every column.
+Every number shown comes from the stored records and series through `perjoule.analysis`. So it is checked that the stored files
+are those that the journal lists, all of them and no others; that each trial is one of the campaign's, whose text is the one that
+was run; that the workload's raw outputs, parsed again, give the stored outcome, goodput and latencies; that modelled watts follow
+from counters and the catalogue; and that the report's stored table is what the analysis gives now, in every column.
+
+What an older format did not keep (`ADDED`) can't be compared: a note says so.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from math import isclose
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 from pydantic import ValidationError
 
 from perjoule import drivers
 from perjoule.analysis.ageing import ageing, energy_j
 from perjoule.analysis.points import points
-from perjoule.model import Cell, Json, Point, Record, Series
+from perjoule.model import Point, Record, Series
 from perjoule.model.errors import PerjouleError
-from perjoule.model.units import clients_text, spaced_percents
+from perjoule.model.records import FORMAT
+from perjoule.results import belonging, modelled_watts
+from perjoule.results.likeness import differing, differing_rows
+from perjoule.results.table_likeness import OLD_TABLE, Note, Older, differing_cells
 from perjoule.store import Results
 from perjoule.store.ageing import ageing_series
 from perjoule.store.clearing import ATTEMPT
@@ -28,8 +32,11 @@ from perjoule.store.records import to_json, with_time
 from perjoule.summary.campaign import campaign_of
 from perjoule.summary.computing import cells_of
 
-TOLERANCE_RATIO = 1e-9  # another numpy may add up in another order
 ALWAYS = ("record.json", "series.parquet")  # in every attempt
+
+
+WRITE_AGAIN = "`perjoule report` writes it again"
+ADDED = {"latency": 2, "calls": 2}  # the format since which a quantity of raw outputs is among the stored series
 
 
 @dataclass(frozen=True)
@@ -49,12 +56,20 @@ def verify(results: Results) -> Findings:
     attempts = [_read_again(results, entry, counted=one) for entry, one in zip(entries, counted, strict=True)]
     outcomes = [check for attempt in attempts for check in attempt.checks]
     latest = [attempt for attempt, one in zip(attempts, counted, strict=True) if one]
-    checks = [*_files(results), *outcomes, *_table(results, latest)]
-    notes = () if reported else ("no report has been written yet, so there is no table to check",)
-    return Findings(len(checks), tuple(difference for difference in checks if difference), notes)
+    records = [attempt.record for attempt in attempts if attempt.record]
+    checks = [*_files(results), *belonging.check(results, records), *outcomes, *_table(results, latest)]
+    notes: list[str] = [check for check in checks if isinstance(check, Note) and not isinstance(check, Older)]
+    if older := dict.fromkeys(check for check in checks if isinstance(check, Older)):
+        notes.append(f"table.json is of an older format, without, or in other words: {', '.join(older)}; {WRITE_AGAIN}")
+    if not reported:
+        notes.append("no report has been written yet, so there is no table to check")
+    elif results.table_format() < FORMAT and any(check.startswith("table: ") for check in checks):
+        notes.append(f"definitions of numbers changed since format {results.table_format()} of table.json; {WRITE_AGAIN}")
+    differences = tuple(check for check in checks if check and not isinstance(check, Note))
+    return Findings(sum(not isinstance(check, Note) for check in checks), differences, tuple(dict.fromkeys(notes)))
 
 
-# Each check below yields "" when all is well, and a sentence when it is not.
+# Each check below yields "" when all is well, a sentence when it is not, and a note where nothing can be compared.
 
 
 def _files(results: Results) -> Iterator[str]:
@@ -122,12 +137,8 @@ def _aged(results: Results, record: Record, where: str) -> Iterator[str]:
     except (OSError, ValueError) as error:
         yield f"{where}: the samples of the ageing of its file system can't be read: {error}"
         return
-    same = again_j is None if found.energy_j is None else again_j is not None and _alike(found.energy_j, again_j)
-    yield (
-        ""
-        if same
-        else f"{where}: the ageing of its file system took {_short(found.energy_j)} J and recomputed {_short(again_j)} J"
-    )
+    words = differing(found.energy_j, again_j, path="energy_j")
+    yield f"{where}: of the ageing of its file system, {words}" if words else ""
 
 
 def _outcome(results: Results, record: Record, series: Sequence[Series] | None, where: str) -> Iterator[str]:
@@ -139,12 +150,16 @@ def _outcome(results: Results, record: Record, series: Sequence[Series] | None, 
     except (KeyError, ValidationError):
         yield f"{where}: this perjoule can no longer build its workload, so its raw outputs were not re-read"
         return
-    same = replace(again, series=()) == record.outcome
-    yield "" if same else f"{where}: re-reading the raw outputs does not give the stored outcome"
+    words = differing(to_json(record.outcome), to_json(replace(again, series=())))
+    yield f"{where}: re-reading the raw outputs does not give the stored outcome: {words}" if words else ""
     if series is not None:
         stored = {one.channel: one for one in series}
         for one in again.series:
-            yield _same_series(one, stored.get(one.channel), where)
+            yield _same_series(one, stored.get(one.channel), record.version, where)
+        yield from modelled_watts.check(record, series, where)
+        if names := modelled_watts.unchecked(record, series):
+            which = ", ".join(sorted(names))
+            yield Note(f"counters of {which} are not kept: of their modelled watts only the bounds were checked")
 
 
 def _identity(entry: Entry, record: Record, where: str) -> str:
@@ -152,11 +167,13 @@ def _identity(entry: Entry, record: Record, where: str) -> str:
     return "" if same else f"{where}: the record does not match the trial, attempt or status in the journal"
 
 
-def _same_series(again: Series, stored: Series | None, where: str) -> str:
+def _same_series(again: Series, stored: Series | None, version: int, where: str) -> str:
+    if stored is None and ADDED.get(again.channel.quantity, 1) > version:
+        return Note(f"results of format {version} do not have the {again.channel.quantity} of raw outputs among their series")
     if stored is None:
         return f"{where}: {again.channel.name} is in the raw outputs but not among the stored series"
-    same = np.array_equal(again.rows(), stored.rows(), equal_nan=True)
-    return "" if same else f"{where}: {again.channel.name} differs from the raw outputs"
+    words = differing_rows(stored, again)
+    return f"{where}: {again.channel.name} differs from the raw outputs: {words}" if words else ""
 
 
 def _table(results: Results, latest: Sequence[_Attempt]) -> Iterator[str]:
@@ -174,63 +191,8 @@ def _table(results: Results, latest: Sequence[_Attempt]) -> Iterator[str]:
     except PerjouleError as error:
         yield str(error)
         return
-    expected, rows = _by_row(computed), _by_row(stored)
-    for row in sorted(expected.keys() | rows.keys()):
-        if row not in rows or row not in expected:
-            yield f"table: {row} is only {'in the table' if row in rows else 'among the records (write the report again)'}"
-        elif len(rows[row]) != len(expected[row]):
-            yield f"table: {row} is {len(rows[row])} times in the table and {len(expected[row])} times among the records"
-        else:
-            for one, other in zip(rows[row], expected[row], strict=True):
-                yield from _same_cell(row, one, other)
+    yield from differing_cells(stored, computed, OLD_TABLE if results.table_format() == 1 else frozenset())
 
 
 def _reported(results: Results) -> bool:
     return any((results.folder / name).exists() for name in ("table.json", "report.html"))
-
-
-def _by_row(all_cells: Sequence[Cell]) -> dict[str, list[Cell]]:
-    found: dict[str, list[Cell]] = {}
-    for cell in all_cells:
-        found.setdefault(_row(cell), []).append(cell)
-    return found
-
-
-def _row(cell: Cell) -> str:
-    return f"{cell.filesystem}, {cell.workload}, {cell.direction}, {clients_text(cell.clients_count)}"
-
-
-def _same_cell(row: str, stored: Cell, computed: Cell) -> Iterator[str]:
-    for column in (field.name for field in fields(Cell) if field.name != "metrics"):
-        one, other = (to_json(getattr(cell, column)) for cell in (stored, computed))
-        yield "" if _alike(one, other) else f"table: {row}: {column} is {_short(one)} and recomputed {_short(other)}"
-    for name in sorted(stored.metrics.keys() | computed.metrics.keys()):
-        one, other = stored.metrics.get(name), computed.metrics.get(name)
-        if one is None or other is None:
-            yield f"table: {row}: {name} is only {'in the table' if other is None else 'among the recomputed numbers'}"
-            continue
-        pairs = zip((one.mean, one.low, one.high, *one.values), (other.mean, other.low, other.high, *other.values), strict=False)
-        same = len(one.values) == len(other.values) and all(isclose(a, b, rel_tol=TOLERANCE_RATIO) for a, b in pairs)
-        yield "" if same else f"table: {row}: {name} is {one.mean:.6g} and recomputed {other.mean:.6g}"
-
-
-def _alike(one: Json, other: Json) -> bool:
-    """Return whether two JSON values are equal except for rounding, and for the space before a percent sign."""
-    match one, other:
-        case bool(), bool():
-            return one == other
-        case ((int() | float()), (int() | float())):
-            return isclose(one, other, rel_tol=TOLERANCE_RATIO)
-        case str(), str():
-            return one == other or spaced_percents(one) == spaced_percents(other)
-        case list(), list():
-            return len(one) == len(other) and all(map(_alike, one, other))
-        case dict(), dict():
-            return one.keys() == other.keys() and all(_alike(value, other[key]) for key, value in one.items())
-        case _:
-            return one == other
-
-
-def _short(value: Json) -> str:
-    text = str(value)
-    return text if len(text) <= 60 else f"{text[:60]}..."

@@ -16,7 +16,7 @@ A partial attempt is in `trials/<trial id>/partial-<n>/`, marked as ours and clo
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
@@ -24,11 +24,12 @@ from typing import Any, cast
 from perjoule.machine.untrusted import from_json, json_of, text_of
 from perjoule.model import Json
 from perjoule.model.errors import MachineError
+from perjoule.model.records import FORMAT
 from perjoule.store.attempt import Attempt
 from perjoule.store.disk import spoken
 from perjoule.store.journal import Entry
 from perjoule.store.place import entered, make_folders
-from perjoule.store.results import VERSION, Results
+from perjoule.store.results import Results, digest_of
 
 __all__ = ["Attempt", "Entry", "Results", "create", "open_results"]
 
@@ -44,6 +45,8 @@ class Head:
     name: str = ""
     overrides: tuple[str, ...] = ()
     format: str = ""
+    campaign: str = ""  # the digest of its text, overrides and files; "" before format 2
+    conditions: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 def create(
@@ -80,9 +83,10 @@ def create(
             pass
         for file, text in {"campaign.toml": campaign_text, **files, "journal.jsonl": ""}.items():
             place.put(file, text)
-        head = {"format": "perjoule results", "version": VERSION, "name": name, "overrides": overrides}
+        digest = digest_of(campaign_text, overrides, files)
+        head = {"format": "perjoule results", "version": FORMAT, "name": name, "overrides": overrides, "campaign": digest}
         place.put("results.json", json.dumps(head) + "\n")
-    return Results(folder, campaign_text, overrides)
+    return Results(folder, campaign_text, overrides, digest)
 
 
 def open_results(folder: Path) -> Results:
@@ -103,15 +107,15 @@ def open_results(folder: Path) -> Results:
         version = cast("dict[str, Any]", stored).get("version") if isinstance(stored, dict) else None
         if version is None:
             raise ValueError("it has no version")
-        if version != VERSION:
+        if version not in range(1, FORMAT + 1):
             raise MachineError(
-                f"results of format version {version}, but this perjoule reads version {VERSION}",
+                f"results of format version {version}, but this perjoule reads versions up to {FORMAT}",
                 where=str(folder),
                 next="use the perjoule that wrote it, or a newer one",
             )
         head = from_json(Head, cast("Json", stored))
     with spoken(folder / "campaign.toml"):
         text = text_of(folder / "campaign.toml")
-    results = Results(folder, text, head.overrides)
+    results = Results(folder, text, head.overrides, head.campaign, head.conditions)
     results.entries()
     return results

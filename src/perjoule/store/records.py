@@ -17,8 +17,8 @@ from perjoule.drivers.protocols import require_time
 from perjoule.machine.untrusted import from_json, json_from
 from perjoule.model import Doubt, Json, Outcome, Record, Spec, Traits, Trial
 from perjoule.model.errors import PerjouleError, WorkloadError
+from perjoule.model.records import FORMAT
 
-VERSION = 1
 _SCALARS = (bool, int, float, str)
 T = TypeVar("T")
 
@@ -37,9 +37,9 @@ def record_from(text: str) -> Record:
     data = json_from(text)
     if not isinstance(data, dict):
         raise ValueError("not a JSON object")
-    version = cast("dict[str, Any]", data).get("version", VERSION)
-    if version != VERSION:
-        raise ValueError(f"format version {version}, but this perjoule reads version {VERSION}")
+    version = cast("dict[str, Any]", data).setdefault("version", 1)
+    if version not in range(1, FORMAT + 1):
+        raise ValueError(f"format version {version}, but this perjoule reads versions up to {FORMAT}")
     record = from_json(Record, cast("Json", data))
     return record if "traits" in data else dataclasses.replace(record, traits=declared(record.trial))
 

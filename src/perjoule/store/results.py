@@ -1,8 +1,9 @@
 """An open results folder: its records and series, read at any time; attempts, added while it is held."""
 
+import hashlib
 import json
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from perjoule.machine import locks, removal
 from perjoule.machine.untrusted import from_json, json_of, text_of
 from perjoule.model import Cell, Json, Record, Series, Trial
 from perjoule.model.errors import MachineError
+from perjoule.model.records import FORMAT
 from perjoule.store import clearing
 from perjoule.store.attempt import Attempt
 from perjoule.store.disk import FULL, spoken
@@ -24,7 +26,11 @@ if TYPE_CHECKING:
 
 # `samples` and `recordings` are imported where they are used: with numpy and pyarrow that takes longer than `perjoule show`.
 
-VERSION = 1  # of the format of results folders
+
+def digest_of(campaign_text: str, overrides: Sequence[str], files: Mapping[str, str]) -> str:
+    """Return the digest of all that makes a campaign: its text, its overrides, and the files that it names."""
+    whole = json.dumps([campaign_text, [*overrides], sorted(files.items())], ensure_ascii=False)
+    return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,8 @@ class Results:
     folder: Path
     campaign_text: str
     overrides: tuple[str, ...] = ()  # with them the text gives the campaign that was run
+    campaign_digest: str = ""  # of the campaign that was run, `digest_of` its parts; "" before format 2
+    conditions: Mapping[str, float] = field(default_factory=dict[str, float])  # of all its trials; {} where none has run
     _held: list[Place] = field(default_factory=list[Place], compare=False, repr=False)  # at most one: while `hold` lasts
 
     @contextmanager
@@ -193,7 +201,7 @@ class Results:
     def keep_table(self, cells: Sequence[Cell]) -> None:
         """Store the table of a report, for `perjoule verify` to compare. Raises MachineError."""
         with self.place() as place, spoken(self.folder / "table.json"):
-            place.put("table.json", json.dumps({"version": VERSION, "cells": to_json(tuple(cells))}, indent=1) + "\n")
+            place.put("table.json", json.dumps({"version": FORMAT, "cells": to_json(tuple(cells))}, indent=1) + "\n")
 
     def table(self) -> tuple[Cell, ...] | None:
         """Read the stored table; None if no report was written yet. Raises MachineError."""
@@ -201,11 +209,26 @@ class Results:
         if not path.exists():
             return None
         with spoken(path):
-            found: object = json_of(path)
-            cells: object = cast("dict[str, Any]", found).get("cells") if isinstance(found, dict) else None
-            if not isinstance(cells, list):
-                raise ValueError("it has no cells")
-            return tuple(from_json(Cell, cell) for cell in cast("list[Json]", cells))
+            return tuple(from_json(Cell, cell) for cell in cast("list[Json]", self._table()["cells"]))
+
+    def table_format(self) -> int:
+        """Return the format of the stored table; that of today if there is none. Raises MachineError."""
+        if not (self.folder / "table.json").exists():
+            return FORMAT
+        with spoken(self.folder / "table.json"):
+            return int(self._table().get("version", 1))
+
+    def _table(self) -> dict[str, Any]:
+        found: object = json_of(self.folder / "table.json")
+        if not isinstance(found, dict) or not isinstance(cast("dict[str, Any]", found).get("cells"), list):
+            raise ValueError("it has no cells")
+        return cast("dict[str, Any]", found)
+
+    def keep_campaign(self, digest: str, conditions: Mapping[str, float]) -> None:
+        """Keep the digest of the campaign as it is from now on, and the conditions of its trials. Raises MachineError."""
+        with self.place() as place, spoken(self.folder / "results.json"):
+            head = json_of(place.through / "results.json")
+            place.put("results.json", json.dumps({**head, "campaign": digest, "conditions": {**conditions}}) + "\n")
 
     def set_aside(self) -> tuple[str, ...]:
         """Name the attempts that were set aside because the journal does not list them."""

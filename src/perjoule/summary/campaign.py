@@ -1,9 +1,13 @@
 """The campaign of a results folder, read again from what the folder keeps of it."""
 
+from collections.abc import Iterable
+
 from perjoule import campaign
-from perjoule.model import Campaign
+from perjoule.model import Campaign, Record
 from perjoule.model.errors import CampaignError
+from perjoule.model.units import counted
 from perjoule.store import Results
+from perjoule.store.results import digest_of
 
 
 def campaign_of(results: Results) -> Campaign | None:
@@ -12,6 +16,41 @@ def campaign_of(results: Results) -> Campaign | None:
         return campaign.parse(results.campaign_text, source="campaign.toml", overrides=results.overrides, folder=results.folder)
     except CampaignError:
         return None
+
+
+def conditions(asked: Campaign) -> dict[str, float]:
+    """Return how trials are measured, whatever they measure: what must stay the same as long as a folder gets more of them."""
+    return {"settle_s": asked.settle_s, "quiet_s": asked.quiet_s, "align_s": asked.align_s}
+
+
+def strangers(asked: Campaign, records: Iterable[Record]) -> list[str]:
+    """Return the IDs of the trials that are none of a campaign's; imported ones are of no campaign."""
+    known = {trial.id for trial in asked.trials}
+    return list(dict.fromkeys(r.trial.id for r in records if not r.imported and r.trial.id not in known))
+
+
+def require_same(asked: Campaign, results: Results) -> None:
+    """Require that a campaign, which may have become longer, is the one of a folder that is held; keep its digest.
+
+    Raises:
+        CampaignError: it was changed so that what was measured and what is to be measured are not the same.
+        MachineError: the folder can't be read or written.
+    """
+    now, changed = conditions(asked), ""
+    if foreign := strangers(asked, results.latest()):
+        changed = f"{counted(len(foreign), 'kept trial')} ({foreign[0]}) would be none of this campaign"
+    elif results.conditions and now != results.conditions:
+        name = next(name for name in now if now[name] != results.conditions.get(name))
+        changed = f"{name} was {results.conditions.get(name)} and is now {now[name]}"
+    if changed:
+        raise CampaignError(
+            f"the campaign was changed after it was measured: {changed}",
+            where=str(results.folder / "campaign.toml"),
+            next="put campaign.toml back as it was (more repetitions are allowed), or run the new one into a folder of its own",
+        )
+    digest = digest_of(results.campaign_text, results.overrides, asked.files)
+    if results.campaign_digest and (results.campaign_digest, results.conditions) != (digest, now):
+        results.keep_campaign(digest, now)
 
 
 def name_of(results: Results) -> str:

@@ -1,0 +1,26 @@
+"""Whether kept trials, and the text beside them, are those of one campaign."""
+
+from collections.abc import Iterator, Sequence
+
+from perjoule.model import Record
+from perjoule.store import Results
+from perjoule.store.results import digest_of
+from perjoule.summary.campaign import campaign_of, strangers
+
+
+def check(results: Results, records: Sequence[Record]) -> Iterator[str]:
+    """Yield "" for each trial that the campaign has, and if its text is the one that was run; a sentence for what is not so."""
+    where = results.folder / "campaign.toml"
+    asked = campaign_of(results)
+    if asked is None:
+        if not all(record.imported for record in records):
+            yield f"{where}: this perjoule can't read it, so whether the trials are its own is not known"
+        return
+    foreign = frozenset(strangers(asked, records))
+    for record in records:
+        where_kept = results.folder_of(record)
+        yield f"{where_kept}: this is no trial of the campaign in campaign.toml" if record.trial.id in foreign else ""
+    if results.campaign_digest:
+        digest = digest_of(results.campaign_text, results.overrides, asked.files)
+        same = digest == results.campaign_digest
+        yield "" if same else f"{where}: it, or a file that it names, is not the one that was run (checksum mismatch)"

@@ -1,0 +1,110 @@
+"""Modelled watts computed again: from the counters that the meter `system` read, and the catalogue's values in the record.
+
+Both meters take the same readings where they read at the same rate. A modelled sample whose window does not begin and end with a
+reading that was kept lies between two amounts of work, because counters only grow: at least what was counted within, at most what
+was counted around it. Without any reading it is at least that of a host that does nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perjoule.catalogue import watts
+from perjoule.catalogue.watts import Component
+from perjoule.model import HostFact, Record, Series
+from perjoule.results.likeness import RATIO
+
+Floats = NDArray[np.float64]
+METER, COUNTERS = "modelled", "system"
+SAME_S = 1e-7  # two moments are those of one reading: the begin of a window is a difference
+MOST = 1e30  # of a counter's growth, in place of infinity, which times no watts is no number
+MOST_RATIO = 1e-7  # of watts, by which they may differ: a window's length is known to 1e-9 s or so
+
+
+def check(record: Record, series: Sequence[Series], where: str) -> Iterator[str]:
+    """Yield "" for each modelled channel that follows from counters, and a sentence for each that does not."""
+    cluster = record.hardware
+    if cluster is None:
+        return
+    nodes = {node.name: node for node in cluster.nodes}
+    hosts = {host.name: host for host in record.hosts if host.node in nodes}
+    counters = {(s.channel.host, s.channel.quantity): s for s in series if s.channel.meter == COUNTERS}
+    alone = all(host.role == "client" for host in record.hosts)
+    for one in modelled(series):
+        name = one.channel.host
+        if one.channel.component == "switch":
+            low_w = high_w = np.full(len(one.value), cluster.switch_w.value)
+        elif name not in hosts or not (cores := hosts[name].cpu_capacity_cores):
+            continue
+        else:
+            ends = _ends(one, counters.get((name, "cpu")), counters, hosts[name])
+            low_w, high_w = (
+                watts.host_w(
+                    nodes[hosts[name].node],
+                    cluster,
+                    watts.use_ratios(nodes[hosts[name].node], *work, one.duration_s, capacity_cores=cores, scale=record.scale),
+                    supplied=alone or hosts[name].role != "client",
+                ).get(_component(one), np.full(len(one.value), np.nan))
+                for work in ends
+            )
+        yield _within(one, low_w, high_w, where)
+
+
+def unchecked(record: Record, series: Sequence[Series]) -> frozenset[str]:
+    """Name the hosts whose modelled watts can't be computed again."""
+    counted = {s.channel.host for s in series if s.channel.meter == COUNTERS and s.channel.quantity == "cpu"}
+    known = {host.name for host in record.hosts if host.cpu_capacity_cores} if record.hardware else set[str]()
+    return frozenset(s.channel.host for s in modelled(series) if s.channel.host) - (counted & known)
+
+
+def modelled(series: Sequence[Series]) -> list[Series]:
+    """Return the series of the model."""
+    return [s for s in series if s.channel.meter == METER and s.channel.grade == "modelled"]
+
+
+def _component(series: Series) -> Component:
+    return series.channel.component  # pyright: ignore[reportReturnType]
+
+
+def _ends(
+    of: Series, cpu: Series | None, counters: Mapping[tuple[str, str], Series], host: HostFact
+) -> tuple[tuple[Floats, Floats, Floats], tuple[Floats, Floats, Floats]]:
+    """Return the least and the most work of each window: CPU seconds, bytes read, bytes written."""
+    began_s, ended_s = of.t_s - of.duration_s, of.t_s
+    if cpu is None:
+        least, most = np.zeros(len(ended_s)), np.full(len(ended_s), MOST)
+        return (least, least, least), (most, most, most)
+    found = [_growth(cpu, began_s, ended_s)]
+    for quantity in ("disk_read", "disk_written"):
+        counter = counters.get((host.name, quantity))
+        none = np.zeros(len(ended_s))
+        found.append((none, none) if counter is None else _growth(counter, began_s, ended_s))
+    (a, b, c), (d, e, f) = zip(*found, strict=True)
+    return (a, b, c), (d, e, f)
+
+
+def _growth(counter: Series, began_s: Floats, ended_s: Floats) -> tuple[Floats, Floats]:
+    """Return by how much a counter grew in each window: at least, at most."""
+    before, after = (_readings(counter, moments_s) for moments_s in (began_s, ended_s))
+    if (np.diff(counter.value) < 0).any():  # its host began anew
+        return np.zeros(len(ended_s)), np.full(len(ended_s), MOST)
+    with np.errstate(invalid="ignore"):  # the least of a window before all readings is not known
+        return np.fmax(after[0] - before[1], 0.0), np.fmin(after[1] - before[0], MOST)
+
+
+def _readings(counter: Series, moments_s: Floats) -> tuple[Floats, Floats]:
+    """Return the last reading up to each moment, and the first from it on; -inf and inf where there is none."""
+    last = np.searchsorted(counter.t_s, moments_s + SAME_S, side="right")
+    first = np.searchsorted(counter.t_s, moments_s - SAME_S, side="left")
+    return np.concatenate(([-np.inf], counter.value))[last], np.concatenate((counter.value, [np.inf]))[first]
+
+
+def _within(of: Series, low_w: Floats, high_w: Floats, where: str) -> str:
+    room_w = MOST_RATIO * np.abs(of.value) + RATIO
+    wrong = ~((of.value >= low_w - room_w) & (of.value <= high_w + room_w))
+    if not wrong.any():
+        return ""
+    n = int(np.argmax(wrong))
+    counted = f"{low_w[n]:.12g}" if low_w[n] == high_w[n] else f"{low_w[n]:.12g} to {high_w[n]:.12g}"
+    return f"{where}: {of.channel.name}, sample {n + 1} is {float(of.value[n])!r} W and recomputed from counters {counted} W"

@@ -1,0 +1,73 @@
+"""Whether a stored table is what is computed now: every row, column and number, but for rounding."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+
+from perjoule.model import Cell
+from perjoule.model.metrics import metric_of
+from perjoule.model.units import clients_text
+from perjoule.results.likeness import differing
+from perjoule.store.records import to_json
+
+METRICS = "*"  # among what a table lacks: any metric
+OLD_TABLE = frozenset({METRICS, "doubts", "omitted", "shared", "ran", "servers_count", "redundancy", "widening", "grades"})
+
+
+class Note(str):
+    """A sentence about what can't be compared, which is no difference."""
+
+
+class Older(Note):
+    """A column or metric that the format of a stored table did not have, or had in other words."""
+
+
+def differing_cells(stored: Sequence[Cell], computed: Sequence[Cell], lacking: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Compare a table with what is computed now; `lacking` are columns that its format did not have, {"*"} any metric."""
+    expected, rows, scales = _by_row(computed), _by_row(stored), _scales((*stored, *computed))
+    for row in sorted(expected.keys() | rows.keys()):
+        if row not in rows or row not in expected:
+            yield f"table: {row} is only {'in the table' if row in rows else 'among the records (write the report again)'}"
+        elif len(rows[row]) != len(expected[row]):
+            yield f"table: {row} is {len(rows[row])} times in the table and {len(expected[row])} times among the records"
+        else:
+            for one, other in zip(rows[row], expected[row], strict=True):
+                yield from _same_cell(row, one, other, scales, lacking)
+
+
+def _by_row(all_cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+    found: dict[str, list[Cell]] = {}
+    for cell in all_cells:
+        found.setdefault(_row(cell), []).append(cell)
+    return found
+
+
+def _row(cell: Cell) -> str:
+    return f"{cell.filesystem}, {cell.workload}, {cell.direction}, {clients_text(cell.clients_count)}"
+
+
+def _scales(all_cells: Sequence[Cell]) -> dict[str, float]:
+    """Return the largest amount of each unit, of which others may be differences."""
+    found: dict[str, float] = {}
+    for cell in all_cells:
+        for name, interval in cell.metrics.items():
+            unit = metric_of(name).unit.si
+            found[unit] = max([found.get(unit, 0.0), *(abs(value) for value in interval.values)])
+    return found
+
+
+def _same_cell(row: str, stored: Cell, computed: Cell, scales: Mapping[str, float], lacking: frozenset[str]) -> Iterator[str]:
+    for column in (field.name for field in fields(Cell) if field.name != "metrics"):
+        words = differing(to_json(getattr(stored, column)), to_json(getattr(computed, column)), path=column)
+        if words and column in lacking:
+            yield Older(column)
+        else:
+            yield f"table: {row}: {words}" if words else ""
+    for name in sorted(stored.metrics.keys() | computed.metrics.keys()):
+        one, other = stored.metrics.get(name), computed.metrics.get(name)
+        if one is None and other is not None and METRICS in lacking:
+            yield Older(name)
+        elif one is None or other is None:
+            yield f"table: {row}: {name} is only {'in the table' if other is None else 'among the recomputed numbers'}"
+        else:
+            words = differing(to_json(one), to_json(other), scales[metric_of(name).unit.si], name)
+            yield f"table: {row}: {words}" if words else ""
