@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from documents import TABLES, commands
+from perjoule.cli import cli
 from places import ROOT
 
 TUTORIAL = ROOT / "docs" / "tutorials" / "first-campaign.md"
@@ -57,3 +58,57 @@ def test_the_wheel_brings_papers_catalogue_and_the_man_page(installed: Path, tmp
     assert "green-storage" in done([installed / "bin" / "perjoule", "papers"], tmp_path)
     assert "odroid-hc4" in done([installed / "bin" / "perjoule", "up", "--help"], tmp_path)
     assert (installed / "share" / "man" / "man1" / "perjoule.1").read_text().startswith(".TH PERJOULE 1")
+
+
+# A line for each command, in one folder and in this order; all but those that need root, whose help stands for them.
+EACH = """
+run first.toml --into r
+resume r
+show r
+report r
+verify r
+compare r --between slow fast
+history r
+export r --bundle r.zip
+check first.toml
+tune tune.toml --for MiB/J --trials 4 --into tuned
+demo --simulate --set repetitions=1 --into demo
+watch r --once
+import imported fio.json
+publish published.zip --into list
+list build list --to site
+papers
+audit green-storage
+reproduce green-storage --simulate --write paper.toml
+calibrate moosefs --write calibration.toml
+predict moosefs --on odroid-hc4
+predict cephfs --on odroid-hc4 --pledge pledge.json
+ledger
+ledger pledge.json --with r
+plan need.toml --write measure.toml --candidate 1
+catalogue
+meters list
+meters simulate --help
+meters record --help
+doctor
+drivers
+up --help
+down --help
+"""
+INPUTS = {
+    "tune.toml": "examples/tune.toml",
+    "need.toml": "examples/needs/archive.toml",
+    "published.zip": "docs/list/bundles/green-storage-801e13ffa841.zip",
+    "fio.json": "tests/transcripts/fio/limited/client-1.json",
+}
+
+
+def test_every_command_works_from_the_wheel_alone_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "first.toml").write_text(TABLES.findall(TUTORIAL.read_text())[0])
+    for name, path in INPUTS.items():
+        shutil.copy(ROOT / path, tmp_path / name)
+    lines = [shlex.split(line) for line in EACH.strip().splitlines()]
+    assert {words[0] for words in lines} == set(cli.commands)
+    for words in lines:
+        done([installed / "bin" / "perjoule", *words], tmp_path, HOME=str(tmp_path), TMPDIR=str(tmp_path))
+    assert (tmp_path / "site" / "index.html").exists()

@@ -29,7 +29,7 @@ def differing(stored: Json, again: Json, scale: float = 1.0, path: str = "") -> 
     """Return where two JSON values first differ, with both values in full; "" if they differ by rounding only."""
     match stored, again:
         case (bool(), _) | (_, bool()) | (int(), int()):
-            same = stored == again
+            same = stored == again and type(stored) is type(again)
         case ((int() | float()), (int() | float())):
             steps = MOMENT_ULPS * ulp(max(abs(stored), abs(again)))
             moment = path.rpartition(".")[2] in MOMENTS

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from math import isfinite
 
 from perjoule.model import Cell
 from perjoule.model.metrics import metric_of
@@ -9,6 +10,7 @@ from perjoule.model.units import clients_text
 from perjoule.results.likeness import differing
 from perjoule.store.records import to_json
 
+SHARE = 0.01  # of an error in a number: what the smallest of them are differences of
 METRICS = "*"  # among what a table lacks: any metric
 OLD_TABLE = frozenset({METRICS, "doubts", "omitted", "shared", "ran", "servers_count", "redundancy", "widening", "grades"})
 
@@ -46,18 +48,24 @@ def _row(cell: Cell) -> str:
 
 
 def _scales(all_cells: Sequence[Cell]) -> dict[str, float]:
-    """Return the largest amount of each unit, of which others may be differences."""
+    """Return the largest amount that each metric may be a difference of: of any in its unit, if that is one of energy."""
     found: dict[str, float] = {}
     for cell in all_cells:
         for name, interval in cell.metrics.items():
-            unit = metric_of(name).unit.si
-            found[unit] = max([found.get(unit, 0.0), *(abs(value) for value in interval.values)])
+            kind = _kind(name)
+            sizes = map(abs, (interval.low, interval.high, *interval.values))
+            found[kind] = max(found.get(kind, 0.0), *filter(isfinite, sizes))
     return found
+
+
+def _kind(name: str) -> str:
+    unit = metric_of(name).unit.si
+    return unit if unit in ("J", "W", "J s") else name
 
 
 def _same_cell(row: str, stored: Cell, computed: Cell, scales: Mapping[str, float], lacking: frozenset[str]) -> Iterator[str]:
     for column in (field.name for field in fields(Cell) if field.name != "metrics"):
-        words = differing(to_json(getattr(stored, column)), to_json(getattr(computed, column)), path=column)
+        words = differing(to_json(getattr(stored, column)), to_json(getattr(computed, column)), SHARE, column)
         if words and column in lacking:
             yield Older(column)
         else:
@@ -69,5 +77,5 @@ def _same_cell(row: str, stored: Cell, computed: Cell, scales: Mapping[str, floa
         elif one is None or other is None:
             yield f"table: {row}: {name} is only {'in the table' if other is None else 'among the recomputed numbers'}"
         else:
-            words = differing(to_json(one), to_json(other), scales[metric_of(name).unit.si], name)
+            words = differing(to_json(one), to_json(other), scales[_kind(name)], name)
             yield f"table: {row}: {words}" if words else ""

@@ -12,7 +12,7 @@ from perjoule import store
 from perjoule.exporting.bundle import unpacked
 from perjoule.machine.untrusted import from_json
 from perjoule.model import Cell
-from perjoule.results.likeness import close, differing, differing_rows
+from perjoule.results.likeness import MOMENTS, close, differing, differing_rows
 from perjoule.results.table_likeness import differing_cells
 from perjoule.results.verification import verify
 from perjoule.store.journal import sha256
@@ -48,7 +48,7 @@ def rounded(value, draw, scale):
         case {"$float": _}:
             return value
         case dict():
-            return {name: rounded(one, draw, 0.0 if name.endswith(("began_s", "ended_s")) else scale) for name, one in value.items()}
+            return {name: one if name in MOMENTS else rounded(one, draw, scale) for name, one in value.items()}
 
 
 def vouch(folder):
@@ -79,8 +79,7 @@ def test_each_derived_number_may_differ_by_rounding(folder):
         path.write_text(json.dumps(record))
     vouch(folder)
     after = verify(store.open_results(folder))
-    assert len(after.differences) == len(before.differences)
-    assert [where(words) for words in after.differences] == [where(words) for words in before.differences]
+    assert set(map(where, after.differences)) <= set(map(where, before.differences))  # of older definitions
     assert after.checked_count == before.checked_count
 
 
@@ -146,7 +145,9 @@ def test_a_moment_may_be_a_few_steps_of_a_float_off_and_no_more():
 def test_noise_is_no_number_and_its_place_is_named_with_all_digits():
     assert differing({"energy_j": {"a": 1.1e-19}}, {"energy_j": {}}, path="shared") == ""
     assert differing({"energy_j": {"a": 1.1e-19}}, {"energy_j": {"a": -3e-18}}, path="shared") == ""
-    assert differing({"energy_j": {"a": 1e-4}}, {"energy_j": {}}, path="shared") == "shared.energy_j.a is 0.0001 and recomputed 0.0"
+    assert (
+        differing({"energy_j": {"a": 1e-4}}, {"energy_j": {}}, path="shared") == "shared.energy_j.a is 0.0001 and recomputed 0.0"
+    )
     assert "0.30000000000000004" in differing({"x": 0.30000000000000004}, {"x": 0.31})
     assert close(1e-18, 0.0, 1.0) and not close(1e-6, 0.0, 1.0)
     assert close(math.inf, math.inf) and close(math.nan, math.nan) and not close(math.inf, 1.0)

@@ -189,6 +189,20 @@ def test_a_torn_last_line_does_not_count_and_is_cut_off_by_the_next_holder(resul
     assert [json.loads(line)["attempt"] for line in results.journal.read_text().splitlines()] == [1, 1]
 
 
+@pytest.mark.parametrize("zeros", [b"\0" * 300 + b"\n", b"\0" * 4096, b"\0\n\0\0\n", b"\n\0\n"])
+def test_lines_of_zeros_as_a_power_loss_leaves_them_do_not_count_and_are_cut_off(results, made, zeros):
+    first, second = made.trial(), made.trial(repetition=2)
+    with results.hold():
+        keep(results, made, first)
+    whole = results.journal.read_bytes()
+    results.journal.write_bytes(whole + zeros)
+    assert store.open_results(results.folder).done() == {first.id}
+    with results.hold():
+        keep(results, made, second)
+    assert results.done() == {first.id, second.id}
+    assert b"\0" not in results.journal.read_bytes()
+
+
 def test_the_next_holder_removes_folders_that_the_journal_does_not_name(results, made):
     with results.hold():
         keep(results, made, made.trial())
