@@ -16,7 +16,6 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.names import unfold
 from perjoule.drivers.protocols import Check, Cleaned, ClockOffset, Host, Hosts, Offered, Testbed, planned
 from perjoule.machine.each import each
 from perjoule.model import COMMANDS, OPTIONS, EventKind, Json, Overwrite, Permit
