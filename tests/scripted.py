@@ -85,7 +85,7 @@ class ScriptedMount(Mounted):
 
     def __init__(self, *clients: Host, dead: bool = False) -> None:
         self.directories = {client.name: Path("/mnt") / client.name for client in clients}
-        self.facts, self.logs, self.dead, self.dropped_count = {}, (), dead, 0
+        self.facts, self.logs, self.data_hosts, self.dead, self.dropped_count = {}, (), (), dead, 0
 
     def locate(self, path: Path) -> tuple[str, ...]:
         return ()

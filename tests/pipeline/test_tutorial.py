@@ -33,8 +33,8 @@ def test_nothing_is_doubted_but_what_a_busy_machine_can_cause(found: Content) ->
     reads = [cell for cell in found.cells if cell.direction == "read"]  # no sync ends them: the same on any machine
     assert len(reads) == 4
     means = {(cell.filesystem, cell.clients_count): cell.metrics["throughput_bytes_per_s"].mean / 2**20 for cell in reads}
-    assert means["fast", 1] == pytest.approx(39.94, abs=0.005)  # as the tutorial prints it
-    assert means["slow", 2] == pytest.approx(39.36, abs=0.005)
+    assert means["fast", 1] == pytest.approx(40.36, abs=0.005)  # as the tutorial prints it
+    assert means["slow", 2] == pytest.approx(39.34, abs=0.005)
 
 
 def test_the_report_says_that_there_are_no_doubts(found: Content) -> None:

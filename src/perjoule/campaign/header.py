@@ -86,8 +86,8 @@ class Header:
     """Seed of the shuffling: the same seed gives the same order. Drawn and recorded when absent."""
 
     order: Literal["shuffled", "interleaved", "written"] = "shuffled"
-    """Shuffled within each repetition, so that drift of the machine affects all equally; interleaved: file systems take turns
-    too, freshly deployed for each repetition; or as written."""
+    """Shuffled within each repetition, a read right behind its own write, so that drift affects all equally; interleaved: file
+    systems take turns too, freshly deployed for each repetition; or as written."""
 
     settle_s: Seconds = 1.0
     """Idle window before and after each measured window, in which the meters keep running."""

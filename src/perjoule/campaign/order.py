@@ -2,8 +2,9 @@
 
 Trials that share testbed and file system are one group, on one deployment; each trial with events is a group of its own, so
 that nothing of what happened in it, nor the work to heal it, reaches another. In a group, each repetition is a block with every
-combination once, so a drift of the machine affects all of them alike (a randomised complete block design). With order =
-"interleaved" the file systems take turns, too: a repetition includes all of them, each freshly deployed.
+combination once, so a drift of the machine affects all of them alike (a randomised complete block design). A read comes right
+behind the write of the same load and clients, whose files it finds; all other reads lay out their own (`execution.layouts`). With
+order = "interleaved" the file systems take turns, too: a repetition includes all of them, each freshly deployed.
 """
 
 import random
@@ -13,6 +14,7 @@ from typing import Any
 
 from perjoule.campaign.header import Header
 from perjoule.campaign.pairs import Pair
+from perjoule.campaign.reading import behind_their_writes
 from perjoule.model import Spec, Trial, TrialEvent
 
 
@@ -46,7 +48,7 @@ def groups(
                 for workload, clients_count in product(workloads, header.clients_count)
             ]
             shuffle(block)
-            blocks[repetition].append(block)
+            blocks[repetition].append(block if header.order == "written" else behind_their_writes(block))
     if header.order == "interleaved":  # all file systems in each repetition, each on a deployment of its own
         for deployments in blocks.values():
             shuffle(deployments)

@@ -104,6 +104,12 @@ def _replacement(source: Source) -> Sequence[Table]:
     return (replacement_table(replacements([source.results, *source.beside])),)
 
 
+def _layouts(source: Source) -> Sequence[Table]:
+    from perjoule.results.layouts import layout_tables
+
+    return layout_tables(source.results)
+
+
 VIEWS = (
     View(
         "users",
@@ -125,6 +131,13 @@ VIEWS = (
         _winners,
         "no two file systems here did the same work",
         "see docs/how-to/compare.md",
+    ),
+    View(
+        "layouts",
+        "Which hosts held the files of each read: every repetition has a layout of its own.",
+        _layouts,
+        "no trial here read files that this version laid out",
+        "see docs/explanations/how-numbers-are-made.md",
     ),
     View(
         "bytes",

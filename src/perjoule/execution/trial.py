@@ -4,14 +4,16 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from perjoule import drivers
 from perjoule.analysis.hosts import serving
 from perjoule.drivers.protocols import Hosts, Mounted, require_time
-from perjoule.execution import pauses, settling, write_back
+from perjoule.execution import layouts, pauses, settling, write_back
 from perjoule.execution.ageing import Aged
 from perjoule.execution.happening import LATE_OUTSIDE_S, LATE_S, Course
+from perjoule.execution.layouts import Layouts
 from perjoule.model import REBUILT, WRITE_BACK, Campaign, Clock, Happened, Health, HostFact, Json, Outcome, Phase, Record
 from perjoule.model.doubts import METERS, TIMES, Doubt
 from perjoule.model.errors import PausedError, PerjouleError, TransientError, WorkloadError
@@ -33,6 +35,11 @@ class Up:
         idle = {client.name for client in self.hosts.clients[clients_count:]}
         holders = frozenset(self.mounted.data_hosts) - idle if self.mounted.data_hosts else None
         return serving(frozenset(host.name for host in self.hosts.servers), holders)
+
+    @cached_property
+    def layouts(self) -> Layouts:
+        """The places of its trials' files."""
+        return Layouts(self.mounted)
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,7 @@ class UnderWay:
         self._clients = (*hosts.clients[: trial.clients_count], *hosts.by_role(*self._workload.using))
         self._elsewhere = drivers.testbed(trial.testbed).elsewhere
         self._course = Course(trial.events, hosts, up.mounted, late_s=LATE_OUTSIDE_S if self._elsewhere else LATE_S)
+        self._place: Mounted = up.mounted
         self._syncs: tuple[write_back.Sync, ...] = ()
         self._phases: list[Phase] = []
         self._metered: tuple[Sequence[str], ...] = ()  # what each meter doubts, which grows until it has ended
@@ -81,6 +89,7 @@ class UnderWay:
             self._prepare()
             self._record()
             self._require_sound()
+            self._up.layouts.measured()
         except WorkloadError as error:
             failure = error
         return self._ended(starved(self._up.hosts, failure) or failure)
@@ -96,7 +105,10 @@ class UnderWay:
 
     def _prepare(self) -> None:
         with self._phase("prepare"):
-            self._workload.prepare(self._clients, self._up.mounted, self._attempt.raw)
+            self._place = self._up.layouts.of(self._attempt.trial, self._clients)
+            self._workload.prepare(self._clients, self._place, self._attempt.raw)
+            if "read" in self._workload.directions:
+                layouts.keep(self._place, self._clients, self._attempt.raw)
             for host in self._up.hosts.all:
                 host.seek(at_random=self._workload.pattern.access == "random")
             self._syncs = write_back.syncs(self._up.hosts, self._up.mounted)
@@ -123,13 +135,13 @@ class UnderWay:
         with self._phase("measure"):
             recording.enter_context(self._course.running())
             with self._course.explained():
-                loaded = self._workload.run(self._clients, mounted, raw)
+                loaded = self._workload.run(self._clients, self._place, raw)
         self._course.end_load()
         require_time(loaded.results)
         if self._attempt.trial.joining:  # hosts that joined may have a disk for the data since then
             self._syncs = write_back.syncs(hosts, mounted)
         self._write_back(WRITE_BACK, loaded)
-        return self._workload.read_back(self._clients, mounted, raw) or loaded
+        return self._workload.read_back(self._clients, self._place, raw) or loaded
 
     @contextmanager
     def _steady(self) -> Generator[None]:

@@ -115,7 +115,7 @@ class Simulated(Workload):
             CampaignError: the file system is not a simulated one.
             TransientError, WorkloadError: it is configured to fail.
         """
-        number = _count_run(mounted.directories[clients[0].name] / "runs")
+        number = _count_run(_whole(mounted.directories[clients[0].name]) / "runs")
         fails = number == self.fail_at_count
         if fails and self.failure == "transient":
             raise TransientError(f"the simulated load fails in its run {number}, as configured", where=clients[0].name)
@@ -201,6 +201,11 @@ def _goodput(result: ClientResult) -> Series:
     channel = Channel(METER, result.host, "all", "goodput", "B/s", "window mean", "simulated")
     rate_bytes_per_s = result.moved_bytes / duration_s
     return Series(channel, np.array([result.ended_s]), np.array([duration_s]), np.array([rate_bytes_per_s]))
+
+
+def _whole(place: Path) -> Path:
+    """Return the folder of a deployment, below which each trial has its own."""
+    return next((folder.parent for folder in (place, *place.parents) if folder.name.startswith("trial-")), place)
 
 
 def _count_run(file: Path) -> int:

@@ -10,6 +10,7 @@ from perjoule.drivers.protocols.hosts import Hosts, Lease, Machine, PlannedHost,
 from perjoule.drivers.protocols.meter import Meter, Sink
 from perjoule.drivers.protocols.testbed import Cleaned, Testbed
 from perjoule.drivers.protocols.tunable import Offered, Tunable
+from perjoule.drivers.protocols.within import Within
 from perjoule.drivers.protocols.workload import ListsUsers, Need, Workload, require_time
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "Sink",
     "Testbed",
     "Tunable",
+    "Within",
     "Workload",
     "planned",
     "require_time",

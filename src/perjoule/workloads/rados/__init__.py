@@ -184,21 +184,21 @@ class RadosBench(Workload):
     ) -> float | None:
         """Run one rados per client to its end, outputs named by prefix and client; gives the moment of the common start."""
         writes = ["--no-cleanup", "-b", str(self.object_bytes), "--max-objects", str(self.objects_count)]
-        load = ["bench", str(duration_s), operation, "-t", str(self.in_flight_count), "--run-name", RUN_NAME]
+        load = ["bench", str(duration_s), operation, "-t", str(self.in_flight_count), "--run-name", _name(mounted)]
         load += writes if operation == "write" else ["--no-verify"]
         jobs = {prefix + client.name: (client, [*_rados(client, mounted), *load]) for client in clients}
         with daemons_first(mounted):
             return together(jobs, folder, ahead_s, time_limit_s=self.time_limit_s)
 
-    def _marker(self) -> str:
-        return f"perjoule-{self.objects_count}-{self.object_bytes}"
+    def _marker(self, mounted: Mounted) -> str:
+        return f"{_name(mounted)}-{self.objects_count}-{self.object_bytes}"
 
     def _mark(self, client: Host, mounted: Mounted) -> None:
         """Record in the pool that all its objects are complete."""
-        client.run([*_rados(client, mounted), "create", self._marker()], timeout_s=SHORT_S)
+        client.run([*_rados(client, mounted), "create", self._marker(mounted)], timeout_s=SHORT_S)
 
     def _laid_out(self, client: Host, mounted: Mounted) -> bool:
-        argv = [*_rados(client, mounted), "stat", self._marker()]
+        argv = [*_rados(client, mounted), "stat", self._marker(mounted)]
         return client.run(argv, timeout_s=SHORT_S, check=False).returncode == 0
 
     def _remove(self, client: Host, mounted: Mounted) -> None:
@@ -207,6 +207,11 @@ class RadosBench(Workload):
             if name.startswith("perjoule-"):
                 client.run([*argv, "rm", name], timeout_s=SHORT_S)
         client.run([*argv, "cleanup", "--prefix", PREFIX], timeout_s=self.time_limit_s)
+
+
+def _name(mounted: Mounted) -> str:
+    """Name what this layout is known by in a pool, which trials share."""
+    return "-".join(filter(None, (RUN_NAME, mounted.layout)))
 
 
 def _began(folder: Path) -> Began:

@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field, Strict
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Host, Mounted, Workload
+from perjoule.drivers.protocols import Host, Mounted, Within, Workload
 from perjoule.model import OPTIONS
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import seconds, seconds_text
@@ -111,32 +111,6 @@ class Job:
         return folder / self.user.user / f"job-{self.number}"
 
     def mounted(self, whole: Mounted, hosts: Sequence[Host]) -> Mounted:
-        """Give it folders of its own, the same in each trial of a deployment, so files laid out earlier are found again."""
+        """Give it folders of its own, below those of the trial."""
         own = Path(f"user-{self.user.user}") / f"job-{self.number}"
-        return _Own(whole, {host.name: whole.directories[host.name] / own for host in hosts}, hosts[0].name)
-
-
-class _Own(Mounted):
-    """The same file system with a user's own folders."""
-
-    def __init__(self, whole: Mounted, directories: Mapping[str, Path], first: str) -> None:
-        self.directories, self.facts, self.data_hosts, self.logs = directories, whole.facts, whole.data_hosts, whole.logs
-        self._whole, self._first, self.undropped = whole, first, whole.undropped
-
-    @property
-    def caching(self) -> tuple[Host, ...]:
-        return self._whole.caching
-
-    def locate(self, path: Path) -> tuple[str, ...]:
-        """Locate a path as this user's first client sees it; the whole file system asks its own first client."""
-        seen = path.relative_to(self._whole.directories[self._first])
-        return self._whole.locate(next(iter(self._whole.directories.values())) / seen)
-
-    def drop_caches(self) -> None:
-        self._whole.drop_caches()
-
-    def alive(self) -> None:
-        self._whole.alive()
-
-    def busy(self) -> str:
-        return self._whole.busy()
+        return Within(whole, own, [host.name for host in hosts])

@@ -1,0 +1,53 @@
+"""A part of a mounted file system: folders below those of the whole, for a trial's files or for a user's."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from perjoule.drivers.protocols.filesystem import Mounted
+from perjoule.drivers.protocols.host import Host
+
+
+class Within(Mounted):
+    """The same file system with other folders; what happens to the whole happens to it."""
+
+    def __init__(self, whole: Mounted, below: Path, names: Iterable[str], layout: str = "") -> None:
+        """Take the folder `below` that of each of the hosts named, which must exist where it is used.
+
+        Args:
+            whole: what it is part of.
+            below: relative.
+            names: of hosts; those without a folder in the whole have none here.
+            layout: what distinguishes its data from those of other trials, where names of files or objects do not; by default, as
+                in the whole.
+        """
+        self._whole = whole
+        self.directories: Mapping[str, Path] = {n: whole.directories[n] / below for n in names if n in whole.directories}
+        self.pools, self.devices, self.facts, self.logs = whole.pools, whole.devices, whole.facts, whole.logs
+        self.data_hosts, self.undropped, self.layout = whole.data_hosts, whole.undropped, layout or whole.layout
+
+    @property
+    def caching(self) -> tuple[Host, ...]:
+        """As of the whole."""
+        return self._whole.caching
+
+    def locate(self, path: Path) -> tuple[str, ...]:
+        """Locate a path as its own first host sees it; the whole asks its own first client."""
+        seen = path.relative_to(self._whole.directories[next(iter(self.directories))])
+        return self._whole.locate(next(iter(self._whole.directories.values())) / seen)
+
+    def drop_caches(self) -> None:
+        """As of the whole."""
+        self._whole.drop_caches()
+
+    def alive(self) -> None:
+        """As of the whole."""
+        self._whole.alive()
+
+    def unmounted(self) -> AbstractContextManager[None]:
+        """As of the whole."""
+        return self._whole.unmounted()
+
+    def busy(self) -> str:
+        """As of the whole."""
+        return self._whole.busy()

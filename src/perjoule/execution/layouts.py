@@ -1,0 +1,75 @@
+"""Files of its own for each trial, so that each repetition has a placement of its own.
+
+Where a file system puts a file decides how fast it is read: repetitions that read what an earlier trial wrote would measure one
+placement again and again. So each trial gets a new folder, and reads lay out what they need in it, outside the measured window. A
+read that follows its own write (the same load, repetition and clients) finds what that wrote. The folder of a trial goes before
+the next one is prepared.
+"""
+
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perjoule.campaign.reading import follows
+from perjoule.drivers.protocols import Host, Mounted, Within
+from perjoule.machine.each import each
+from perjoule.model import Trial
+from perjoule.model.errors import PerjouleError
+
+LIMIT_S = 600.0  # to remove what a trial left
+LOCATED_COUNT = 16  # files of a read whose hosts are kept
+RAW = "layout.json"  # in a trial's raw folder
+
+
+@dataclass
+class Layouts:
+    """The places of trials on one deployment."""
+
+    mounted: Mounted
+    _last: tuple[Trial, Within, Sequence[Host]] | None = field(default=None, init=False)
+    _sound: bool = field(default=False, init=False)  # whether the last trial did what it should
+
+    def of(self, trial: Trial, clients: Sequence[Host]) -> Within:
+        """Make a trial's place, or give it that of its own write; remove the one before. Raises WorkloadError, TransientError."""
+        if self._last and self._sound and follows(self._last[0], trial):
+            place = self._last[1]
+        else:
+            self._remove()
+            layout = secrets.token_hex(4)
+            place = Within(self.mounted, Path(f"trial-{layout}"), [client.name for client in clients], layout)
+            self._each(clients, place, ["mkdir", "-p", "--"])
+        self._last, self._sound = (trial, place, clients), False
+        return place
+
+    def measured(self) -> None:
+        """Say that the last trial did what it should, so a read that follows may use what it wrote."""
+        self._sound = True
+
+    def _remove(self) -> None:
+        if self._last:
+            _, place, clients = self._last
+            self._each(clients[:1], place, ["rm", "-rf", "--one-file-system", "--"])
+            self._each(clients[1:], place, ["rm", "-rf", "--one-file-system", "--"], check=False)  # mostly the same folder
+            self._last = None
+
+    @staticmethod
+    def _each(clients: Sequence[Host], place: Within, argv: Sequence[str], *, check: bool = True) -> None:
+        there = [client for client in clients if client.name in place.directories]
+        each(there, lambda one: one.run([*argv, place.directories[one.name]], timeout_s=LIMIT_S, check=check))
+
+
+def keep(place: Within, clients: Sequence[Host], folder: Path) -> None:
+    """Keep, in a raw folder, which layout a read finds, and which hosts hold each file as far as the file system says."""
+    first = next((client for client in clients if client.name in place.directories), None)
+    holders: dict[str, Sequence[str]] = {}
+    if first is not None:
+        root = place.directories[first.name]
+        try:
+            paths = first.run(["find", root, "-type", "f", "-size", "+0"], timeout_s=LIMIT_S).stdout.splitlines()
+            for path in sorted(paths)[:LOCATED_COUNT]:
+                holders[str(Path(path).relative_to(root))] = place.locate(Path(path))
+        except (PerjouleError, ValueError):
+            holders = {}  # it is what the trial finds that counts
+    (folder / RAW).write_text(json.dumps({"layout": place.layout, "holders": holders}))

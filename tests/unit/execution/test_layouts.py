@@ -1,0 +1,98 @@
+"""A trial's own files: which trials get a new folder, who removes the old one, and what is kept of it."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from perjoule.campaign.reading import behind_their_writes, follows
+from perjoule.execution.layouts import RAW, Layouts, keep
+from perjoule.model import Json, Spec, Trial
+from perjoule.model.errors import WorkloadError
+from scripted import ScriptedHost, ScriptedMount
+
+
+def trial(operation: str, clients: int = 1, repetition: int = 1, **options: Json) -> Trial:
+    workload = Spec("fio", {"operation": operation, "size": "64 MiB", **options}, f"fio {operation}")
+    return Trial(Spec("virtual", {}, "v"), Spec("moosefs", {}, "m"), workload, (), clients, repetition, ())
+
+
+WRITE = trial("write")
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        (trial("read"), True),
+        (trial("randread"), True),
+        (trial("read", clients=4), False),
+        (trial("read", repetition=2), False),
+        (trial("read", transfer="4 KiB"), False),
+        (trial("write"), False),
+        (replace(trial("read"), filesystem=Spec("moosefs", {}, "other")), True),  # trials of one deployment have one
+    ],
+)
+def test_a_read_follows_the_same_load_of_as_many_clients_in_its_repetition(other: Trial, expected: bool) -> None:
+    assert follows(WRITE, other) is expected
+    assert not follows(other, WRITE)
+
+
+def test_reads_are_put_behind_their_writes_which_keep_their_order() -> None:
+    mixed = [trial("read", 4), trial("write", 1), trial("rw", 1), trial("write", 4), trial("read", 1)]
+    ordered = behind_their_writes(mixed)
+    assert ordered == [mixed[1], mixed[4], mixed[2], mixed[3], mixed[0]]
+    assert behind_their_writes(ordered) == ordered
+
+
+def test_each_trial_has_a_new_folder_but_a_read_behind_its_sound_write() -> None:
+    hosts = ScriptedHost("client-1"), ScriptedHost("client-2")
+    layouts = Layouts(ScriptedMount(*hosts))
+    written = layouts.of(trial("write", 2), hosts)
+    layouts.measured()
+    read = layouts.of(trial("read", 2), hosts)
+    layouts.measured()
+    assert read is written
+    assert read.directories["client-1"] == Path(f"/mnt/client-1/trial-{read.layout}")
+    again = layouts.of(trial("read", 2, repetition=2), hosts)
+    assert again.layout != read.layout
+    for host in hosts:
+        assert [argv[0] for argv in host.ran] == ["mkdir", "rm", "mkdir"]
+        assert host.ran[1][-1] == str(read.directories[host.name])
+        assert "--one-file-system" in host.ran[1]
+
+
+def test_what_a_failed_write_left_is_no_layout() -> None:
+    host = ScriptedHost("client-1")
+    layouts = Layouts(ScriptedMount(host))
+    written = layouts.of(trial("write"), [host])
+    assert layouts.of(trial("read"), [host]).layout != written.layout
+
+
+def test_a_read_of_fewer_clients_than_wrote_lays_out_its_own() -> None:
+    host, other = ScriptedHost("client-1"), ScriptedHost("client-2")
+    layouts = Layouts(ScriptedMount(host, other))
+    written = layouts.of(trial("write", 2), [host, other])
+    layouts.measured()
+    assert layouts.of(trial("read", 1), [host]).layout != written.layout
+    assert [argv[0] for argv in other.ran] == ["mkdir", "rm"]
+
+
+def test_the_hosts_of_each_file_are_kept(tmp_path: Path) -> None:
+    class Located(ScriptedMount):
+        def locate(self, path: Path) -> tuple[str, ...]:
+            return (f"holder of {path.relative_to('/mnt/client-1')}",)
+
+    host = ScriptedHost("client-1")
+    place = Layouts(Located(host)).of(trial("read"), [host])
+    host.answers = lambda words: (0, f"{place.directories['client-1']}/client-1.data\n" if words[0] == "find" else "")
+    keep(place, [host], tmp_path)
+    kept = json.loads((tmp_path / RAW).read_text())
+    assert kept == {"layout": place.layout, "holders": {"client-1.data": [f"holder of trial-{place.layout}/client-1.data"]}}
+
+    def fails(path: Path) -> tuple[str, ...]:
+        raise WorkloadError("mfsfileinfo failed")
+
+    Located.locate = lambda self, path: fails(path)
+    keep(place, [host], tmp_path)
+    assert json.loads((tmp_path / RAW).read_text()) == {"layout": place.layout, "holders": {}}
