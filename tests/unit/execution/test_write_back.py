@@ -119,17 +119,15 @@ def test_a_sync_begins_and_ends_by_its_hosts_clock_however_late_that_is_known(ah
     found = write_back([Sync(server, ("sync", "-f", "/of/storage-1"))])
     assert found.phase is not None
     assert [found.phase.began_s, found.phase.ended_s] == pytest.approx(server.moments_s, abs=0.02)
-    assert time.monotonic() - found.phase.ended_s > 0.59
     assert found.last_began_s == found.phase.began_s
 
 
 def test_the_script_on_a_host_prints_when_its_command_began_and_ended_and_passes_its_exit_code_on():
-    before_s = time.time()
-    argv = ["bash", "--norc", "-c", STAMPED, "perjoule-sync", "sh", "-c", "sleep 0.2; exit 7"]
+    argv = ["bash", "--norc", "-c", STAMPED, "perjoule-sync", "sh", "-c", "sleep 0.2; date +%s.%N; exit 7"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    began_s, ended_s = map(float, done.stdout.split())
+    began_s, within_s, ended_s = map(float, done.stdout.split())
     assert done.returncode == 7
-    assert before_s <= began_s <= ended_s - 0.2 <= time.time()
+    assert began_s + 0.2 <= within_s <= ended_s
 
 
 def loaded(ended_s, *, direction="write", took_s=8.0, sustained=False):
