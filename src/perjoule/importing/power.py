@@ -10,7 +10,7 @@ import numpy as np
 from perjoule import campaign
 from perjoule.drivers.boundary import boundary
 from perjoule.drivers.protocols import Hosts
-from perjoule.importing.sources import content_of, text_of
+from perjoule.importing.sources import content_of, require_portable, text_of
 from perjoule.meters.csv import Csv
 from perjoule.model import Clock, Series
 from perjoule.model.errors import CampaignError
@@ -62,6 +62,7 @@ def logs(path: Path, declared: Sequence[str], covers: Sequence[str], zone: str) 
     tables = path.suffix == ".toml"
     if not path.is_file():
         raise CampaignError("no such power log", where=str(path), next="see docs/how-to/import.md")
+    require_portable(path)
     if not tables and text_of(path).partition("\n")[0].strip().split(",")[:3] == HEADINGS[:3]:
         return (Log(path, None, EVERYTHING, read_recording(path)),)
     names = [str(path)] if tables else ["csv"]

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from perjoule.machine import untrusted
+from perjoule.machine import portable, untrusted
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.workloads.imported import IO500_FILES, Told, dated
 
@@ -53,7 +53,7 @@ def sources(words: Sequence[str], zone: str) -> tuple[tuple[Source, ...], tuple[
         zone: for times without a time zone.
 
     Raises:
-        CampaignError: a path is missing, or a named file has an unknown format.
+        CampaignError: a path is missing, a named file has an unknown format, or no bundle could have a file's name.
         MachineError: a file can't be read.
     """
     found: dict[tuple[Path, tuple[str, ...]], Source] = {}
@@ -142,10 +142,18 @@ def _below(path: Path, clients: tuple[str, ...], zone: str) -> Iterator[Source |
     if not found:
         yield path
         return
+    require_portable(path)
     # What a format has no use for is left out, so that the same file is recognised: only rados bench reports no time at all.
     ended_s = path.stat().st_mtime if found == "rados" else 0.0
     told = Told(path.stem, clients, "UTC" if found in ("fio", "rados") else zone, ended_s)
     yield Source(path, found, {path.name: path}, told)
+
+
+def require_portable(path: Path) -> None:
+    """Check that a bundle of the results can have a file. Raises CampaignError."""
+    if fault := portable.fault(path.name):
+        what = f"{portable.shown(path.name)} {fault}, so no bundle of the results could have it"
+        raise CampaignError(what, where=portable.shown(str(path.parent)), next="rename it")
 
 
 def _io500(folder: Path) -> bool:
@@ -159,6 +167,8 @@ def _io500(folder: Path) -> bool:
 def _submission(folder: Path, clients: tuple[str, ...], zone: str) -> Source:
     kinds = (".txt", ".csv", ".ini")
     files = {p.name: p for p in sorted(folder.iterdir()) if p.suffix in kinds and p.is_file() and not p.name.startswith(".")}
+    for path in files.values():
+        require_portable(path)
     source = Source(folder, "io500", files, Told(folder.name, clients, zone))
     if dated(source.texts()):
         return source

@@ -12,9 +12,12 @@ from attacks.bundles import HOSTILE
 from perjoule import exporting
 from perjoule.exporting import archive, zipped
 from perjoule.exporting.archive import open_archive, unpacked
+from perjoule.importing.power import logs
+from perjoule.importing.sources import sources
 from perjoule.machine import portable
-from perjoule.model.errors import MachineError
+from perjoule.model.errors import CampaignError, MachineError
 from perjoule.publishing import checked
+from unit.exporting.conftest import REAL
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -86,3 +89,11 @@ def test_results_with_a_name_that_no_bundle_can_have_are_not_bundled(results, tm
             exporting.write_bundle(results, tmp_path / "x.zip", "table", exporting.Said("x"))
     finally:
         odd.unlink()
+
+
+@pytest.mark.parametrize("name", ["a?.json", "a.json ", "\u202ea.json", "nul.json"])
+def test_a_file_whose_name_no_bundle_could_have_is_not_imported(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes((REAL / "ior/iterations.json").read_bytes())
+    for find in (lambda: sources([str(tmp_path)], "UTC"), lambda: logs(tmp_path / name, (), (), "UTC")):
+        with pytest.raises(CampaignError, match="so no bundle of the results could have it; rename it"):
+            find()
