@@ -13,7 +13,8 @@ import pytest
 
 from lacking import lacking
 from on_hosts import hosts_of
-from perjoule.drivers.protocols import Host, Hosts
+from perjoule import drivers
+from perjoule.drivers.protocols import FileSystem, Host, Hosts
 from perjoule.filesystems.glusterfs import GlusterFS
 from perjoule.filesystems.moosefs import MooseFS
 from perjoule.machine import ports
@@ -168,3 +169,18 @@ def test_whose_a_listener_is_follows_from_its_environment_or_its_session() -> No
             ports.listens(host, 7003)
         with pytest.raises(MachineError, match=r"port 7001 .*; port 7003"):
             ports.require_free(host, [7001, 7003, 7004])
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"), [("glusterfs", 'layout = "distributed"'), ("cephfs", "copies = 1"), ("nfs", 'client = "fuse"')]
+)
+def test_a_deployment_waits_for_listeners_of_its_own_and_works(kind: str, options: str) -> None:
+    filesystem = drivers.build("filesystems", kind, {"glusterfs": {}, "cephfs": {}, "nfs": {"client": "fuse"}}[kind])
+    assert isinstance(filesystem, FileSystem)
+    if missing := lacking(filesystem.checks()):
+        pytest.skip(missing)
+    with site() as there:
+        code, said = there.perjoule("run", f'kind = "{kind}"\n{options}', "--into", there.folder / "out")
+        assert code == 0, said
+        records = [json.loads(path.read_text()) for path in (there.folder / "out").rglob("record.json")]
+        assert [(record["status"], record["reason"]) for record in records] == [("valid", "")]
