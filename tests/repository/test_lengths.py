@@ -35,6 +35,7 @@ REASONS = {
     "testbeds/cluster/host.py": "one class with each method of the protocol Host",
     "testbeds/cluster/keeper.py": "one connection, with all that goes over it and its time limits",
     "testbeds/cluster/scripts.py": "scripts for hosts, in bash",
+    "testbeds/slurm/__init__.py": "one driver: its options, its checks, and how it holds nodes",
     "testbeds/virtual/host.py": "one class with each method of the protocol Host",
     "workloads/duty/__init__.py": "one driver with three kinds of loads",
     "workloads/rados/__init__.py": "one driver with the parser of its tool's report",
