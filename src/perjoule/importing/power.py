@@ -105,7 +105,7 @@ def _samples(meter: Csv, path: Path) -> tuple[Floats, Floats, Floats]:
     """Return the times (seconds of UTC), values and windows of a log."""
     plain = meter.plain(content_of(path))
     if plain is not None:
-        return (*plain, np.full(len(plain[0]), meter.window_s or 0.0))
+        return (*plain, np.broadcast_to(meter.window_s or 0.0, len(plain[0])))
     rows = np.array(list(meter.samples(text_of(path, encoding=meter.encoding), UTC_CLOCK)), dtype=np.float64).reshape(-1, 3)
     return rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy()
 

@@ -3,7 +3,6 @@
 Anything else is left to `Rows`, which reads row by row and says what is wrong. https://arrow.apache.org/docs/python/csv.html
 """
 
-import io
 from typing import Any, cast
 
 import numpy as np
@@ -15,6 +14,7 @@ from perjoule.model.series import Floats
 
 # pyarrow ships no types; every use of it is on this page.
 _pa, _pc, _csv = cast("Any", pa), cast("Any", pc), cast("Any", pacsv)
+_BLOCK_BYTES = 4 * 1024**2
 _TYPES = {"unix": _pa.float64(), "date": _pa.timestamp("us")}
 
 
@@ -30,8 +30,9 @@ def columns(content: bytes, *, time: str, value: str, delimiter: str, clock: str
         zone: of dates, which name none.
     """
     try:
-        table = _csv.read_csv(
-            io.BytesIO(content),
+        batches = _csv.open_csv(
+            _pa.BufferReader(content),
+            read_options=_csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
             parse_options=_csv.ParseOptions(delimiter=delimiter),
             convert_options=_csv.ConvertOptions(
                 include_columns=[time, value],
@@ -40,11 +41,19 @@ def columns(content: bytes, *, time: str, value: str, delimiter: str, clock: str
                 strings_can_be_null=False,
             ),
         )
-        times = table.column(time)
-        if clock == "date":
-            times = _pc.divide(_pc.cast(_pc.cast(_pc.assume_timezone(times, zone), _pa.int64()), _pa.float64()), 1e6)
-        t_s, numbers = (np.asarray(column.to_numpy(), dtype=np.float64) for column in (times, table.column(value)))
+        parts = [(_seconds(batch.column(time), zone), batch.column(value).to_numpy(zero_copy_only=False)) for batch in batches]
+        t_s, numbers = (np.concatenate([np.asarray(part, dtype=np.float64) for part in own]) for own in zip(*parts, strict=True))
     except (_pa.ArrowInvalid, _pa.ArrowKeyError, ValueError, OverflowError):
         return None
+    finally:
+        _pa.default_memory_pool().release_unused()
     plain = len(t_s) > 1 and bool(np.isfinite(t_s).all() and np.isfinite(numbers).all() and (np.diff(t_s) > 0).all())
     return (t_s, numbers) if plain else None
+
+
+def _seconds(times: Any, zone: str) -> Any:
+    """Return times as seconds of UTC. Raises ArrowInvalid: an hour is missing or occurs twice."""
+    if not _pa.types.is_timestamp(times.type):
+        return times.to_numpy(zero_copy_only=False)
+    microseconds = _pc.cast(_pc.assume_timezone(times, zone), _pa.int64())
+    return microseconds.to_numpy(zero_copy_only=False) / 1e6
