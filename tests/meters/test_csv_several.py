@@ -110,9 +110,7 @@ def test_windows_of_one_moment_that_overlap_are_refused() -> None:
     [("I,P", "{v},{v}"), ("state,P", "OK,{v}"), ("id,P", "{t},{v}"), ("range,P", "{r},{v}"), ("Hz,P", "{h},{v}")],
 )
 def test_columns_of_measurements_and_states_tell_nothing_apart(head: str, row: str) -> None:
-    rows = [
-        f"{t},{row.format(t=t, v=200 + t % 5, r='600 W' if t < 50 else '1200 W', h=50 + t % 3 / 10)}" for t in range(100)
-    ]
+    rows = [f"{t},{row.format(t=t, v=200 + t % 5, r='600 W' if t < 50 else '1200 W', h=50 + t % 3 / 10)}" for t in range(100)]
     assert len(samples("\n".join([f"time,{head}", *rows]))) == 100
 
 
@@ -159,7 +157,7 @@ def test_a_unit_in_the_cell_counts() -> None:
 
 @pytest.mark.parametrize("cell", ["200 VA", "5 kWh", "20 C", "3 A"])
 def test_a_unit_of_something_else_is_refused(cell: str) -> None:
-    with pytest.raises(PerjouleError, match='a number is in .*unit is "W"'):
+    with pytest.raises(PerjouleError, match=r'a number is in .*unit is "W"'):
         samples(f"time,P\n1,{cell}\n")
 
 
@@ -192,7 +190,7 @@ def test_a_long_plain_log_is_read_at_once_and_as_row_by_row(clock: str, zone: st
     rows = LONG
     if clock == "date":
         moments = (datetime.fromtimestamp(float(row.split(",")[0]), ZoneInfo(zone)) for row in LONG)
-        rows = [f"{t:%Y-%m-%d %H:%M:%S.%f}{row[row.index(','):]}" for t, row in zip(moments, LONG, strict=True)]
+        rows = [f"{t:%Y-%m-%d %H:%M:%S.%f}{row[row.index(',') :]}" for t, row in zip(moments, LONG, strict=True)]
     content = "\n".join(["time,P,n", *rows, ""]).encode()
     meter = Csv(path=Path("log.csv"), value="P", unit="kW", semantics="instantaneous", grade="PDU", clock=clock, zone=zone)
     t_s, watts = present(meter.plain(content))
@@ -202,7 +200,16 @@ def test_a_long_plain_log_is_read_at_once_and_as_row_by_row(clock: str, zone: st
 
 
 @pytest.mark.parametrize(
-    "row", ["1795003000.1,n/a,1", "1795003000.1,,1", '1795003000.1,"1,234.5",1', "1795002999.9,5,1", "1795000000,5,1", "x,5,1", "1795003000.1"]
+    "row",
+    [
+        "1795003000.1,n/a,1",
+        "1795003000.1,,1",
+        '1795003000.1,"1,234.5",1',
+        "1795002999.9,5,1",
+        "1795000000,5,1",
+        "x,5,1",
+        "1795003000.1",
+    ],
 )
 def test_a_long_log_that_is_not_plain_is_read_row_by_row(row: str) -> None:
     content = "\n".join(["time,P,n", *LONG, row, ""]).encode()

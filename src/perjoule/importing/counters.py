@@ -29,6 +29,8 @@ _OTHER_TOOLS = {  # of sysstat, by what only they write
     "iostat": re.compile(r'"avg-cpu"|"disk_device"'),
     "mpstat": re.compile(r'"timestamp"\s*:\s*"|"(?:cpu-load|sum-interrupts)"\s*:\s*\['),
 }
+_Devices = Callable[[Mapping[str, Any]], dict[str, Mapping[str, Any]]]
+_Rate = Callable[[Mapping[str, Any]], float]
 Intervals = Sequence[Mapping[str, Any]]
 
 
@@ -89,10 +91,11 @@ def _counted(host: Mapping[str, Any], zone: str) -> Counted:
     for index, one in enumerate(intervals):
         for rate in _cpu(one, int(host["number-of-cpus"])):
             add("cpu", index, rate)
-    for kind, devices, rates in (
+    moved: tuple[tuple[Kind, _Devices, dict[Quantity, _Rate]], ...] = (
         (NETWORKS, _networks, {"network_received": _received, "network_sent": _sent}),
         (DISKS, _disks, {"disk_read": _read, "disk_written": _written}),
-    ):
+    )
+    for kind, devices, rates in moved:
         names, doubt = _chosen(kind, [devices(one) for one in intervals], tuple(rates.values()))
         doubts += [METERS.doubt(f"{name}: {doubt}")] if doubt else []
         for index, one in enumerate(intervals):
@@ -130,7 +133,7 @@ def _moment_s(stamp: Mapping[str, Any], named: str | None, zone: str) -> float:
     text = f"{stamp['date']} {stamp['time']}"
     if stamp.get("utc"):
         return moment_s(text, DATE, "UTC")
-    stated = str(stamp["tz"] if "tz" in stamp else named or "")
+    stated = str(stamp.get("tz", named or ""))
     if not stated:
         return moment_s(text, DATE, zone)
     if stated in ("UTC", "GMT", "Etc/UTC"):
@@ -139,8 +142,8 @@ def _moment_s(stamp: Mapping[str, Any], named: str | None, zone: str) -> float:
         if _abbreviation(text, one) == stated or ("/" in stated and one == stated):
             return moment_s(text, DATE, one)
     raise ValueError(
-        f'its times are of the zone "{stated}", which is not the abbreviation of {zone} at {text}: write them in UTC (sadf without '
-        "-t and -T), or name the zone (--timezone Europe/Berlin)"
+        f'its times are of the zone "{stated}", which is not what {zone} is called at {text}: write them in UTC (sadf '
+        "without -t and -T), or name the zone (--timezone Europe/Berlin)"
     )
 
 

@@ -70,8 +70,8 @@ class Chosen:
 def chosen(kind: Kind, rates: Mapping[str, Sequence[float]]) -> Chosen:
     """Choose the devices of a host whose bytes count.
 
-    A device of unknown kind counts if it moved more than all hardware at some time, so that it can't be built from it. If it moved
-    less, nobody knows, and nothing counts.
+    A device of unknown kind counts if it moved more than all hardware at some time, so that it can't be built from it. If it
+    moved less, nobody knows, and nothing counts.
 
     Args:
         kind: of the devices.
@@ -103,9 +103,7 @@ def _negligible(values: Sequence[float], sums: Sequence[float]) -> bool:
 
 
 def _exceeds(values: Sequence[float], sums: Sequence[float]) -> bool:
-    return not sums or any(
-        value > MORE_RATIO * total + IDLE_BYTES_PER_S for value, total in zip(values, sums, strict=True)
-    )
+    return not sums or any(value > MORE_RATIO * total + IDLE_BYTES_PER_S for value, total in zip(values, sums, strict=True))
 
 
 def _listed(names: Iterable[str]) -> str:

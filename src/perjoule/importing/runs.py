@@ -71,18 +71,14 @@ def loads(found: Sequence[Found], filesystem: str) -> tuple[Load, ...]:
     for one in sorted((f for f in found if f.run.outcome), key=_began_s):
         key = (one.source.format, one.run.operation, one.run.details, one.run.transfer_bytes, filesystem or one.run.folder)
         alike = [members for members in running.get(key, ()) if max(map(_ended_s, members)) > _began_s(one)]
-        members = next((members for members in reversed(alike) if _together(one, members)), None)
-        if members is None:
-            members = []
+        members = next((members for members in reversed(alike) if _together(one, members)), list[Found]())
+        if not members:
             grouped.append(members)
             alike.append(members)
         members.append(one)
         running[key] = alike
     alone = [[one] for one in found if one.run.outcome is None]
-    return tuple(
-        Load(tuple(members), filesystem or members[0].run.folder or "imported")
-        for members in (*grouped, *alone)
-    )
+    return tuple(Load(tuple(members), filesystem or members[0].run.folder or "imported") for members in (*grouped, *alone))
 
 
 def labels(all_loads: Sequence[Load], before: Mapping[str, Mapping[str, Json]]) -> Mapping[int, str]:

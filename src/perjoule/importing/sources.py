@@ -82,7 +82,7 @@ def content_of(path: Path) -> bytes:
 
 
 def text_of(path: Path, most_count: int = -1, encoding: str = "utf-8") -> str:
-    """Read a file, or its first characters, replacing invalid ones. A byte order mark outdoes the encoding. Raises MachineError."""
+    """Read a file, or its first characters, replacing invalid ones. A byte order mark beats the encoding. Raises MachineError."""
     with _readable(path):
         if most_count < 0:
             return untrusted.foreign_text_of(path, encoding)

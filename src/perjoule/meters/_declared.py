@@ -67,7 +67,7 @@ class Declared(Metered):
         return _FACTORS[self.unit]
 
     def factor_of(self, unit: str) -> float:
-        """Return the factor from the unit that a number states itself, to W or J. Raises ValueError: it is of another quantity."""
+        """Return the factor from the unit that a number states, to W or J. Raises ValueError: it is of another quantity."""
         if unit not in _FACTORS or (unit not in WATTS) != (self.semantics == "counter"):
             raise ValueError(f'a number is in {unit}, and unit is "{self.unit}" (choose another column, or set unit)')
         return _FACTORS[unit]

@@ -37,7 +37,12 @@ def fio(*jobs: dict[str, Any], ended_ms: int = 1_795_000_100_000, **whole: Any) 
 
 
 def sadf(
-    disks: dict[str, float], networks: dict[str, float], *, stamp: dict[str, Any] | None = None, zone: str = "UTC", count: int = 20
+    disks: dict[str, float],
+    networks: dict[str, float],
+    *,
+    stamp: dict[str, Any] | None = None,
+    zone: str = "UTC",
+    count: int = 20,
 ) -> str:
     """Counters of a node every 10 s from 12:08:10 on, with kB/s written by each disk and sent by each interface."""
     intervals = [
@@ -60,8 +65,8 @@ def sadf(
 
 IOR_HEAD = "access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter\n"
 IOR_COLUMNS = (
-    "Operation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev   Max(OPs)   Min(OPs)  Mean(OPs)     StdDev    Mean(s) Test# #Tasks tPN "
-    "reps fPP reord reordoff reordrand seed segcnt   blksiz    xsize aggs(MiB)   API RefNum\n"
+    "Operation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev   Max(OPs)   Min(OPs)  Mean(OPs)     StdDev    Mean(s) Test# #Tasks "
+    "tPN reps fPP reord reordoff reordrand seed segcnt   blksiz    xsize aggs(MiB)   API RefNum\n"
 )
 
 
@@ -71,14 +76,16 @@ def ior(*tests: tuple[str, str, list[tuple[str, str, str]]], began: str = "Fri N
     text += "Command line        : ior -f script\nMachine             : Linux node01\n"
     rows: list[str] = []
     for number, (start, between, found) in enumerate(tests):
-        text += f"TestID              : {number}\nStartTime           : {start}\n\nOptions: \ntest filename       : /mnt/fs/file\n\n"
+        text += (
+            f"TestID              : {number}\nStartTime           : {start}\n\nOptions: \ntest filename       : /mnt/fs/file\n\n"
+        )
         text += f"Results: \n\n{IOR_HEAD}{between}"
         for operation, rate, took in found:
             text += f"{operation:9} {rate:10} 262144 1024.00 0.001 {took} 0.001 {took} 0\n"
             number_text = f"{float(rate):.2f}"
             rows.append(
-                f"{operation} {number_text} {number_text} {number_text} 0.00 1 1 1 0 {took} {number} 4 4 {reps} 1 0 1 0 0 1 268435456 "
-                f"{2 ** (20 - 8 * number)} 1024.0 POSIX 0\n"
+                f"{operation} {number_text} {number_text} {number_text} 0.00 1 1 1 0 {took} {number} 4 4 {reps} 1 0 1 0 0 1 "
+                f"268435456 {2 ** (20 - 8 * number)} 1024.0 POSIX 0\n"
             )
     return text + "\nSummary of all tests:\n" + IOR_COLUMNS + "".join(rows) + "Finished            : Fri Nov 27 17:02:00 2026\n"
 
@@ -90,7 +97,8 @@ def mdtest(
     rows = "".join(f"   {row}\n" for row in table.strip().splitlines())
     return (
         f"-- started at 11/27/2026 08:17:03 --\n\nmdtest-{version} was launched with {ranks} total task(s) on 1 node(s)\n"
-        f"Command line used: mdtest {options} '-d' '/mnt/fs/md'\nPath                : /mnt/fs/md\n\n{ranks} tasks, 1000 files\n{verbose}\n"
+        f"Command line used: mdtest {options} '-d' '/mnt/fs/md'\nPath                : /mnt/fs/md\n\n"
+        f"{ranks} tasks, 1000 files\n{verbose}\n"
         f"SUMMARY rate: (of {iterations} iterations)\n"
         "   Operation                      Max            Min           Mean        Std Dev\n"
         f"   ---------                      ---            ---           ----        -------\n{rows}"

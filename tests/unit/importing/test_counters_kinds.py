@@ -57,7 +57,8 @@ def test_bytes_of_a_disk_count_once(disks: list[str], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "busy",
     [
-        "em1", "p2p1", "enP2p1s0f0", "enP2p1s0f0np0", "end0", "rocep1s0", "ens1f0np0", "eno1", "enx0123456789ab", "ibp5s0", "hsn0",
+        "em1", "p2p1", "enP2p1s0f0", "enP2p1s0f0np0", "end0", "rocep1s0", "ens1f0np0", "eno1", "ibp5s0", "hsn0",
+        "enx0123456789ab",
         "ib0", "enp65s0f1", "enc1a00", "wlp5s0", "opa0", "ipogif0",
     ],
 )  # fmt: skip
@@ -108,7 +109,9 @@ def test_an_interface_of_any_name_that_may_be_built_from_hardware_is_not_guessed
     assert rate(found, "disk_written") == BYTES_PER_S
 
 
-@pytest.mark.parametrize("disks", [{"dev259-0": 10240.0, "dev259-1": 10240.0}, {"dm-0": 10240.0}, {"sda": 10240.0, "rbd0": 9000.0}])
+@pytest.mark.parametrize(
+    "disks", [{"dev259-0": 10240.0, "dev259-1": 10240.0}, {"dm-0": 10240.0}, {"sda": 10240.0, "rbd0": 9000.0}]
+)
 def test_disks_of_unknown_kind_are_not_guessed_at(disks: dict[str, float], tmp_path: Path) -> None:
     found = counted(tmp_path, sadf(disks, ETH0))
     assert rate(found, "disk_written") is None
@@ -139,7 +142,9 @@ def test_times_are_of_the_zone_that_sadf_states(
     assert {float(s.t_s[0]) for s in found.series} == {FIRST_S + ahead_s}
 
 
-@pytest.mark.parametrize(("stated", "zone"), [("CEST", "Europe/Berlin"), ("JST", "UTC"), ("IST", "Europe/Dublin"), ("EDT", "UTC")])
+@pytest.mark.parametrize(
+    ("stated", "zone"), [("CEST", "Europe/Berlin"), ("JST", "UTC"), ("IST", "Europe/Dublin"), ("EDT", "UTC")]
+)
 def test_an_abbreviation_that_the_zone_does_not_have_is_refused(stated: str, zone: str, tmp_path: Path) -> None:
     with pytest.raises(WorkloadError, match=f'of the zone "{stated}".*sadf without -t'):
         counted(tmp_path, sadf(SDA, ETH0, stamp={"tz": stated}), zone)
@@ -171,9 +176,7 @@ IOSTAT = '{"avg-cpu": {"user": 6.75}, "disk": [{"disk_device": "sda", "kB_wrtn/s
 MPSTAT = '{"timestamp": "12:09:10", "cpu-load": [{"cpu": "all", "usr": 10.0}]}'
 
 
-@pytest.mark.parametrize(
-    ("statistics", "named"), [(IOSTAT, "iostat"), (f",\n{IOSTAT}", "iostat"), (MPSTAT, "mpstat or pidstat")]
-)
+@pytest.mark.parametrize(("statistics", "named"), [(IOSTAT, "iostat"), (f",\n{IOSTAT}", "iostat"), (MPSTAT, "mpstat or pidstat")])
 def test_other_programs_of_sysstat_are_named(statistics: str, named: str, tmp_path: Path) -> None:
     text = f'{{"sysstat": {{"hosts": [{{"nodename": "client-1", "number-of-cpus": 4, "statistics": [{statistics}]}}]}}}}'
     with pytest.raises(WorkloadError, match=f"this is the JSON of {named}.*sadf -j"):
@@ -181,5 +184,5 @@ def test_other_programs_of_sysstat_are_named(statistics: str, named: str, tmp_pa
 
 
 def test_decimal_commas_in_json_are_named(tmp_path: Path) -> None:
-    with pytest.raises(WorkloadError, match="decimal commas.*LC_ALL=C sadf"):
+    with pytest.raises(WorkloadError, match=r"decimal commas.*LC_ALL=C sadf"):
         counted(tmp_path, sadf(SDA, ETH0).replace('"wkB": 10240.0', '"wkB": 10240,00'))

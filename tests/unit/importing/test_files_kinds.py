@@ -55,7 +55,7 @@ def test_a_cut_file_of_a_folder_is_left_out_by_name_and_doubted(tmp_path: Path) 
 
 def test_a_cut_file_alone_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(REPORT[:400])
-    with pytest.raises(WorkloadError, match="a.json: .*truncated"):
+    with pytest.raises(WorkloadError, match=r"a\.json: .*truncated"):
         bring(tmp_path, tmp_path / "a.json")
 
 

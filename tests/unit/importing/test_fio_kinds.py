@@ -34,7 +34,8 @@ def mib_per_s(run: Run) -> float:
 
 
 DISTINCT = [
-    {"fsync": "1"}, {"fdatasync": "1"}, {"sync": "1"}, {"sync": "dsync"}, {"rate": "8m"}, {"rate_iops": "100"}, {"thinktime": "500"},
+    {"fsync": "1"}, {"fdatasync": "1"}, {"sync": "1"}, {"sync": "dsync"},
+    {"rate": "8m"}, {"rate_iops": "100"}, {"thinktime": "500"},
     {"random_distribution": "zipf:1.2"}, {"io_size": "1g"}, {"nrfiles": "8"}, {"verify": "crc32c", "do_verify": "0"},
     {"dedupe_percentage": "50"}, {"buffer_compress_percentage": "50"}, {"latency_target": "10ms"}, {"norandommap": "1"},
     {"rwmixread": "70"}, {"rwmixread": "30"}, {"offset": "1g"}, {"zonemode": "zbd"}, {"ramp_time": "5"}, {"fsync_on_close": "1"},
@@ -79,7 +80,9 @@ def test_three_readers_and_a_writer_are_not_a_reader_and_three_writers() -> None
 
 
 def test_a_delayed_job_is_part_of_its_load_for_as_long_as_both_took() -> None:
-    one, other = (job(n, write=moved(8 * MIB, 2000), options=o, elapsed=5) for n, o in (("a", WRITE), ("b", {**WRITE, "startdelay": "2"})))
+    one, other = (
+        job(n, write=moved(8 * MIB, 2000), options=o, elapsed=5) for n, o in (("a", WRITE), ("b", {**WRITE, "startdelay": "2"}))
+    )
     (run,) = runs(fio(one, other))
     assert mib_per_s(run) == pytest.approx(4.0)
 
@@ -149,7 +152,10 @@ def test_jobs_of_other_sections_in_a_sum_are_counted_and_doubted() -> None:
 
 def served(*places: tuple[str, int]) -> str:
     stats = [
-        {**job(way, **{way: moved(8 * MIB, 2000)}, group=n, options={"rw": way}), **({"hostname": host, "port": port} if host else {})}
+        {
+            **job(way, **{way: moved(8 * MIB, 2000)}, group=n, options={"rw": way}),
+            **({"hostname": host, "port": port} if host else {}),
+        }
         for host, port in places
         for n, way in enumerate(("write", "read"))
     ]

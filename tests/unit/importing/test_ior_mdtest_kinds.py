@@ -1,4 +1,4 @@
-"""Kinds of IOR's and mdtest's text that were read wrongly: several tests and commands, stonewalls, starts, statistics over ranks."""
+"""Kinds of IOR's and mdtest's text that were read wrongly: several tests and commands, stonewalls, starts, statistics."""
 
 import json
 from datetime import UTC, datetime
@@ -34,7 +34,8 @@ def mib_per_s(run: Run) -> float:
 def test_each_test_of_a_command_has_its_own_start_request_and_numbers() -> None:
     found = runs(ior((FIRST, "", ROWS), (SECOND, "", [("write", "64.00", "16.00"), ("read", "512.00", "2.00")])))
     assert [(run.operation, mib_per_s(run), began(run)) for run in found] == [
-        ("write", pytest.approx(128), 0), ("read", pytest.approx(256), 8), ("write", pytest.approx(64), 60), ("read", pytest.approx(512), 76)
+        ("write", pytest.approx(128), 0), ("read", pytest.approx(256), 8),
+        ("write", pytest.approx(64), 60), ("read", pytest.approx(512), 76)
     ]  # fmt: skip
     assert [run.transfer_bytes for run in found] == [MIB, MIB, 4096, 4096]
 
@@ -42,7 +43,11 @@ def test_each_test_of_a_command_has_its_own_start_request_and_numbers() -> None:
 def test_each_command_in_a_file_is_read() -> None:
     other = ior((SECOND, "", [("write", "64.00", "16.00")]), began=SECOND)
     found = runs(ior((FIRST, "", ROWS)) + "\nsome other output\n" + other)
-    assert [(run.operation, round(mib_per_s(run)), began(run)) for run in found] == [("write", 128, 0), ("read", 256, 8), ("write", 64, 60)]
+    assert [(run.operation, round(mib_per_s(run)), began(run)) for run in found] == [
+        ("write", 128, 0),
+        ("read", 256, 8),
+        ("write", 64, 60),
+    ]
 
 
 def test_the_table_counts_where_the_summary_contradicts_it() -> None:
@@ -125,7 +130,11 @@ def test_statistics_over_ranks_are_no_rates(version: str, iterations: int, numbe
 
 @pytest.mark.parametrize(
     ("version", "iterations", "numbers", "rates"),
-    [("4.0.0", 1, "600 600 600", [600]), ("4.1.0+dev", 2, "900 600 750", [900, 600]), ("3.4.0+dev", 3, "900 600 700", [900, 600, 600])],
+    [
+        ("4.0.0", 1, "600 600 600", [600]),
+        ("4.1.0+dev", 2, "900 600 750", [900, 600]),
+        ("3.4.0+dev", 3, "900 600 700", [900, 600, 600]),
+    ],
 )
 def test_statistics_over_iterations_are_read(version: str, iterations: int, numbers: str, rates: list[float]) -> None:
     found = runs(mdtest(version, CREATION.format(numbers), iterations=iterations), "mdtest")
@@ -148,7 +157,9 @@ def test_verbose_lines_that_contradict_themselves_are_refused() -> None:
         runs(mdtest("3.4.0+dev", CREATION.format("900 900 900"), verbose=line), "mdtest")
 
 
-@pytest.mark.parametrize(("version", "ranks", "doubted"), [("3.2.1", 2, True), ("1.9.3", 2, True), ("1.9.3", 1, False), ("4.0.0", 2, False)])
+@pytest.mark.parametrize(
+    ("version", "ranks", "doubted"), [("3.2.1", 2, True), ("1.9.3", 2, True), ("1.9.3", 1, False), ("4.0.0", 2, False)]
+)
 def test_the_rate_of_the_fastest_rank_is_doubted(version: str, ranks: int, doubted: bool) -> None:
     (run,) = runs(mdtest(version, CREATION.format("900 900 900"), ranks=ranks), "mdtest")
     assert any("fastest rank" in doubt for doubt in present(run.outcome).doubts) == doubted

@@ -201,7 +201,7 @@ class Csv(Declared):
 
         found = columns(
             content.removeprefix(codecs.BOM_UTF8),
-            time=self.time[0],
+            time="".join(self.time),
             value=self.value,
             delimiter=self.delimiter,
             clock=self.clock,

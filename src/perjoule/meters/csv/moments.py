@@ -32,7 +32,9 @@ class Sums:
             yield self._sum()
         before = self._moment.get(key)
         if before and before.value != sample.value and not math.isnan(sample.value):
-            raise ValueError(f'"{key}" in column "{self._column}" has two values at one moment: {before.value:g}, {sample.value:g}')
+            raise ValueError(
+                f'"{key}" in column "{self._column}" has two values at one moment: {before.value:g}, {sample.value:g}'
+            )
         self._moment[key] = before or sample
 
     def end(self) -> Iterator[Sample]:
@@ -46,15 +48,15 @@ class Sums:
         self._moments_count += 1
         if new := sorted(moment.keys() - self._keys):
             raise ValueError(
-                f'column "{self._column}" has "{new[0]}", which is not at the first moment: name all with only, or, if their times '
-                "differ, choose one with only and give each a table of its own"
+                f'column "{self._column}" has "{new[0]}", which is not at the first moment: name all with only, or, if their '
+                "times differ, choose one with only and give each a table of its own"
             )
         whole = moment.keys() == self._keys
         self._complete_count += whole
         if not self._complete_count and (last or self._moments_count == COMPLETE_COUNT):
             listed = ", ".join(sorted(self._keys))
             raise ValueError(
-                f"no moment has rows of all of {listed}: their times differ, so choose one with only and give each a table of its own"
+                f"no moment has rows of all of {listed}: their times differ, so choose one with only and give each its own table"
             )
         first = next(iter(moment.values()))
         value = math.fsum(one.value for one in moment.values()) if whole else math.nan
@@ -78,7 +80,7 @@ class Overlaps:
         self._overlaps_count = self._overlaps_count + 1 if self._rows_count > 1 and long else 0
         if self._overlaps_count == OVERLAPS_COUNT:
             raise ValueError(
-                f"moments have {self._rows_count} rows, whose windows of {self._window_s:g} s overlap: if they are of several outlets "
-                "or phases, export the column that tells them apart and set by"
+                f"moments have {self._rows_count} rows, whose windows of {self._window_s:g} s overlap: if they are of several "
+                "outlets or phases, export the column that tells them apart and set by"
             )
         self._before_s, self._stamp_s, self._rows_count = self._stamp_s, t_s, 1

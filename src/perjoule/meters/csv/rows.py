@@ -132,7 +132,8 @@ def _ungrouped(text: str, decimal: str, thousands: str) -> str:
         return text
     if not thousands and len(groups[1]) == 4 and groups[3] is None:
         raise ValueError(
-            f'{text!r} may have a decimal separator or one of thousands (set decimal = "{groups[2]}" or thousands = "{groups[2]}")'
+            f"{text!r} may have a decimal separator or one of thousands "
+            f'(set decimal = "{groups[2]}" or thousands = "{groups[2]}")'
         )
     return text.replace(groups[2], "") if thousands in ("", groups[2]) else text
 

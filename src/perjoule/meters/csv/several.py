@@ -70,8 +70,8 @@ class Several:
                 raise ValueError(self._refusal(at, values))
         if self._equal_count >= MOMENTS_COUNT and 2 * self._equal_count > self._moments_count:
             raise ValueError(
-                "most moments have several equal rows: if they are of several phases or outlets, export the column that tells them "
-                'apart and set by = "COLUMN"'
+                "most moments have several equal rows: if they are of several phases or outlets, export the column that tells "
+                'them apart and set by = "COLUMN"'
             )
 
     def _alternates(self, at: int, value: str) -> None:
@@ -95,6 +95,6 @@ class Several:
         name = self._names[at] if at < len(self._names) else str(at + 1)
         shown = ", ".join(values[:4]) + (", ..." if len(values) > 4 else "")
         return (
-            f'its rows are of several things: column "{name}" has {shown}. Set by = "{name}" to add up the rows of each moment, and '
-            f'only = ["{values[0]}"] to choose some'
+            f'its rows are of several things: column "{name}" has {shown}. Set by = "{name}" to add up the rows of each moment, '
+            f'and only = ["{values[0]}"] to choose some'
         )

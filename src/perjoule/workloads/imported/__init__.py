@@ -18,7 +18,7 @@ from perjoule.model.errors import CampaignError, WorkloadError
 from perjoule.model.units import Bytes
 from perjoule.workloads._raw import reading
 from perjoule.workloads.imported import fio, io500, ior, ior_text, mdtest, rados
-from perjoule.workloads.imported.documents import documents
+from perjoule.workloads.imported.embedded import documents
 from perjoule.workloads.imported.io500 import BANDWIDTHS, RATES, Submission, SubmittedPhase, dated, recomputed, submission
 from perjoule.workloads.imported.run import DAMAGED, Run, Texts, Told, check_zone, local_zone, moment_s
 

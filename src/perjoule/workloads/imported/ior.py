@@ -12,7 +12,7 @@ from perjoule.model import Outcome
 from perjoule.model.doubts import DERIVED, TIMES, Doubt
 from perjoule.model.units import MIB
 from perjoule.workloads import ior
-from perjoule.workloads.imported.documents import documents
+from perjoule.workloads.imported.embedded import documents
 from perjoule.workloads.imported.ior_text import COMMENCING, DATE, MOVED, NOT_LOAD, STARTS, STATED_STARTS
 from perjoule.workloads.imported.run import Run, Told, moment_s, options
 
@@ -35,7 +35,7 @@ WORDS = {  # of parameters, of which a script may set any
 def runs(text: str, told: Told) -> tuple[Run, ...]:
     """Read all runs of a summary; warnings may stand inside it. Raises ValueError, LookupError."""
     stated = [int(count) for count in MOVED.findall(text)]
-    tests = [
+    tests: list[tuple[str, dict[str, Any]]] = [
         (f"IOR-{one['Version']}", {**test, "command": str(one.get("Command line", ""))})
         for one in documents(text, "tests")
         for test in one["tests"]
@@ -46,7 +46,9 @@ def runs(text: str, told: Told) -> tuple[Run, ...]:
     return tuple(run for version, test in tests for run in _test(version, test, text, stated, dates, told))
 
 
-def _test(version: str, test: dict[str, Any], text: str, stated: list[int], dates: Iterator[str] | None, told: Told) -> Iterator[Run]:
+def _test(
+    version: str, test: dict[str, Any], text: str, stated: list[int], dates: Iterator[str] | None, told: Told
+) -> Iterator[Run]:
     asked, how = test["Parameters"], test["Options"]
     nodes_count = int(how["nodes"])
     hosts = told.hosts(str(asked["platform"]).partition("(")[0], nodes_count)

@@ -1,4 +1,4 @@
-"""IOR's text, 2013 and later, from any run: each operation of each iteration is a run. https://ior.readthedocs.io (IOR 3.0 to 4.1)
+"""IOR's text, 2013 and later: each operation of each iteration is a run. https://ior.readthedocs.io (IOR 3.0 to 4.1)
 
 A file may hold several commands, and a command several tests. Each test has its start and a table of results; the summary of all
 tests, at the end, has the request, and one more digit of the rates. With -v each operation has its start, too.
@@ -35,7 +35,9 @@ _ROW = re.compile(r"^(write|read|remove) +\S+ +.*$", re.MULTILINE)
 _OPENED = re.compile(r"Iter=(\d+), Task=\d+, Time=([\d.]+), (write|read) open start$", re.MULTILINE)  # with -vvv
 _SUMMARY = re.compile(r"^Operation +Max\(MiB\).*$", re.MULTILINE)
 # Names and places, what is printed, what the summary has, and whether a command also did the other operation.
-NOT_LOAD = frozenset(("-o", "-i", "-v", "-vv", "-vvv", "-vvvv", "-t", "-b", "-s", "-N", "-F", "-a", "-w", "-r", "-k", "-m", "-f", "-d"))
+NOT_LOAD = frozenset(
+    ("-o", "-i", "-v", "-vv", "-vvv", "-vvvv", "-t", "-b", "-s", "-N", "-F", "-a", "-w", "-r", "-k", "-m", "-f", "-d")
+)
 Asked = Mapping[tuple[str, str], Mapping[str, str]]  # the summary's rows, by test and operation
 
 
@@ -99,9 +101,7 @@ def _tests(text: str, zone: str) -> Iterator[_Test]:
         yield _Test(next(filter(None, number.groups())) if number else "0", part, moment_s(start[1], DATE, zone), head)
 
 
-def _test(
-    version: str, test: _Test, asked: Asked, named: str, command: tuple[str, ...], told: Told
-) -> Iterator[Run]:
+def _test(version: str, test: _Test, asked: Asked, named: str, command: tuple[str, ...], told: Told) -> Iterator[Run]:
     file = _FILE.search(test.text)
     folder = str(PurePosixPath(file[1]).parent) if file else ""
     at_s, before = test.began_s, 0

@@ -19,8 +19,8 @@ STARTS = "mdtest reports its start to 1 s and no start of an operation: windows 
 SHORTEST_S = 0.1
 SAME_RATIO = 1e-2  # of items, that rate times time may differ from them, besides the rounding of times
 RANKS = (
-    "mdtest's table has statistics over ranks instead of iterations, which is an error of mdtest 3.3: its rates are unknown; run it "
-    "with -v, or mdtest 4"
+    "mdtest's table has statistics over ranks instead of iterations, which is an error of mdtest 3.3: its rates are unknown; run "
+    "it with -v, or mdtest 4"
 )
 FASTEST = "mdtest before 3.3 prints the rate of the fastest rank, which may be too high: run it with -v, or mdtest 4"
 NOT_LOAD = frozenset(("-d", "-i", "-V", "-x", "-v", "-P", "-Z", "--print-all-procs"))  # names and places, and what is printed
@@ -96,7 +96,11 @@ def _mdtest(text: str, told: Told) -> Iterator[Run]:
             if took_s == inf:
                 continue
             took_s = 0.0 if isnan(took_s) else took_s  # of a mean over what took no time
-            details = (*((f"{tasks_count} ranks",) if tasks_count > 1 else ()), f"{count} items", *options(command_of(text), NOT_LOAD))
+            details = (
+                *((f"{tasks_count} ranks",) if tasks_count > 1 else ()),
+                f"{count} items",
+                *options(command_of(text), NOT_LOAD),
+            )
             work = (operation, details, None, path[1] if path else "")
             moved = results(hosts, direction(operation), at_s, took_s, count)
             at_s += took_s
@@ -130,7 +134,7 @@ def _each(text: str, iterations_count: int, items_count: int) -> dict[str, list[
         unsure = SAME_RATIO * items_count + 0.5e-3 * per_s
         if items_count and per_s and abs(took_s * per_s - items_count) > unsure:
             raise ValueError(
-                f"mdtest prints {rate} {name} a second for {items_count} items in {took} s: this version's verbose lines are wrong"
+                f"mdtest prints {rate} {name} a second for {items_count} items in {took} s: its verbose lines are wrong"
             )
         found.setdefault(name, []).append(per_s)
     return found if found and all(len(rates) == iterations_count for rates in found.values()) else {}

@@ -9,7 +9,7 @@ from perjoule.model import Outcome
 from perjoule.model.doubts import TIMES
 from perjoule.model.units import seconds_text
 from perjoule.workloads import rados
-from perjoule.workloads.imported.documents import documents
+from perjoule.workloads.imported.embedded import documents
 from perjoule.workloads.imported.run import Run, Told
 
 SHORTEST_S = 0.1
@@ -30,5 +30,7 @@ def runs(text: str, told: Told) -> tuple[Run, ...]:
     short = (TIMES.doubt(f"it ran only {seconds_text(took_s)}"),) if took_s < SHORTEST_S else ()
     in_flight = (f"{found['concurrent_ios']} in flight",) if "concurrent_ios" in found else ()
     size_bytes = int(found.get("write_size") or found["read_size"])
-    outcome = Outcome("rados bench", (result,), (TIMES.doubt(MOMENT), *short), (rados.goodput(result, json.dumps(found)),) if took_s else ())
+    outcome = Outcome(
+        "rados bench", (result,), (TIMES.doubt(MOMENT), *short), (rados.goodput(result, json.dumps(found)),) if took_s else ()
+    )
     return (Run(operation, in_flight, size_bytes, "", outcome),)

@@ -10,7 +10,7 @@ from typing import Any
 from perjoule.model import ClientResult, Outcome
 from perjoule.model.doubts import TIMES, WORK, Doubt
 from perjoule.workloads import fio
-from perjoule.workloads.imported.documents import documents
+from perjoule.workloads.imported.embedded import documents
 from perjoule.workloads.imported.fio.load import Job, details, sizes
 from perjoule.workloads.imported.fio.placing import Placed, batches, placed
 from perjoule.workloads.imported.run import Run, Told
@@ -74,7 +74,7 @@ def _report(report: Mapping[str, Any], told: Told) -> tuple[Run, ...]:
 
 
 def _divided(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a job by directions. With unified_rw_reporting, all it did is "mixed". Raises ValueError: its directions are lost."""
+    """Return a job by directions. With unified_rw_reporting, all it did is "mixed". Raises ValueError: they are lost."""
     if "mixed" not in entry or "write" in entry:
         return entry
     operation = str(entry.get("job options", {}).get("rw", "")).removeprefix("rand")
@@ -84,9 +84,7 @@ def _divided(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**entry, "read": nothing, "write": nothing, operation: entry["mixed"]}
 
 
-def _by_host(
-    entries: Sequence[Mapping[str, Any]], told: Told, *, several: bool
-) -> dict[str, list[Mapping[str, Any]]]:
+def _by_host(entries: Sequence[Mapping[str, Any]], told: Told, *, several: bool) -> dict[str, list[Mapping[str, Any]]]:
     """Return the jobs of each client. Servers on one address differ in their ports. Raises ValueError: they have no names."""
     if several and len(entries) > 1 and not all(one.get("hostname") for one in entries):
         if len(told.clients) != len(entries):

@@ -21,17 +21,18 @@ ALIASES = {
 }
 # Names and places, what is reported, and what ends with the load: they change no I/O.
 NOT_LOAD = frozenset(
-    """
-    name description directory filename filename_format unique_filename hostname
-    rw bs bssplit bsrange numjobs startdelay wait_for stonewall wait_for_previous new_group
-    group_reporting unified_rw_reporting per_job_logs significant_figures percentile_list clat_percentiles lat_percentiles
-    slat_percentiles disable_lat disable_clat disable_slat disable_bw disable_bw_measurement bwavgtime iopsavgtime
-    write_bw_log write_lat_log write_iops_log write_hist_log log_avg_msec log_hist_msec log_hist_coarseness log_max_value
-    log_offset log_prio log_issue_time log_entries log_compression log_compression_cpus log_store_compressed log_unix_epoch
-    log_alternate_epoch log_alternate_epoch_clock_id log_window_value job_start_clock_id disk_util kb_base unit_base
-    error_dump exitall exitall_on_error exit_what unlink randseed
-    """.split()
-)
+    (
+        "name", "description", "directory", "filename", "filename_format", "unique_filename", "hostname", "rw", "bs", "bssplit",
+        "bsrange", "numjobs", "startdelay", "wait_for", "stonewall", "wait_for_previous", "new_group", "group_reporting",
+        "unified_rw_reporting", "per_job_logs", "significant_figures", "percentile_list", "clat_percentiles", "lat_percentiles",
+        "slat_percentiles", "disable_lat", "disable_clat", "disable_slat", "disable_bw", "disable_bw_measurement", "bwavgtime",
+        "iopsavgtime", "write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log", "log_avg_msec", "log_hist_msec",
+        "log_hist_coarseness", "log_max_value", "log_offset", "log_prio", "log_issue_time", "log_entries", "log_compression",
+        "log_compression_cpus", "log_store_compressed", "log_unix_epoch", "log_alternate_epoch", "log_alternate_epoch_clock_id",
+        "log_window_value", "job_start_clock_id", "disk_util", "kb_base", "unit_base", "error_dump", "exitall",
+        "exitall_on_error", "exit_what", "unlink", "randseed",
+    )
+)  # fmt: skip
 DEFAULTS = {
     "iodepth": {"1"},
     "direct": {"0"},
@@ -43,7 +44,7 @@ DEFAULTS = {
     "random_distribution": {"random"},
     "nrfiles": {"1"},
     "loops": {"1"},
-    **dict.fromkeys(("end_fsync", "fsync", "fdatasync", "rate", "rate_iops", "thinktime", "ramp_time", "time_based"), {"0"}),
+    **{name: {"0"} for name in ("end_fsync", "fsync", "fdatasync", "rate", "rate_iops", "thinktime", "ramp_time", "time_based")},
 }
 WORDS = {"iodepth": "{} in flight", "ioengine": "{}", "size": "size {}", "runtime": "for {}"}
 

@@ -85,10 +85,7 @@ def batches(jobs: Sequence[Placed]) -> Iterator[list[Placed]]:
 
 def _stated(jobs: Sequence[Job], ended_s: float) -> tuple[list[Placed], tuple[Doubt, ...]]:
     """Take the starts that fio reports; the clock is one that the user may choose."""
-    found = [
-        Placed(job, job.entry["job_start"] / 1e3 + _ramp_s(job), _group(job), delayed=_delayed(job))
-        for job in jobs
-    ]
+    found = [Placed(job, job.entry["job_start"] / 1e3 + _ramp_s(job), _group(job), delayed=_delayed(job)) for job in jobs]
     last_s = max(one.ended_s for one in found)
     elapsed_s = max(_elapsed_s(job) for job in jobs)
     early_s = (elapsed_s or last_s) + START_S
