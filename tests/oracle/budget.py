@@ -1,13 +1,13 @@
 """The uncertainty of the energy of one channel: docs/explanations/uncertainty.md, "The terms"."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from .energy import Pieces, averaged, counted, joules_in_order, ordered
+from .energy import Pieces, averaged, beside_idle, counted, idle_edges, joules_in_order, ordered
 from .students import quantile
 
 LONG_S = 2.0  # pieces that have seen many jumps
@@ -35,6 +35,14 @@ class Said:
         """The energy of a window."""
         return joules_in_order(self._table, began_s, ended_s)
 
+    def beside(self, began_s: float, ended_s: float, quiet: Sequence[Window]) -> list[float]:
+        """Which ends of a window have idle time outside."""
+        return [edge[0] for edge in idle_edges(self._table, began_s, ended_s, quiet)[1]]
+
+    def known_j(self, began_s: float, ended_s: float, quiet: Sequence[Window]) -> float:
+        """The energy of a load, with what idle time beside it says."""
+        return self.joules(began_s, ended_s) + beside_idle(self._table, began_s, ended_s, quiet)
+
     def of(self, name: str) -> float:
         """What is stated, or 0."""
         return self.stated.get(name, 0.0)
@@ -52,7 +60,7 @@ class Said:
 
 def terms(said: Said, began_s: float, ended_s: float, quiet: Sequence[Window] = ()) -> dict[str, float]:
     """Standard uncertainties in joules by the name of their term; none that is 0."""
-    energy_j, length_s = said.joules(began_s, ended_s), ended_s - began_s
+    energy_j, length_s = said.known_j(began_s, ended_s, quiet), ended_s - began_s
     counter = said.semantics == "counter"
     offset_j = said.of("offset") * (np.sqrt(2) if counter else length_s)
     found = {"accuracy": (said.of("gain_ratio") * energy_j + offset_j) / np.sqrt(3)}
@@ -64,7 +72,7 @@ def terms(said: Said, began_s: float, ended_s: float, quiet: Sequence[Window] = 
     if said.semantics == "average" and not latency_s:
         latency_s = said.of("period_s") or float(np.median(np.diff(said.t_s)))
     found["latency"] = shifted_j(said, began_s, ended_s, list(latency_s * np.arange(9) / 8))
-    found |= _counter(said, began_s, ended_s, request_s) if counter else _sampled(said, began_s, ended_s, quiet)
+    found |= _counter(said, began_s, ended_s, request_s, quiet) if counter else _sampled(said, began_s, ended_s, quiet)
     return {name: value for name, value in found.items() if value > 1e-12 * energy_j}
 
 
@@ -76,18 +84,18 @@ def shifted_j(said: Said, began_s: float, ended_s: float, shifts_s: Sequence[flo
     return float(np.sqrt(np.mean([(said.joules(began_s + s, ended_s + s) - energy_j) ** 2 for s in shifts_s])))
 
 
-def _counter(said: Said, began_s: float, ended_s: float, request_s: float) -> dict[str, float]:
+def _counter(said: Said, began_s: float, ended_s: float, request_s: float, quiet: Sequence[Window]) -> dict[str, float]:
     cuts = [_cut(said.pieces, moment_s) for moment_s in (began_s, ended_s)]
     usual_s = float(np.median(np.diff(said.t_s)))
     share = 2.0 if usual_s < said.of("period_s") else sum((1 - f) ** 2 + f**2 for _, f in cuts)
-    updated_j = said.joules(began_s, ended_s) / (ended_s - began_s) * said.of("period_s")
-    requested_j = said.joules(began_s, ended_s) / (ended_s - began_s) * request_s
+    updated_j = said.known_j(began_s, ended_s, quiet) / (ended_s - began_s) * said.of("period_s")
+    requested_j = said.known_j(began_s, ended_s, quiet) / (ended_s - began_s) * request_s
     older_j = shifted_j(said, began_s, ended_s, [-said.of("period_s") / 2])
     noise_w = np.sqrt(3) / usual_s * np.sqrt((updated_j**2 + requested_j**2 + said.of("resolution") ** 2) / 12)
     return {
         "resolution": said.of("resolution") * np.sqrt(share / 12),
         "update": float(np.hypot(updated_j * np.sqrt(share / 12), older_j)),
-        "edges": edges_j(said.pieces, began_s, ended_s, noise_w),
+        "edges": edges_j(said.pieces, began_s, ended_s, noise_w, said.beside(began_s, ended_s, quiet)),
         "request": float(np.sqrt(sum(_readings(said, i, f) for i, f in cuts) / 12)),
     }
 
@@ -122,17 +130,25 @@ def _readings(said: Said, i: int, f: float) -> float:
     return sum((w * said.request_s[n]) ** 2 * (rate[n - 1] ** 2 + rate[n] ** 2) / 2 for n, w in weights.items())
 
 
-def edges_j(pieces: Pieces, began_s: float, ended_s: float, noise_w: float) -> float:
-    """What is not known of the pieces that edges cut."""
+def edges_j(pieces: Pieces, began_s: float, ended_s: float, noise_w: float, idle: Collection[float] = ()) -> float:
+    """What is not known of the pieces that edges cut: beside idle time (at the moments `idle`) by noise alone."""
     total = 0.0
     for moment_s in (began_s, ended_s):
         i, f = _cut(pieces, moment_s)
         rate, length_s = pieces[2], pieces[1][i] - pieces[0][i]
-        changed = (rate[i] - rate[i - 1]) ** 2 + (rate[i + 1] - rate[i]) ** 2 - 4 * noise_w**2
-        part = length_s * f * (1 - f) * (1.0 if _step(pieces, i) is None else 0.5)
+        if moment_s in idle:
+            total += 2 * (noise_w * length_s * (f if moment_s == began_s else 1 - f)) ** 2
+            continue
+        rises = rate[i] - rate[i - 1], rate[i] - rate[i + 1]
+        squares = rises[0] ** 2 + rises[1] ** 2
+        certain = max(1 - 4 * noise_w**2 / squares, 0.0) if squares else 0.0
         if length_s >= LONG_S:
-            part = length_s * np.sqrt(f * (1 - f)) / 2
-        total += part**2 * max(changed, 0.0)
+            part = squares * f * (1 - f) / 4
+        elif _step(pieces, i) is not None:
+            part = squares * (f * (1 - f) / 2) ** 2
+        else:
+            part = max(((f * rises[0]) ** 2 + ((1 - f) * rises[1]) ** 2) / 3, squares * (f * (1 - f)) ** 2)
+        total += certain * length_s**2 * part
     return float(np.sqrt(total))
 
 
@@ -149,12 +165,14 @@ def _sampled(said: Said, began_s: float, ended_s: float, quiet: Sequence[Window]
         return found | {"noise": spread_w * length_s / np.sqrt(worth * len(value) / len(longest))}
     noise_w = scatter(value)
     r, free = alike(said, value, quiet)
+    mean_w = said.known_j(began_s, ended_s, quiet) / length_s
+    if said.semantics == "window mean" and not np.isfinite([one for one, _ in bounds(said, mean_w, quiet, 0.0)]).any():
+        r, free = 0.0, float(max(min(round(KEPT_RATIO * (len(value) - 2)) / 3, len(value) - 1), 1.0))
     own_w = noise_w * np.sqrt(3 / ((1 - r) * (3 - r)))
     if said.semantics == "window mean":
-        mean_w = said.joules(began_s, ended_s) / length_s
         noise_w = min(noise_w, *(one for one, _ in bounds(said, mean_w, quiet, 0.0)))
         own_w, _ = min([(own_w, free), *bounds(said, mean_w, quiet, r)], key=lambda one: one[0] * times(one[1]))
-        found["edges"] = edges_j(said.pieces, began_s, ended_s, noise_w)
+        found["edges"] = edges_j(said.pieces, began_s, ended_s, noise_w, said.beside(began_s, ended_s, quiet))
         moved = [((said.value[i + 1] - said.value[i]) ** 2 - 2 * noise_w**2) for i in range(low, high + 1)]
     else:
         found["under-sampling"] = jumps_j(said, began_s, ended_s, noise_w)

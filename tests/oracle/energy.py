@@ -1,6 +1,7 @@
 """Joules of one channel in a window, by its semantics, as docs/explanations/uncertainty.md has it ("From samples to joules")."""
 
 import json
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,8 @@ COVERED_RATIO = 0.95  # of a window that samples must cover
 BURST_S = 2.0  # the shortest burst of power that must not be missed
 STEADY_RATIO = 0.2  # of their mean, how far averages over an unknown time may lie apart
 GAP_STEPS = 3  # a step of more than this many usual ones, and than a third of a burst, is a gap
+STARTING_S = 2.0  # between idle time and the load that follows it
+RESTED_RATIO = 0.1  # of what a load adds, within which power is that of idle time
 JOINED_S = 1e-6  # apart, one piece follows another
 
 
@@ -50,6 +53,66 @@ def joules_in_order(table: pd.DataFrame, began_s: float, ended_s: float) -> floa
             return np.nan
         return _in_pieces(averaged(table), began_s, ended_s, cut=True)
     return np.nan if semantics == "state" or _too_rough(table, began_s, ended_s) else _integrated(table, began_s, ended_s)
+
+
+def beside_idle(samples: pd.DataFrame, began_s: float, ended_s: float, idle: Sequence[tuple[float, float]]) -> float:
+    """What is to be added to the joules of a load between idle times: an edge's piece less what is outside is inside."""
+    table = ordered(samples)
+    value, semantics = table["value"].to_numpy(), table["semantics"].iloc[0]
+    pieces, edges = idle_edges(table, began_s, ended_s, idle)
+    return sum(_corrected(semantics, pieces, edge, value) for edge in edges)
+
+
+Edge = tuple[float, int, int, int]  # moment, piece that it cuts, 1 where the load begins and -1 where it ends, sample at its end
+
+
+def idle_edges(
+    table: pd.DataFrame, began_s: float, ended_s: float, idle: Sequence[tuple[float, float]]
+) -> tuple["Pieces", list[Edge]]:
+    """The pieces, and the ends of a load outside of which is idle time: its begin, and its end if power is what it was before."""
+    semantics, t_s, value = table["semantics"].iloc[0], table["t_s"].to_numpy(), table["value"].to_numpy()
+    none = (t_s, t_s, value)
+    modelled = table["grade"].iloc[0] in ("modelled", "nameplate") if "grade" in table else False
+    starts = [end_s for _, end_s in idle if 0 <= began_s - end_s <= STARTING_S]
+    first, last = int(np.searchsorted(t_s, began_s)), int(np.searchsorted(t_s, ended_s))
+    if semantics in ("average", "state") or modelled or not starts or first < 3 or last > len(t_s) - 2 or first == last:
+        return none, []
+    if semantics == "counter" and _stands(value, first, last):
+        return none, []
+    shift = 0 if semantics == "window mean" else 1  # of samples and the pieces that end there
+    if semantics == "instantaneous":
+        begin_s, end_s, rate = t_s[:-1], t_s[1:], value[:-1]
+        gap = np.diff(t_s) > max(GAP_STEPS * np.median(np.diff(t_s)), BURST_S / 3)
+    else:
+        begin_s, end_s, rate = counted(table) if semantics == "counter" else averaged(table)
+        gap = end_s <= begin_s
+    pieces = (begin_s, end_s, rate)
+    earlier, before, begin, end, after = (n - shift for n in (first - 2, first - 1, first, last, last + 1))
+    if gap[[earlier, before, begin, end, after]].any():
+        return pieces, []
+    lengths_s = np.where(gap, 0.0, end_s - begin_s)[begin : end + 1]
+    rise_w = abs(float(rate[begin : end + 1] @ lengths_s / lengths_s.sum() - rate[before]))
+    if abs(rate[before] - rate[earlier]) > RESTED_RATIO * rise_w:
+        return pieces, []
+    rested = abs(rate[after] - rate[before]) <= RESTED_RATIO * rise_w
+    return pieces, [(began_s, begin, 1, first), *([(ended_s, end, -1, last)] if rested else [])]
+
+
+def _corrected(semantics: str, pieces: "Pieces", edge: Edge, value: np.ndarray) -> float:
+    """Of one edge: what is counted outside and was inside."""
+    (at_s, i, side, n), (begin_s, end_s, rate) = edge, pieces
+    outside_s = at_s - begin_s[i] if side == 1 else end_s[i] - at_s
+    if semantics == "instantaneous":  # it jumped at the edge, and not evenly between the samples
+        inside_s = end_s[i] - begin_s[i] - outside_s
+        return side * inside_s**2 / (end_s[i] - begin_s[i]) * (value[n] - value[n - 1]) / 2
+    before_j = _until(pieces, i, at_s, cut=True)
+    counted_j = before_j if side == 1 else rate[i] * (end_s[i] - begin_s[i]) - before_j
+    return float(counted_j - rate[i - side] * outside_s)
+
+
+def _stands(value: np.ndarray, first: int, last: int) -> bool:
+    """Whether a counter has equal readings in the window or beside it."""
+    return bool((np.diff(value[max(first - 2, 0) : last + 2]) == 0).any())
 
 
 def amount(samples: pd.DataFrame, began_s: float, ended_s: float) -> float:

@@ -44,6 +44,17 @@ class Attempt:
         counting = kernel[kernel["semantics"] == "counter"].groupby(["quantity", "host"])
         return {(str(quantity), str(host)): table for (quantity, host), table in counting}
 
+    @property
+    def idle(self) -> list[tuple[float, float]]:
+        """Idle time: the baseline, and as much of the end of the tail, at most half of it."""
+        baseline, tail = self.phase("baseline"), self.phase("tail")
+        if not baseline:
+            return []
+        if not tail or tail[1] <= tail[0]:
+            return [baseline]
+        late_s = min(baseline[1] - baseline[0], (tail[1] - tail[0]) / 2)
+        return [baseline, (tail[1] - late_s, tail[1])]
+
     def part(self, role: str) -> list[str]:
         """The hosts of a role that have a part in the trial: servers have none beside clients that hold their own data."""
         return [] if self.clients_store and role != "client" else self.hosts(role)

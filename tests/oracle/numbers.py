@@ -8,7 +8,7 @@ import numpy as np
 
 from .boundary import Devices, boundaries, cover
 from .catalogue import cluster, disks_bytes_per_s, node, peak_bytes_per_s, si
-from .energy import amount, joules
+from .energy import amount, beside_idle, joules
 from .folder import Attempt
 from .sides import pieces, processors_j, sides
 
@@ -113,7 +113,8 @@ def derived(attempt: Attempt, direction: str) -> dict[str, float]:
 def total(attempt: Attempt, devices: Devices, began_s: float, ended_s: float, only: str | None = None) -> float:
     """The energy of devices, in wall time; NaN where no sum of channels (of the grade `only`) has it."""
     chosen = cover(attempt, devices, only)
-    return sum(sign * joules(samples, began_s, ended_s) for sign, samples in chosen) if chosen else np.nan
+    edges_j = sum(sign * beside_idle(samples, began_s, ended_s, attempt.idle) for sign, samples in chosen)
+    return edges_j + sum(sign * joules(samples, began_s, ended_s) for sign, samples in chosen) if chosen else np.nan
 
 
 def common(attempt: Attempt, results: list[dict[str, Any]]) -> float:
@@ -231,13 +232,9 @@ def strangers(attempt: Attempt) -> float:
 
 def dynamic(attempt: Attempt, results: list[dict[str, Any]], found: dict[str, float]) -> dict[str, float]:
     """Net energy without what the same servers draw idle, before the load and at the quiet end of the tail."""
-    baseline, tail = attempt.phase("baseline"), attempt.phase("tail")
-    if not baseline or np.isnan(found["energy_j"]):
+    if not attempt.idle or np.isnan(found["energy_j"]):
         return {}
-    idle = [baseline]
-    if tail and tail[1] > tail[0]:
-        idle.append((tail[1] - min(baseline[1] - baseline[0], (tail[1] - tail[0]) / 2), tail[1]))
-    watts = [total(attempt, boundaries(attempt)[""], *span) / (span[1] - span[0]) for span in idle]
+    watts = [total(attempt, boundaries(attempt)[""], *span) / (span[1] - span[0]) for span in attempt.idle]
     if np.isnan(watts).all():
         return {}
     energy_j = found["energy_j"] - float(np.nanmean(watts)) * found["duration_s"]

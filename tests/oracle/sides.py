@@ -4,7 +4,7 @@ import numpy as np
 
 from .boundary import GRADES, SWITCH, Channels, Devices, cover, covered, parts
 from .catalogue import cluster, node, si
-from .energy import joules
+from .energy import beside_idle, joules
 from .folder import Attempt
 
 UNSPLITTABLE = ["simulated", "modelled", "nameplate"]  # by meters
@@ -20,9 +20,10 @@ def only_loading(attempt: Attempt) -> list[str]:
     return [host for host in attempt.loading if host in attempt.roles and host not in attempt.hosts("servers")]
 
 
-def summed(channels: Channels, began_s: float, ended_s: float) -> float:
+def summed(attempt: Attempt, channels: Channels, began_s: float, ended_s: float) -> float:
     """The energy of channels with their signs; NaN of none."""
-    return sum(sign * joules(samples, began_s, ended_s) for sign, samples in channels) if channels else np.nan
+    edges_j = sum(sign * beside_idle(samples, began_s, ended_s, attempt.idle) for sign, samples in channels)
+    return edges_j + sum(sign * joules(samples, began_s, ended_s) for sign, samples in channels) if channels else np.nan
 
 
 def grade(channels: Channels) -> int:
@@ -34,14 +35,14 @@ def sides(attempt: Attempt, began_s: float, ended_s: float) -> dict[str, float]:
     """The energy of the clients and of all in wall time, by the prefix of their metrics."""
     servers, clients = attempt.hosts("servers"), only_loading(attempt)
     own, others = cover(attempt, devices(attempt, servers)), cover(attempt, devices(attempt, clients))
-    all_j = summed(own, began_s, ended_s) + (summed(others, began_s, ended_s) if clients else 0.0)
+    all_j = summed(attempt, own, began_s, ended_s) + (summed(attempt, others, began_s, ended_s) if clients else 0.0)
     worse = max(grade(own), grade(others) if clients else 0)
     if clients and any(_spans(covered(samples.iloc[0], attempt), servers, clients) for samples in attempt.powers):
         together = cover(attempt, devices(attempt, [*servers, *clients]))
-        if not np.isnan(found_j := summed(together, began_s, ended_s)) and (np.isnan(all_j) or grade(together) <= worse):
+        if not np.isnan(found_j := summed(attempt, together, began_s, ended_s)) and (np.isnan(all_j) or grade(together) <= worse):
             all_j = found_j
     apart = set(attempt.loading).isdisjoint(servers)
-    return {"clients_": summed(others, began_s, ended_s) if apart else np.nan, "all_": all_j}
+    return {"clients_": summed(attempt, others, began_s, ended_s) if apart else np.nan, "all_": all_j}
 
 
 def _spans(counted: Devices, servers: list[str], clients: list[str]) -> bool:
@@ -53,9 +54,9 @@ def pieces(attempt: Attempt, began_s: float, ended_s: float) -> dict[str, float]
     """Where the energy went, in wall time; none below a millionth of it all."""
     servers, clients = attempt.hosts("servers"), only_loading(attempt)
     own, others = devices(attempt, servers), devices(attempt, clients)
-    own_j, others_j = (summed(cover(attempt, of), began_s, ended_s) for of in (own, others))
+    own_j, others_j = (summed(attempt, cover(attempt, of), began_s, ended_s) for of in (own, others))
     all_j = sides(attempt, began_s, ended_s)["all_"]
-    found = {"network": summed(cover(attempt, own | {SWITCH}), began_s, ended_s) - own_j}
+    found = {"network": summed(attempt, cover(attempt, own | {SWITCH}), began_s, ended_s) - own_j}
     if clients and not np.isnan(all_j) and np.isnan(own_j + others_j):
         found["unsplit"] = all_j
     else:

@@ -1,6 +1,7 @@
 """A meter's samples, put in order: finite values, each moment once, in order of time; faults are reported.
 
 late or set back   samples dated before an earlier one: placed by their time
+behind             samples that another clock dates long before their arrival, each of them: that clock is behind
 early              samples that another clock dates after their arrival: that clock is ahead by at least as much
 duplicate          a second sample of the same moment and with the same value: the first one counts
 equal stamps       samples of one moment with different values: timestamps are coarser than the samples, which are spread evenly
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from perjoule.model import Series
 
 SENTINEL = 9.9e37  # SCPI's not-a-number is 9.91E37, its infinity 9.9E37: https://www.ivifoundation.org/specifications/
+LATE_S = 5.0  # before its arrival may the time of each sample be: no log is written that late, and no meter averages that long
 EARLY_S = 0.01  # after a sample's arrival may its time be: clocks that are one are mapped on each other as well as that
 ALL_BITS_W = (0xFFFF, 0xFFFFFFFF / 1e3, 0x7FFFFFFF / 1e3, 0xFFFFFFFF, 0x7FFFFFFF)  # of 16 and 32, of W and mW: not known
 ALL_BITS_RATIO = 1e-7  # to which programs print them
@@ -81,6 +83,7 @@ def in_order(series: Series) -> Samples:
     limit = highest(series)
     name = series.channel.name
     ahead_s, faults = _ahead(series)
+    faults += _behind(series)
     if _flawless(series, limit):
         return Samples(series.t_s, series.duration_s, series.value, _requests(series), None, ahead_s, tuple(faults))
     t_s = series.t_s
@@ -167,6 +170,18 @@ def _ahead(series: Series) -> tuple[float, list[Fault]]:
     most_s = float(ahead_s[early].max())
     words = f"{{count}} samples are dated up to {most_s:.2g} s after they arrived: the meter's clock is ahead (align it)"
     return most_s, [Fault(series.arrived_s[early], series.t_s[early], f"{series.channel.name}: {words}")]
+
+
+def _behind(series: Series) -> list[Fault]:
+    """Return samples that another clock dates long before their arrival, all of them, as a fault."""
+    if series.arrived_s is None:
+        return []
+    behind_s = series.arrived_s - series.t_s
+    known = np.isfinite(behind_s)
+    if not known.any() or (least_s := float(behind_s[known].min())) <= LATE_S:
+        return []
+    words = f"{{count}} samples are dated {least_s:.3g} s or more before they arrived: the meter's clock is behind (align it)"
+    return [Fault(series.t_s[known], series.arrived_s[known], f"{series.channel.name}: {words}, or they come that late")]
 
 
 def _flawless(series: Series, limit: float) -> bool:

@@ -23,12 +23,12 @@ import numpy as np
 from perjoule.analysis.budget import Budget, Term
 from perjoule.analysis.energy import amount
 from perjoule.analysis.integral import Integral, integral
-from perjoule.analysis.noise import calm, idle, independent, neighbours, noise
+from perjoule.analysis.noise import Correlation, calm, idle, independent, neighbours, noise
 from perjoule.analysis.once import once
 from perjoule.analysis.samples import Floats
 from perjoule.analysis.standing import standing
 from perjoule.analysis.statistics import student_quantile
-from perjoule.analysis.timing import edges_j, requests_j, shifted_j
+from perjoule.analysis.timing import beside_idle_j, edges_j, requests_j, shifted_j
 from perjoule.model import Series
 
 SHIFTS = np.linspace(0.0, 1.0, 9)  # of the latency, all as likely
@@ -50,11 +50,13 @@ def budget(series: Series, began_s: float, ended_s: float, *, quiet: tuple[tuple
         return None
     channel = series.channel
     stated = channel.specification
-    terms = [t for t in _terms(integral(series), found.value, began_s, ended_s, quiet, found.coverage_ratio) if t.standard_j > 0]
+    whole = integral(series)
+    value_j = found.value + beside_idle_j(whole, began_s, ended_s, quiet)
+    terms = [t for t in _terms(whole, value_j, began_s, ended_s, quiet, found.coverage_ratio) if t.standard_j > 0]
     unknown = [] if stated.gain_ratio is not None or stated.offset is not None else ["accuracy"]
     unknown += ["latency"] if stated.latency_s is None and channel.semantics in ("average", "instantaneous") else []
     unknown += ["clock"] if stated.clock_s is None and _dated(series) else []
-    return Budget(found.value, tuple(terms), tuple(unknown) if channel.grade not in ("modelled", "nameplate") else ())
+    return Budget(value_j, tuple(terms), tuple(unknown) if channel.grade not in ("modelled", "nameplate") else ())
 
 
 def _dated(series: Series) -> bool:
@@ -89,7 +91,7 @@ def _terms(
             yield Term("update", updated_j, name)
         # Of three readings that are wrong by this, the rates differ by more than the load's.
         noise_w = sqrt(3) * reading_j / whole.usual_s
-        yield Term("edges", edges_j(whole, began_s, ended_s, noise_w), name)
+        yield Term("edges", edges_j(whole, began_s, ended_s, noise_w, quiet), name)
         yield Term("request", requests_j(whole, began_s, ended_s, 0.0), name)
     else:
         yield from _sampled(whole, began_s, ended_s, quiet, value_j)
@@ -142,12 +144,15 @@ def _sampled(
     noise_w, count = noise(value)
     quiet_w = idle(whole, quiet)
     like = neighbours(value, quiet_w)
+    if channel.semantics == "window mean" and not _integrating(whole, value_j / length_s, calm(quiet_w)):
+        # Its windows add up, whatever the load does: that neighbours are alike is the load's, as far as one can tell.
+        like = Correlation(0.0, len(value), 1, 0.0)
     r = like.ratio
     bounds = [(noise_w * sqrt(3 / ((1 - r) * (3 - r))), min(max(1.0, count / 3), like.freedom))]
     if channel.semantics == "window mean":
         bounds += _integrating(whole, value_j / length_s, calm(quiet_w, r))
         noise_w = min([noise_w, *(one for one, _ in _integrating(whole, value_j / length_s, calm(quiet_w)))])
-        yield Term("edges", edges_j(whole, began_s, ended_s, noise_w), channel.meter)
+        yield Term("edges", edges_j(whole, began_s, ended_s, noise_w, quiet), channel.meter)
     else:
         yield Term("under-sampling", _jumps_j(whole, began_s, ended_s, noise_w), channel.meter)
     yield Term("request", requests_j(whole, began_s, ended_s, noise_w), channel.meter)

@@ -282,3 +282,12 @@ def test_other_high_numbers_are_watts(made, shown_w):
 def test_a_counter_may_stand_at_any_number(made):
     t_s = np.arange(60.0)
     assert amount(made.stating("counter", t_s, 65475.0 + 10 * t_s), 0, 59).value == pytest.approx(590)
+
+
+@pytest.mark.parametrize(("behind_s", "told"), [(1.0, False), (100.0, True)])
+def test_a_clock_that_is_behind_is_named(made, behind_s, told):
+    t_s = np.arange(0.0, 200.0)
+    plain = made.stating("window mean", t_s - behind_s, 50.0, 1.0)
+    series = replace(plain, asked_s=np.full(len(t_s), np.nan), arrived_s=t_s)
+    words = " ".join(amount(series, 110, 190).doubts)
+    assert ("dated 100 s or more before they arrived: the meter's clock is behind" in words) == told

@@ -55,6 +55,47 @@ def test_terms_are_as_defined(made, semantics, stated):
             one = said(semantics, STATED[stated], request_s=request_s)
             found = present(budget(series(made, one), *window, quiet=quiet))
             assert {t.name: t.standard_j for t in found.terms} == pytest.approx(terms(one, *window, quiet), rel=1e-9)
+            assert found.value_j == pytest.approx(one.known_j(*window, quiet), rel=1e-9)
+
+
+def with_bursts(t_s, burst_s, *, last_s=0.0):
+    """The energy up to a moment: idle at 20 W, from 10.3 s to 40.4 s a load of 40 W that begins and ends with bursts of 150 W."""
+    edges_s = np.array([0.0, 10.3, 10.3 + burst_s, 40.4 - last_s, 40.4, 60.0])
+    return np.interp(t_s, edges_s, np.concatenate(([0.0], np.cumsum(np.diff(edges_s) * [20.0, 150.0, 40.0, 150.0, 20.0]))))
+
+
+@pytest.mark.parametrize("burst_s", [0.0, 0.2, 0.9, 2.3])
+@pytest.mark.parametrize("last_s", [0.0, 0.4, 1.7])
+@pytest.mark.parametrize("semantics", ["counter", "window mean"])
+def test_a_burst_at_either_edge_of_a_load_between_idle_times_counts_whole(made, semantics, burst_s, last_s):
+    t_s = np.arange(0.0, 60.5, 1.0)
+    energy_j = with_bursts(t_s, burst_s, last_s=last_s)
+    value = energy_j if semantics == "counter" else np.diff(energy_j, prepend=-20.0)
+    series = made.stating(semantics, t_s, value, 1.0 if semantics == "window mean" else 0.0, gain_ratio=0.001)
+    true_j = float(np.diff(with_bursts(np.array([10.3, 40.4]), burst_s, last_s=last_s))[0])
+    found = present(budget(series, 10.3, 40.4, quiet=((2.0, 10.0), (50.0, 58.0))))
+    assert found.value_j == pytest.approx(true_j)
+    assert found.expanded_j < 0.01 * true_j
+
+
+def test_what_is_beside_no_idle_time_or_not_steady_or_modelled_is_counted_as_before(made):
+    t_s = np.arange(0.0, 60.5, 1.0)
+    energy_j = with_bursts(t_s, 0.9)
+    plain = made.stating("counter", t_s, energy_j)
+    unknown = present(budget(plain, 10.3, 40.4)).value_j
+    assert present(budget(plain, 10.3, 40.4, quiet=((2.0, 7.0),))).value_j == unknown  # too long before
+    model = replace(plain, channel=replace(plain.channel, grade="modelled"))
+    assert present(budget(model, 10.3, 40.4, quiet=((2.0, 10.0),))).value_j == unknown
+    restless = replace(plain, value=energy_j + 15 * (t_s >= 9))
+    assert present(budget(restless, 10.3, 40.4, quiet=((2.0, 10.0),))).value_j == pytest.approx(unknown)
+
+
+def test_phases_of_a_load_are_no_noise_of_means_that_add_up(made):
+    """Levels from 20 to 190 W, by a meter that states no accuracy, with a second of idle time: it was up to 1148 %."""
+    t_s = np.arange(0.0, 60.5, 1.0)
+    value = 20.0 + 170.0 * ((t_s > 11) & (t_s <= 25)) + 60.0 * ((t_s > 25) & (t_s <= 41)) + 0.05 * np.sin(7 * t_s)
+    found = present(budget(made.stating("window mean", t_s, value, 1.0), 11, 41, quiet=((10.0, 11.0),)))
+    assert found.expanded_j < 0.01 * found.value_j
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -310,8 +351,8 @@ def stepped(t_s):
         ("counter", rising, {"resolution": 2.0}, (0.5, 10.25), "resolution", 2 * sqrt((0.5 + 0.625) / 12)),
         # sqrt(sum((w p r)^2) / 12) of requests of 0.1 s; an edge after the last reading is counted from that alone
         ("counter", rising, {}, (0.5, 20.2), "request", sqrt(((0.5 * 30 * 0.1) ** 2 * 2 + (30 * 0.1) ** 2) / 12)),
-        # L f (1-f) sqrt(d^2 - 4 sigma^2), sigma = sqrt(3) P r / sqrt(12): an unknown piece before the edge counts as 0 W
-        ("counter", fallen, {}, (10.5, 18.5), "edges", 0.25 * sqrt(30**2 - 4 * 1.5**2)),
+        # L sqrt((f (m-a))^2 / 3 (1 - 4 sigma^2 / d^2)), sigma = sqrt(3) P r / sqrt(12): an unknown piece before the edge is 0 W
+        ("counter", fallen, {}, (10.5, 18.5), "edges", 0.5 * 30 * sqrt((1 - 4 * 1.5**2 / 30**2) / 3)),
         # sqrt(sum((D^2 - 2 sigma^2) L^2 v)): L is no less than the meter's period where the power steps, by 1 W, too
         ("instantaneous", stepped, {"period_s": 4.0}, (2.0, 18.0), "under-sampling", sqrt(1**2 * 4**2 / 12)),
     ],
