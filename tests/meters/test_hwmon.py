@@ -165,7 +165,7 @@ def test_one_core_is_read_if_it_is_named_and_stands_for_a_core(labelled, listen)
         assert (channel.component, energy_j) == ("ecore002", pytest.approx(3.0))
 
 
-def test_what_measures_a_processor_is_no_board(labelled, listen):
+def test_what_measures_a_processor_does_not_stand_for_a_board(labelled, listen):
     for words in (
         {"chip": "amd_energy"},
         {"chip": "power_meter", "device": "ACPI000D:02"},
@@ -195,7 +195,7 @@ def test_a_supply_is_read_whole(labelled, listen):
     assert (channel.component, power_w) == ("board", 152.0)
 
 
-def test_a_battery_is_no_meter(tmp_path, listen):
+def test_a_battery_does_not_count_as_a_meter(tmp_path, listen):
     root = tmp_path / "hwmon"
     chip(root, 1, "BAT0", "BAT0", power1_input="0")
     chip(root, 2, "hidpp", "hidpp_battery_0", power1_input="1000000")

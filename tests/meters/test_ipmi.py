@@ -95,7 +95,7 @@ def test_openbmc_calls_every_reading_deactivated():
 @pytest.mark.parametrize("watts", [0, 65535])
 @pytest.mark.parametrize("state", ["activated", "deactivated"])
 def test_no_watts_and_all_bits_are_no_reading(watts, state):
-    with pytest.raises(PerjouleError, match=f"the BMC shows {watts} W .{state}., which is no reading"):
+    with pytest.raises(PerjouleError, match=f"the BMC shows {watts} W .{state}., which is not a reading"):
         power_w(OPENBMC.format(watts=watts).replace("deactivated", state))
 
 

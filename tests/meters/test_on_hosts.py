@@ -180,7 +180,7 @@ def test_a_host_without_the_tool_or_with_a_tool_that_knows_no_power_is_refused_b
     silent.manner()
     with (
         _tool.ipmitool(silent) as options,
-        pytest.raises(MachineError, match=r"storage-1: the BMC shows 0 W .deactivated., which is no reading"),
+        pytest.raises(MachineError, match=r"storage-1: the BMC shows 0 W .deactivated., which is not a reading"),
         build(**options, on=["storage-1"]).record(hosts, Kept()),
     ):
         pass

@@ -56,7 +56,7 @@ def joules_in_order(table: pd.DataFrame, began_s: float, ended_s: float) -> floa
 
 
 def beside_idle(samples: pd.DataFrame, began_s: float, ended_s: float, idle: Sequence[tuple[float, float]]) -> float:
-    """What is to be added to the joules of a load between idle times: an edge's piece less what is outside is inside."""
+    """What must be added to the joules of a load between idle times: an edge's piece less what is outside is inside."""
     table = ordered(samples)
     value, semantics = table["value"].to_numpy(), table["semantics"].iloc[0]
     pieces, edges = idle_edges(table, began_s, ended_s, idle)

@@ -1,6 +1,6 @@
 """Energies that can't be right: of hosts that draw next to nothing, or less with their switch than without it.
 
-An energy may be wrong by half of its 95 % interval, and by a tenth where the meter does not state its accuracy. One meter may be
+The error of an energy is half of its 95 % interval, and a tenth of it more where the meter states no accuracy. One meter may be
 right and another wrong, and no sample shows which: the meters are named.
 """
 

@@ -17,7 +17,7 @@ RESTED_RATIO = 0.1  # of what the load adds, within which power is that of idle 
 def edges_j(whole: Integral, began_s: float, ended_s: float, noise_w: float, quiet: Sequence[tuple[float, float]] = ()) -> float:
     """Return the uncertainty from the pieces that the window's edges cut.
 
-    Beside idle time the piece's sum tells what was inside (`beside_idle_j`), as well as its noise and that of idle time do.
+    Beside idle time the inside follows from the sum of the piece (`beside_idle_j`), to its noise and that of idle time.
     Elsewhere the error is proportional to the difference of the rates around the edge, and to L f (1-f), nothing at the ends of
     the piece, where power is taken to step; where it is even, a burst may lie on either side. In a longer piece power changed
     often: its sum is known, and the distribution before the cut is that of a Brownian bridge.
@@ -55,7 +55,7 @@ def edges_j(whole: Integral, began_s: float, ended_s: float, noise_w: float, qui
 
 
 def beside_idle_j(whole: Integral, began_s: float, ended_s: float, quiet: Sequence[tuple[float, float]]) -> float:
-    """Return what is to be added to the energy of a load that begins where idle time ends, and whose end is idle again.
+    """Return what must be added to the energy of a load that begins where idle time ends, and whose end is idle again.
 
     Of a piece that its edge cuts, only the sum is known, and that power outside of the load was that of the piece beside it: the
     rest was inside, be it a burst or a level. `Integral.until` knows no window, and takes power to step once. Between two samples

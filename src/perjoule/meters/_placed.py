@@ -41,7 +41,7 @@ class Placed(Metered):
         return {"on": self.on} if self.on else super().named
 
     def answers(self) -> tuple[Check, ...]:
-        """Ask this machine's; those of hosts are asked when recording begins."""
+        """Ask this machine's; those of hosts are polled when recording begins."""
         return () if self.on else super().answers()
 
     @abstractmethod

@@ -188,7 +188,7 @@ def power_w(text: str, *, where: str = "") -> float:
         raise MachineError(what, where=where, next="read the BMC by Redfish, or use a meter at the wall")
     if not 0 < int(power[1]) < _UNKNOWN_W:
         advice = "turn power readings on in the BMC's setup if it has them (on OpenBMC, the sensor total_power must exist)"
-        raise MachineError(f"the BMC shows {power[1]} W ({state[1]}), which is no reading", where=where, next=advice)
+        raise MachineError(f"the BMC shows {power[1]} W ({state[1]}), which is not a reading", where=where, next=advice)
     return float(power[1])
 
 

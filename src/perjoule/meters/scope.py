@@ -145,7 +145,7 @@ class Scope(AtDrives):
         return tuple({"kind": "scope", "address": one} for one in addresses if answers(one, identified))
 
     def answers(self) -> tuple[Check, ...]:
-        """Ask what it is: reading it would set it up anew."""
+        """Ask what it is: reading it would set it up again."""
 
         def ask() -> list[Reading]:
             with instrument(self.address, timeout_s=self.timeout_s) as device:

@@ -73,7 +73,7 @@ def test_a_pattern_that_names_no_host_is_refused_with_its_line(meter, words):
 @pytest.mark.parametrize(
     ("size", "rate", "short"), [("8 MiB", "1 Hz", True), ("8 MiB", "100 Hz", False), ("100 GiB", "1 Hz", False)]
 )
-def test_a_load_that_is_too_short_for_a_meter_is_said_beforehand(size, rate, short):
+def test_a_load_that_is_too_short_for_a_meter_is_reported_beforehand(size, rate, short):
     meter = f'kind = "shelly"\naddress = "plug"\nrate = "{rate}"\ncovers = ["servers"]'
     words = list(short_loads(plan(campaign.parse(TEXT.format(meter=meter, size=size)))))
     assert any("too short for shelly" in one for one in words) == short

@@ -83,6 +83,6 @@ def test_a_meter_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch)
     assert lacking.detail == "no answer within 0.2 s"
 
 
-def test_a_machine_without_rapl_is_told_so_without_connecting(tmp_path: Path) -> None:
+def test_a_missing_rapl_is_reported_without_connecting(tmp_path: Path) -> None:
     (lacking,) = readiness.missing(readiness.checks(asked(f'kind = "rapl"\nroot = "{tmp_path}"'), connect=False))
     assert lacking.name == "RAPL"
