@@ -34,7 +34,10 @@ def exit_code(call: Callable[[], object]) -> int:
     try:
         call()
     except (Exception, KeyboardInterrupt) as error:
-        return _code(error)
+        from perjoule.model.errors import PerjouleError
+
+        ours = isinstance(error, PerjouleError | click.ClickException)
+        return _code(KeyboardInterrupt() if stopping() and not ours else error)  # as `interruptible` says
     return 0
 
 
@@ -146,6 +149,25 @@ def listen() -> None:
 def stopping() -> bool:
     """Return whether a signal has arrived."""
     return signal.getsignal(signal.SIGINT) is _wait
+
+
+@contextmanager
+def interruptible(advice: str) -> Generator[None]:
+    """Turn an interrupt into the error of an interrupted command, whose advice says how to continue. Raises Interrupted.
+
+    An interrupt in the middle of an import, or in a library's own C code, comes out of it as another error: after a signal, any
+    that is not ours is taken for one.
+    """
+    from perjoule.model.errors import Interrupted, PerjouleError
+
+    try:
+        yield
+    except PerjouleError:
+        raise
+    except (Exception, KeyboardInterrupt) as error:
+        if isinstance(error, KeyboardInterrupt) or stopping():
+            raise Interrupted("interrupted; everything was taken down", next=advice) from None
+        raise
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

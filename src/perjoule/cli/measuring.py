@@ -23,7 +23,7 @@ from perjoule.cli.watch import beside
 from perjoule.execution import readiness, resources, runner, time_limit
 from perjoule.execution.remaining import Remaining, planned_s
 from perjoule.model import Campaign
-from perjoule.model.errors import CampaignError, Interrupted, MachineError, WorkloadError
+from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import counted, seconds_text
 from perjoule.results.table import table
 from perjoule.summary import report_is_current, summary
@@ -159,19 +159,16 @@ def _go_on(
     err.print(f"{asked.name}: {todo}; into {results.folder}")
     if unfit := time_limit.beforehand(plan, [trial for trial in asked.trials if trial.id in missing]):
         err.print(unfit, style="yellow")
-    try:
-        with given_back(results.folder, made):
-            try:
-                with Progress(account, exits.stopping) as progress:
-                    runner.run(asked, results, progress, ready=ready, again_failed=again_failed, folder=source, account=account)
-                return _conclude(asked, results)
-            except (CampaignError, MachineError):
-                if not runner.missing(asked, results):  # one file system was refused, the others were measured
-                    _conclude(asked, results)
-                raise
-    except KeyboardInterrupt:
-        advice = f"continue with: perjoule resume {shlex.quote(str(results.folder))}"
-        raise Interrupted("interrupted; everything was taken down", next=advice) from None
+    again = f"continue with: perjoule resume {shlex.quote(str(results.folder))}"
+    with exits.interruptible(again), given_back(results.folder, made):
+        try:
+            with Progress(account, exits.stopping) as progress:
+                runner.run(asked, results, progress, ready=ready, again_failed=again_failed, folder=source, account=account)
+            return _conclude(asked, results)
+        except (CampaignError, MachineError):
+            if not runner.missing(asked, results):  # one file system was refused, the others were measured
+                _conclude(asked, results)
+            raise
 
 
 def _conclude(asked: Campaign, results: store.Results) -> int:

@@ -120,8 +120,8 @@ def _begin(planned: "Study", request: "Request", text: str, folder: Path) -> Non
 
 def go_on(folder: Path, devices: tuple[str, ...], *, as_json: bool = False, again_failed: bool = False) -> None:
     """Measure what is missing of a tuning (with `again_failed`: failed trials, too), and print what it found."""
+    from perjoule.cli import exits
     from perjoule.cli.giving import given_back
-    from perjoule.model.errors import Interrupted
     from perjoule.tuning import folder as folders
     from perjoule.tuning.study import study
     from perjoule.tuning.tune import tune
@@ -133,12 +133,8 @@ def go_on(folder: Path, devices: tuple[str, ...], *, as_json: bool = False, agai
         f"{planned.asked.name}: tuning {options}, {planned.declared.space.count} settings, for {planned.objective.text}, "
         f"in at most {counted(begun.request.trials_count, 'trial')}; into {folder}"
     )
-    try:
-        with given_back(folder):
-            found = tune(planned, folder, lambda asked, place: _measure(asked, place, devices, again_failed), _tell)
-    except KeyboardInterrupt:
-        advice = f"continue with: perjoule resume {shlex.quote(str(folder))}"
-        raise Interrupted("interrupted; everything was taken down", next=advice) from None
+    with exits.interruptible(f"continue with: perjoule resume {shlex.quote(str(folder))}"), given_back(folder):
+        found = tune(planned, folder, lambda asked, place: _measure(asked, place, devices, again_failed), _tell)
     if as_json:
         json_output.print_json("tune", _content(found, folder))
     else:

@@ -51,3 +51,31 @@ def damaged() -> None:
 def test_an_end_of_file_in_a_module_is_not_an_interrupt() -> None:
     with pytest.raises(EOFError, match="marshal"):
         exits.exit_code(lambda: damaged.main([], standalone_mode=False))
+
+
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt(), ImportError("numpy's core failed to import"), SystemError("no reason")], ids=repr
+)
+def test_after_a_signal_whatever_an_import_or_a_library_makes_of_it_is_an_interrupt(error, monkeypatch, capsys):
+    monkeypatch.setattr(exits, "stopping", lambda: True)
+
+    def stopped():
+        with exits.interruptible("continue with: perjoule resume x"):
+            raise error
+
+    assert exits.exit_code(stopped) == 5
+    assert "everything was taken down; continue with: perjoule resume x" in " ".join(capsys.readouterr().err.split())
+
+    def bare():
+        raise error
+
+    assert exits.exit_code(bare) == 5
+
+
+def test_without_a_signal_an_unexpected_error_keeps_its_traceback():
+    def broken():
+        with exits.interruptible("again"):
+            raise SystemError("no reason")
+
+    with pytest.raises(SystemError):
+        exits.exit_code(broken)

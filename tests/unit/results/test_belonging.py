@@ -2,9 +2,10 @@
 
 import json
 import shutil
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 import pyarrow.parquet as pq
 import pytest
 
@@ -16,6 +17,7 @@ from perjoule.results.verification import verify
 from perjoule.store.journal import sha256
 from perjoule.summary import summary
 
+pc: Any = pyarrow.compute  # which ships no types
 MODELLED = 'kind = "system"\nrate = "50 Hz"\n[[meter]]\nkind = "modelled"\nrate = "50 Hz"'
 TESTBED = '[testbed]\nkind = "simulated"\ncluster = "odroid-hc4"\n'
 
