@@ -19,7 +19,7 @@ def check(results: Results, records: Sequence[Record]) -> Iterator[str]:
     foreign = frozenset(strangers(asked, records))
     for record in records:
         where_kept = results.folder_of(record)
-        yield f"{where_kept}: this is no trial of the campaign in campaign.toml" if record.trial.id in foreign else ""
+        yield f"{where_kept}: the campaign in campaign.toml has no such trial" if record.trial.id in foreign else ""
     if results.campaign_digest:
         digest = digest_of(results.campaign_text, results.overrides, asked.files)
         same = digest == results.campaign_digest

@@ -33,7 +33,7 @@ def require_same(asked: Campaign, results: Results) -> None:
     """Require that a campaign, which may have become longer, is the one of a folder that is held; keep its digest.
 
     Raises:
-        CampaignError: it was changed so that what was measured and what is to be measured are not the same.
+        CampaignError: it was changed so that new trials would not be repetitions of those that were measured.
         MachineError: the folder can't be read or written.
     """
     now, changed = conditions(asked), ""

@@ -1,4 +1,4 @@
-"""Kept trials, and the campaign beside them: one is that of the other, or it is said."""
+"""Kept trials, and the campaign beside them: `verify` finds where one does not belong to the other."""
 
 import json
 import shutil
@@ -15,6 +15,7 @@ from perjoule.execution import runner
 from perjoule.model.errors import CampaignError
 from perjoule.results.verification import verify
 from perjoule.store.journal import sha256
+from perjoule.store.results import digest_of
 from perjoule.summary import summary
 
 pc: Any = pyarrow.compute  # which ships no types
@@ -78,10 +79,10 @@ def test_more_repetitions_continue_and_verify(results):
 
 def test_a_campaign_whose_trials_were_not_these_differs_also_with_a_digest_of_its_own(results):
     again, asked = edited(results, 'throughput = "80 MiB/s"', 'throughput = "500 MiB/s"')
-    again.keep_campaign(store.results.digest_of(again.campaign_text, again.overrides, asked.files), again.conditions)
+    again.keep_campaign(digest_of(again.campaign_text, again.overrides, asked.files), again.conditions)
     differences = verify(store.open_results(results.folder)).differences
     assert len(differences) == len(results.done())
-    assert all("this is no trial of the campaign in campaign.toml" in d for d in differences)
+    assert all("the campaign in campaign.toml has no such trial" in d for d in differences)
 
 
 def test_a_folder_without_a_digest_verifies_and_its_trials_are_compared(results):

@@ -1,4 +1,4 @@
-"""Another processor adds up in another order: what was kept verifies all the same, and a changed number is found."""
+"""Another processor adds up in another order: what was kept verifies nevertheless, and a changed number is found."""
 
 import json
 import math

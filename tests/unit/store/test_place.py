@@ -27,7 +27,7 @@ def results(tmp_path):
 
 @pytest.fixture
 def precious(tmp_path):
-    """A folder and files that are none of perjoule's, with their state."""
+    """A folder and files that are not perjoule's, with their state."""
     folder = tmp_path / "precious"
     folder.mkdir(mode=0o700)
     for name in ("shadow", "record.json", "journal.jsonl", "x.json"):
