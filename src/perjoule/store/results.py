@@ -212,7 +212,7 @@ class Results:
             return tuple(from_json(Cell, cell) for cell in cast("list[Json]", self._table()["cells"]))
 
     def table_format(self) -> int:
-        """Return the format of the stored table; that of today if there is none. Raises MachineError."""
+        """Return the format of the stored table; that of today if it is missing. Raises MachineError."""
         if not (self.folder / "table.json").exists():
             return FORMAT
         with spoken(self.folder / "table.json"):

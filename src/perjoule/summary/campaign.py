@@ -24,7 +24,7 @@ def conditions(asked: Campaign) -> dict[str, float]:
 
 
 def strangers(asked: Campaign, records: Iterable[Record]) -> list[str]:
-    """Return the IDs of the trials that are none of a campaign's; imported ones are of no campaign."""
+    """Return the IDs of the trials that a campaign does not have; imported ones belong to no campaign."""
     known = {trial.id for trial in asked.trials}
     return list(dict.fromkeys(r.trial.id for r in records if not r.imported and r.trial.id not in known))
 
