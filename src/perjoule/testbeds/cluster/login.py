@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from perjoule.model.errors import MachineError, PerjouleError, TransientError
 
-# What shells, sudo and srun print where there is no bash, or where the program of that name is another shell or too old.
+# What shells, sudo and srun print without bash, or where the program of that name is another shell or too old.
 _NO_BASH = re.compile(
     r"""\bbash['"\N{RIGHT SINGLE QUOTATION MARK}]?: (?:\d+: )?(?:not found|[Cc]ommand not found|No such file or directory)"""
     r"""|command not found: bash|Unknown command:? '?bash"""

@@ -22,7 +22,7 @@ AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be attacke
 
 
 def said(work: Path, *words: str, name: str = "h1") -> list[str]:
-    """What a keeper says that is told these words after `keep`."""
+    """What a keeper answers to these words after `keep`."""
     argv = [*BASH, KEEP, "perjoule-keeper", str(work), name]
     text = "\n".join((f"keep {RUN}", *words, ""))
     done = subprocess.run(argv, input=text, capture_output=True, text=True, check=False, timeout=60)
@@ -248,7 +248,7 @@ def test_no_program_is_run_at_the_end_that_others_could_have_written(host: Path,
     )
 
 
-def test_what_could_not_undo_stays_with_the_folder_and_is_said(host: Path) -> None:
+def test_what_could_not_undo_stays_with_the_folder_and_is_named(host: Path) -> None:
     old = dead_run(host / "work")
     (old / "disk.end").write_text(f"[ -e {host}/free ]\n")
     assert f"left {old}" in said(host / "work")

@@ -1,4 +1,4 @@
-"""A host without bash, or whose bash is another shell or too old, is told so, whatever shell its user logs in with."""
+"""A host without bash, or whose bash is another shell or too old, gets a sentence about that, whatever shell its user logs in with."""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ exec "$@"
 @pytest.mark.parametrize(("prepare", "what"), [(nothing, "it has no bash"), (dash, "the program bash on it is another shell")])
 @pytest.mark.parametrize("sudo", [False, True])
 @pytest.mark.parametrize("shell", ["dash", "bash"])
-def test_a_host_without_bash_is_told_so(
+def test_a_host_without_bash_gets_a_sentence_about_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: str, sudo: bool, prepare: Callable[[Path], None], what: str
 ) -> None:
     login_shell, programs = shutil.which(shell), tmp_path / "programs"
@@ -70,7 +70,7 @@ def test_a_host_without_bash_is_told_so(
         "slurmstepd: error: execve(): bash: No such file or directory",
     ],
 )
-def test_each_shell_says_in_its_own_words_that_there_is_no_bash(line: str) -> None:
+def test_each_shell_reports_a_missing_bash_differently(line: str) -> None:
     for login in (SSH, SRUN):
         assert "it has no bash; apt install bash on it" in str(login.refusal(f"banner\n{line}\n"))
 

@@ -32,7 +32,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     pool.close()
 
 
-def test_after_a_lost_connection_what_is_to_be_undone_stays_until_its_keeper_has_undone_it(work: Path, tmp_path: Path) -> None:
+def test_after_a_lost_connection_what_must_be_undone_stays_until_its_keeper_has_undone_it(work: Path, tmp_path: Path) -> None:
     with as_written(Cluster, hosts=HOSTS, work=str(work)).hold(1) as hosts:
         host = hosts.servers[0]
         assert isinstance(host, SshHost)
