@@ -26,7 +26,6 @@ ALLOWED = {
     "results/paper_comparison.py": "Kendall's tau, which has no unit",
     "results/scores.py": "a skill and Kendall's tau, which have no unit",
     "results/table.py": "bytes per byte, in a column with what redundancy explains",
-    "results/verification.py": "two numbers that differ, perhaps in a late digit",
     "tuning/outcome.py": "a gain, of which the third decimal counts",
 }
 

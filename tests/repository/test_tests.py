@@ -30,6 +30,8 @@ THEMES = {
     "planning/test_definitions.py",
     "results/test_verdicts.py",
     "store/test_golden.py",
+    "store/test_format.py",
+    "results/test_rounding.py",
 }
 
 

@@ -64,7 +64,7 @@ def modelled(series: Sequence[Series]) -> list[Series]:
 
 
 def _component(series: Series) -> Component:
-    return series.channel.component  # pyright: ignore[reportReturnType]
+    return series.channel.component  # pyright: ignore[reportReturnType]  # the model's own channels have no others
 
 
 def _ends(
@@ -106,5 +106,5 @@ def _within(of: Series, low_w: Floats, high_w: Floats, where: str) -> str:
     if not wrong.any():
         return ""
     n = int(np.argmax(wrong))
-    counted = f"{low_w[n]:.12g}" if low_w[n] == high_w[n] else f"{low_w[n]:.12g} to {high_w[n]:.12g}"
+    counted = " to ".join(dict.fromkeys(repr(float(ends[n])) for ends in (low_w, high_w)))
     return f"{where}: {of.channel.name}, sample {n + 1} is {float(of.value[n])!r} W and recomputed from counters {counted} W"
