@@ -1,4 +1,4 @@
-"""A host without bash, or whose bash is another shell or too old, gets a sentence about that, whatever shell its user logs in with."""
+"""A host without bash, or whose bash is another shell or too old, gets a sentence about that, whatever its login shell is."""
 
 import shutil
 from collections.abc import Callable, Sequence
