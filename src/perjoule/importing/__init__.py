@@ -5,35 +5,28 @@ hosts, `missing` lists what was not measured. Times of imported results are seco
 """
 
 import hashlib
-import os
-import shutil
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from perjoule import __version__, drivers, store
+from perjoule import store
 from perjoule.importing import clocks
 from perjoule.importing.counters import Counted, counters
+from perjoule.importing.keeping import keep, manifest_of
 from perjoule.importing.power import Log, near
 from perjoule.importing.runs import Found, Load, labels, loads, runs, workload
 from perjoule.importing.sources import COUNTERS, Source
-from perjoule.model import Clock, HostFact, Phase, Record, Series, Spec, Trial
-from perjoule.model.doubts import TIMES, WORK, Doubt
+from perjoule.model import Record, Series, Spec, Trial
+from perjoule.model.doubts import WORK
 from perjoule.model.errors import CampaignError, WorkloadError
-from perjoule.model.records import IMPORTED_BY
-from perjoule.store import Attempt, Results
-from perjoule.store.disk import spoken
+from perjoule.store import Results
 from perjoule.store.journal import sha256
-from perjoule.workloads.imported import MANIFEST, Part, manifest
 
 __all__ = ["Brought", "bring", "create"]
 
 CAMPAIGN = "# These trials were imported; there is no campaign to run.\n"
 LEFT_OUT = "{name} can't be read and was left out: if it is of a client of this load, that client's work is missing"
-UNALIGNED = "power is joined by time of day; the offset between the clocks is unknown"
-LOCAL_TIMES = ("ior", "mdtest", "io500")  # formats whose times name no zone
 
 
 @dataclass(frozen=True)
@@ -99,7 +92,7 @@ def bring(
         for trial, load in trials:
             hosts = {**dict.fromkeys(load.clients, "client"), **told}
             apart = (*clocks.doubts(load, ran), *(WORK.doubt(LEFT_OUT.format(name=path.name)) for path in lost))
-            record, series = _keep(results, trial, load, hosts, nodes, logs, zone_doubt, apart, stored)
+            record, series = keep(results, trial, load, hosts, nodes, logs, zone_doubt, apart, stored)
             records.append(record)
             kept[trial.id] = series
     without = tuple(sorted(node for node in nodes if node not in clients and node not in told))
@@ -157,7 +150,7 @@ def _trials(results: Results, all_loads: Sequence[Load], known: set[str]) -> tup
     found: list[tuple[Trial, Load]] = []
     for index, load in enumerate(all_loads):
         digests = {sha256(one.source.files[name]) for one in load.found for name in one.files}
-        if {hashlib.sha256(_manifest(load).encode()).hexdigest(), *digests} <= known:
+        if {hashlib.sha256(manifest_of(load).encode()).hexdigest(), *digests} <= known:
             continue
         trial = Trial(
             testbed=Spec("imported", {}, "imported"),
@@ -175,109 +168,3 @@ def _trials(results: Results, all_loads: Sequence[Load], known: set[str]) -> tup
         taken.add(trial.id)
         found.append((trial, load))
     return found, len(all_loads) - len(found)
-
-
-def _keep(
-    results: Results,
-    trial: Trial,
-    load: Load,
-    hosts: Mapping[str, str],
-    nodes: Mapping[str, Sequence[tuple[Source, Counted]]],
-    logs: Sequence[Log],
-    zone_doubt: str,
-    apart: Sequence[Doubt],
-    stored: dict[Path, Path],
-) -> tuple[Record, tuple[Series, ...]]:
-    shared: dict[Path, Path] = {}
-    with results.attempt(trial) as attempt:
-        with spoken(attempt.raw):
-            for number, one in enumerate(load.found):
-                _copy([one.source.files[name] for name in one.files], attempt.raw / str(number))
-            (attempt.raw / MANIFEST).write_text(_manifest(load))
-        outcome, failure, loaded = None, "", drivers.workload(trial.workload)
-        try:
-            outcome = loaded.outcome(attempt.raw)
-        except WorkloadError as error:
-            failure = error.what
-        series: list[Series] = []
-        local = load.found[0].source.format in LOCAL_TIMES
-        if outcome is not None:
-            counted = [(s, source.path) for name in hosts for source, own in nodes.get(name, ()) for s in own.series]
-            metered = [(s, log.path) for log in logs for s in log.of(hosts)]
-            series, shared = _joined(attempt, (*counted, *metered), outcome.began_s, outcome.ended_s, stored)
-            for one in (*outcome.series, *series):
-                attempt.sink.extend(one)
-        judged = [doubt for name in hosts for _, own in nodes.get(name, ()) for doubt in own.doubts] if series else []
-        powered = any(s.channel.quantity in ("power", "energy") for s in series)
-        local |= powered and any(log.zone_assumed for log in logs)
-        moment_s = outcome.ended_s if outcome else time.time()
-        record = Record(
-            trial=trial,
-            status="valid" if outcome else "failed",
-            reason=failure,
-            attempt=attempt.number,
-            clock=Clock(moment_s, moment_s),
-            scale=1.0,
-            cluster="",
-            hosts=tuple(HostFact(name, role, "") for name, role in hosts.items()),
-            phases=(Phase("measure", outcome.began_s, outcome.ended_s),) if outcome else (),
-            outcome=outcome,
-            facts={"imported": [one.source.path.name for one in load.found]},
-            environment={IMPORTED_BY: f"perjoule {__version__}"},
-            traits=drivers.traits(None, None, loaded),
-            doubts=(
-                *(outcome.doubts if outcome else ()),
-                *apart,
-                *((TIMES.doubt(zone_doubt),) if local and zone_doubt else ()),
-                *((TIMES.doubt(UNALIGNED),) if powered else ()),
-                *dict.fromkeys(judged),
-            ),
-        )
-        attempt.keep(record)
-    for path, copy in shared.items():
-        stored.setdefault(path, attempt.final / copy)
-    return record, tuple(series)
-
-
-def _joined(
-    attempt: Attempt, those: Sequence[tuple[Series, Path]], began_s: float, ended_s: float, stored: Mapping[Path, Path]
-) -> tuple[list[Series], dict[Path, Path]]:
-    """Take the samples around a window, and keep the whole files that they come from; return where, below the attempt."""
-    found: list[Series] = []
-    files: dict[Path, None] = {}
-    for series, path in those:
-        part = near(series, began_s, ended_s)
-        if part is not None:
-            found.append(part)
-            files[path] = None
-    copies = {path: Path("raw", "joined", str(number), path.name) for number, path in enumerate(files)}
-    with spoken(attempt.raw):
-        for path, copy in copies.items():
-            if path in stored:
-                _share(stored[path], attempt.folder / copy)
-            else:
-                _copy([path], (attempt.folder / copy).parent)
-    return found, copies
-
-
-def _share(stored: Path, to: Path) -> None:
-    """Give a trial a file of another one: the same on disk, or a copy where a file has only one name."""
-    to.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(stored, to)
-    except OSError:
-        shutil.copyfile(stored, to)
-
-
-def _copy(files: Sequence[Path], folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in files:
-        shutil.copyfile(path, folder / path.name)
-
-
-def _manifest(load: Load) -> str:
-    return manifest([_part(number, one) for number, one in enumerate(load.found)])
-
-
-def _part(number: int, one: Found) -> Part:
-    return Part(one.source.format, tuple(f"{number}/{name}" for name in one.files), one.number, one.source.told)

@@ -130,8 +130,7 @@ class Series:
 
     def at(self, index: Index, later_s: Floats | float = 0.0) -> "Series":
         """Return only these samples, in this order, on a clock that is ahead of theirs by `later_s`, shape () or (N,)."""
-        own_later_s = (
-            later_s[index] if isinstance(later_s, np.ndarray) else later_s
-        )  # a slice of a sum would keep all of it in memory
+        # a slice of a sum would keep all of it in memory
+        own_later_s = later_s if isinstance(later_s, float | int) else later_s[index]
         times = (None if t_s is None else t_s[index] + own_later_s for t_s in (self.asked_s, self.arrived_s))
         return Series(self.channel, self.t_s[index] + own_later_s, self.duration_s[index], self.value[index], *times)

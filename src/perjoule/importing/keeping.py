@@ -1,0 +1,131 @@
+"""How a load becomes a stored trial: its files, the counters and power of its time, and its record."""
+
+import os
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from perjoule import __version__, drivers
+from perjoule.importing.counters import Counted
+from perjoule.importing.power import Log, near
+from perjoule.importing.runs import Found, Load
+from perjoule.importing.sources import Source
+from perjoule.model import Clock, HostFact, Phase, Record, Series, Trial
+from perjoule.model.doubts import TIMES, Doubt
+from perjoule.model.errors import WorkloadError
+from perjoule.model.records import IMPORTED_BY
+from perjoule.store import Attempt, Results
+from perjoule.store.disk import spoken
+from perjoule.workloads.imported import MANIFEST, Part, manifest
+
+UNALIGNED = "power is joined by time of day; the offset between the clocks is unknown"
+LOCAL_TIMES = ("ior", "mdtest", "io500")  # formats whose times name no zone
+
+
+def keep(
+    results: Results,
+    trial: Trial,
+    load: Load,
+    hosts: Mapping[str, str],
+    nodes: Mapping[str, Sequence[tuple[Source, Counted]]],
+    logs: Sequence[Log],
+    zone_doubt: str,
+    apart: Sequence[Doubt],
+    stored: dict[Path, Path],
+) -> tuple[Record, tuple[Series, ...]]:
+    """Store a load as a trial, with the counters and logs of its time; `stored` grows by the files that it has."""
+    shared: dict[Path, Path] = {}
+    with results.attempt(trial) as attempt:
+        with spoken(attempt.raw):
+            for number, one in enumerate(load.found):
+                _copy([one.source.files[name] for name in one.files], attempt.raw / str(number))
+            (attempt.raw / MANIFEST).write_text(manifest_of(load))
+        outcome, failure, loaded = None, "", drivers.workload(trial.workload)
+        try:
+            outcome = loaded.outcome(attempt.raw)
+        except WorkloadError as error:
+            failure = error.what
+        series: list[Series] = []
+        local = load.found[0].source.format in LOCAL_TIMES
+        if outcome is not None:
+            counted = [(s, source.path) for name in hosts for source, own in nodes.get(name, ()) for s in own.series]
+            metered = [(s, log.path) for log in logs for s in log.of(hosts)]
+            series, shared = _joined(attempt, (*counted, *metered), outcome.began_s, outcome.ended_s, stored)
+            for one in (*outcome.series, *series):
+                attempt.sink.extend(one)
+        judged = [doubt for name in hosts for _, own in nodes.get(name, ()) for doubt in own.doubts] if series else []
+        powered = any(s.channel.quantity in ("power", "energy") for s in series)
+        local |= powered and any(log.zone_assumed for log in logs)
+        moment_s = outcome.ended_s if outcome else time.time()
+        record = Record(
+            trial=trial,
+            status="valid" if outcome else "failed",
+            reason=failure,
+            attempt=attempt.number,
+            clock=Clock(moment_s, moment_s),
+            scale=1.0,
+            cluster="",
+            hosts=tuple(HostFact(name, role, "") for name, role in hosts.items()),
+            phases=(Phase("measure", outcome.began_s, outcome.ended_s),) if outcome else (),
+            outcome=outcome,
+            facts={"imported": [one.source.path.name for one in load.found]},
+            environment={IMPORTED_BY: f"perjoule {__version__}"},
+            traits=drivers.traits(None, None, loaded),
+            doubts=(
+                *(outcome.doubts if outcome else ()),
+                *apart,
+                *((TIMES.doubt(zone_doubt),) if local and zone_doubt else ()),
+                *((TIMES.doubt(UNALIGNED),) if powered else ()),
+                *dict.fromkeys(judged),
+            ),
+        )
+        attempt.keep(record)
+    for path, copy in shared.items():
+        stored.setdefault(path, attempt.final / "raw" / copy)
+    return record, tuple(series)
+
+
+def _joined(
+    attempt: Attempt, those: Sequence[tuple[Series, Path]], began_s: float, ended_s: float, stored: Mapping[Path, Path]
+) -> tuple[list[Series], dict[Path, Path]]:
+    """Take the samples around a window, and keep the whole files that they come from; return where, in its raw folder."""
+    found: list[Series] = []
+    files: dict[Path, None] = {}
+    for series, path in those:
+        part = near(series, began_s, ended_s)
+        if part is not None:
+            found.append(part)
+            files[path] = None
+    copies = {path: Path("joined", str(number), path.name) for number, path in enumerate(files)}
+    with spoken(attempt.raw):
+        for path, copy in copies.items():
+            if path in stored:
+                _share(stored[path], attempt.raw / copy)
+            else:
+                _copy([path], (attempt.raw / copy).parent)
+    return found, copies
+
+
+def _share(stored: Path, to: Path) -> None:
+    """Give a trial a file of another one: the same on disk, or a copy where a file has only one name."""
+    to.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(stored, to, follow_symlinks=False)
+    except OSError:
+        shutil.copyfile(stored, to)
+
+
+def _copy(files: Sequence[Path], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in files:
+        shutil.copyfile(path, folder / path.name)
+
+
+def manifest_of(load: Load) -> str:
+    """Return how the raw files of a load are read, as JSON."""
+    return manifest([_part(number, one) for number, one in enumerate(load.found)])
+
+
+def _part(number: int, one: Found) -> Part:
+    return Part(one.source.format, tuple(f"{number}/{name}" for name in one.files), one.number, one.source.told)
