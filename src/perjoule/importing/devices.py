@@ -47,7 +47,7 @@ NETWORKS = Kind(
     # As the kernel, udev, biosdevname and makers of fabrics name them
     re.compile(
         r"eth\d+|em\d+|p\d+p\d+|en(?:o\d+|x[0-9a-f]{12}|d\d+|b\d+|c\w+|a\w+|(?:P\d+)?[psv]\d+\w*)"
-        r"|(?:ib|ib[ps]|hsn|hsi|ipogif|opa|roce|wlan|wwan|usb)\d+|(?:ib|sl|wl|ww|roce)(?:P\d+)?[ops]\d+\w*"
+        r"|(?:ib|ib[ps]|hsn|ipogif|opa|roce|wlan|wwan|usb)\d+|(?:ib|sl|wl|ww|roce)(?:P\d+)?[ops]\d+\w*"
     ),
     # Loopback; bridges, bonds, VLANs, tunnels and what containers and machines have; functions and representors of SR-IOV
     re.compile(
