@@ -48,7 +48,7 @@ def of_record(record: Record) -> Ran | None:
 
 
 class Others:
-    """What ran, to be asked for the same load of other clients."""
+    """What ran, by load and time, to find the same load of other clients."""
 
     def __init__(self, ran: Sequence[Ran | None]) -> None:
         self._by_work: dict[str, list[Ran]] = {}

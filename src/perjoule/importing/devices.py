@@ -90,7 +90,7 @@ def chosen(kind: Kind, rates: Mapping[str, Sequence[float]]) -> Chosen:
         (more if _exceeds(rates[name], sums) else open_names).append(name)
     if open_names or (len(more) > 1 and not hardware):
         names = _listed([*more, *open_names])
-        return Chosen(frozenset(), f"{kind.noun} don't count: whether {names} {_are(names)} hardware can't be told by name")
+        return Chosen(frozenset(), f"{kind.noun} don't count: whether {names} {_are(names)} hardware is unknown from the name")
     if more:
         return Chosen(frozenset(hardware | set(more)), f"{_listed(more)} counts with the {kind.noun} that are hardware")
     if not hardware and any(max(values, default=0.0) > IDLE_BYTES_PER_S for values in rates.values()):

@@ -18,7 +18,7 @@ def documents(text: str, key: str) -> tuple[dict[str, Any], ...]:
     Numbers that tools write as "nan" or "inf" become None.
 
     Raises:
-        ValueError: there is none, or one is truncated.
+        ValueError: none is complete, or one is truncated.
     """
     check_size(text)
     plain = _NAN.sub(r"\1 null", text)

@@ -122,7 +122,7 @@ def _each(text: str, iterations_count: int, items_count: int) -> dict[str, list[
 
     Args:
         text: above the table.
-        iterations_count: that are wanted.
+        iterations_count: of the whole output.
         items_count: of each operation; 0 if it is not the same for all.
 
     Raises:

@@ -71,12 +71,12 @@ class Job:
 
     @property
     def size(self) -> str:
-        """The size of its calls, as fio is asked for it."""
+        """The size of its calls, in the notation of fio's options."""
         return next((self.options[key] for key in ("bssplit", "bsrange", "bs") if self.options.get(key)), "4k")
 
     @property
     def clones_count(self) -> int:
-        """How many equal processes were asked for."""
+        """How many equal processes its options request."""
         stated = self.options.get("numjobs", "1")
         return int(stated) if stated.isdigit() else 1
 
@@ -96,7 +96,7 @@ def _words(name: str, value: str) -> str:
 
 
 def sizes(jobs: Sequence[Job]) -> tuple[str, int | None]:
-    """Return the sizes of the calls as text, and in bytes if they are all the same."""
+    """Return the sizes of the calls as text, and in bytes if they are equal."""
     text = "+".join(dict.fromkeys(job.size for job in jobs))
     found = re.fullmatch(r"(\d+)([kmgt]?)(?:i?b)?", text.lower())
     return text, int(found[1]) * SIZES[found[2]] if found else None
@@ -127,7 +127,7 @@ def details(jobs: Sequence[Job]) -> tuple[str, ...]:
 
 
 def processes_count(job: Job, jobs: Sequence[Job]) -> int:
-    """Return how many processes an entry sums up: those that were asked for, unless each has its own entry; or more, if the sum
+    """Return how many processes an entry sums up: those that its options request, unless each has its own entry; or more, if the sum
     of their times says so.
     """
     alike = sum(one.host == job.host and one.entry["jobname"] == job.entry["jobname"] for one in jobs)

@@ -1,7 +1,7 @@
 """When each of fio's jobs ran: it reports how long each did, and newer versions (3.36) when each began.
 
 Flags such as stonewall, new_group and group_reporting are in no report. Where neither times nor the whole run's length tell what
-ran at once, that is said instead of guessed.
+ran at once, the run is unclear, which is reported instead of guessed.
 """
 
 import re
@@ -147,7 +147,7 @@ def seconds(text: str) -> float:
     digits = text.lower().rstrip("abcdefghijklmnopqrstuvwxyz")
     unit = text.lower()[len(digits) :].removesuffix("sec").removesuffix("min")
     if unit not in UNITS_S:
-        raise ValueError(f'"{text}" is no time of fio')
+        raise ValueError(f'"{text}" is not a time in the notation of fio')
     return float(digits) * UNITS_S[unit]
 
 
