@@ -127,8 +127,9 @@ def details(jobs: Sequence[Job]) -> tuple[str, ...]:
 
 
 def processes_count(job: Job, jobs: Sequence[Job]) -> int:
-    """Return how many processes an entry sums up: those that its options request, unless each has its own entry; or more, if the sum
-    of their times says so.
+    """Return how many processes an entry sums up.
+
+    Its options request a number, which is of all entries of its name; more are known from the sum of their times.
     """
     alike = sum(one.host == job.host and one.entry["jobname"] == job.entry["jobname"] for one in jobs)
     return 1 if alike > 1 else max(job.clones_count, hidden_count(job))
