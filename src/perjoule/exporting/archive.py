@@ -97,7 +97,7 @@ def open_archive(path: Path, most_bytes: int = MOST_UNPACKED_BYTES, advice: str 
 
 
 def _files(bundle: zipfile.ZipFile, path: Path) -> Mapping[str, zipfile.ZipInfo]:
-    """Return the files of a bundle by name. Raises MachineError: a name or size is none of a bundle."""
+    """Return the files of a bundle by name. Raises MachineError: a bundle has no such name or size."""
     files: dict[str, zipfile.ZipInfo] = {}
     for entry in bundle.infolist():
         name = entry.filename

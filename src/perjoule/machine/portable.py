@@ -30,7 +30,7 @@ def shown(path: str) -> str:
 
 def _fault_of_name(name: str) -> str:
     if name in ("", ".", ".."):
-        return "leads elsewhere, or is no name"
+        return "leads elsewhere, or is empty"
     if not name.isprintable():  # control and formatting characters, which turn the direction of text, and odd blanks
         return "has a character that is not printed"
     if len(name.encode()) > MOST_NAME_BYTES:

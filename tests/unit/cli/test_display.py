@@ -126,7 +126,7 @@ def test_notes_that_differ_in_a_number_alone_are_one() -> None:
     said = (Doubt("others took 60 % of the CPUs"), Doubt("others took 50 % of the CPUs"), Doubt("unsteady"))
     one = Cell("a", "b", "read", 1, {}, doubts=said)
     assert notes([one, replace(one, doubts=said[1:2])], []) == [
-        "doubt in all rows: others took 50 % of the CPUs; and 1 more like it",
+        "doubt in all rows: others took 50 to 60 % of the CPUs; and 1 more like it",
         "doubt in 1 of 2 rows: unsteady",
     ]
 

@@ -55,6 +55,8 @@ def test_more_files_than_16_bits_count_are_read() -> None:
         for number in range(66_000):
             made.writestr(str(number), b"")
     zipped.check(content)
+    with zipfile.ZipFile(content) as made:
+        assert len(made.infolist()) == 66_000
 
 
 def test_a_bundle_above_the_ceiling_is_read_when_it_is_raised(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from perjoule import store
-from perjoule.exporting.bundle import unpacked
+from perjoule.exporting.archive import open_archive, unpacked
 from perjoule.machine.untrusted import from_json
 from perjoule.model import Cell
 from perjoule.results.likeness import MOMENTS, close, differing, differing_rows
@@ -31,7 +31,7 @@ ROUNDING = 4 * 2.0**-52
 def folder(request, tmp_path):
     """A copy of results as they were kept."""
     if request.param.suffix == ".zip":
-        with unpacked(request.param) as inside:
+        with open_archive(request.param) as archive, unpacked(archive) as inside:
             shutil.copytree(inside, tmp_path / "results")
     else:
         shutil.copytree(request.param, tmp_path / "results")
