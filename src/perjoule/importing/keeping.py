@@ -17,7 +17,7 @@ from perjoule.model.errors import WorkloadError
 from perjoule.model.records import IMPORTED_BY
 from perjoule.store import Attempt, Results
 from perjoule.store.disk import spoken
-from perjoule.workloads.imported import MANIFEST, Part, manifest
+from perjoule.workloads.imported import MANIFEST, Part, joined, manifest
 
 UNALIGNED = "power is joined by time of day; the offset between the clocks is unknown"
 LOCAL_TIMES = ("ior", "mdtest", "io500")  # formats whose times name no zone
@@ -43,7 +43,7 @@ def keep(
             (attempt.raw / MANIFEST).write_text(manifest_of(load))
         outcome, failure, loaded = None, "", drivers.workload(trial.workload)
         try:
-            outcome = loaded.outcome(attempt.raw)
+            outcome = joined([one.run for one in load.found])  # `verify` reads the files again
         except WorkloadError as error:
             failure = error.what
         series: list[Series] = []
