@@ -27,7 +27,7 @@ from perjoule.importing.sources import Source, sources
 from perjoule.importing.submissions import audit_submission
 from perjoule.model.errors import PerjouleError
 from perjoule.results import verification
-from perjoule.workloads.imported import IO500_FILES, Submission, SubmittedPhase, recomputed, submission
+from perjoule.workloads.imported import IO500_FILES, Submission, SubmittedPhase, joined, recomputed, submission
 
 AGREES_RATIO = 1e-3
 GOAL_FOLDERS, GOAL_RATES = 0.95, 1.0
@@ -90,7 +90,7 @@ def _submissions(folder: Path) -> list[Source]:
 
 
 def _agrees(one: Found, phase: SubmittedPhase) -> bool:
-    outcome, printed = one.outcome(), phase.stated.rate or phase.stated.score
+    outcome, printed = joined([one.run]), phase.stated.rate or phase.stated.score
     amount = sum(r.moved_bytes if phase.stated.moves else r.operations_count for r in outcome.results)
     rate = amount / (outcome.ended_s - outcome.began_s) / phase.stated.per_s
     half = 0.5 * 10.0 ** -len(printed.partition(".")[2])

@@ -1,7 +1,7 @@
 """The intervals of campaigns that repeat `until` one is narrow enough, and their bytes compared with a paper's five repetitions.
 
 For each family of simulated repetitions: the share of rows that end because the interval is narrow enough, and how many of
-these hold the mean; the share in two modes, which are printed in place of a mean; how many intervals of all other rows hold. A
+these hold the mean; the share in two modes, which are printed instead of a mean; how many intervals of all other rows hold. A
 narrow interval of few repetitions proves little: a second mode that none of them met is in no interval, so no row is called
 known.
 
@@ -129,7 +129,7 @@ def coverage(runs_count: int, least_count: int, wanted_ratio: float, most_count:
 
 
 def quantiles(samples_count: int) -> None:
-    """Draw the share that the best division leaves of normal samples anew, beside the quantile that `modes` uses."""
+    """Draw the share that the best division leaves of normal samples again, beside the quantile that `modes` uses."""
     dice = np.random.default_rng(2)
     print(f"\n1 % quantile of what the best division in two leaves of {samples_count} normal samples")
     for count in (4, 5, 6, 8, 12, 20):

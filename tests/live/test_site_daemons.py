@@ -4,7 +4,7 @@ import json
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +62,7 @@ class Site:
 
 
 @contextmanager
-def site(servers: int = 2) -> Iterator[Site]:
+def site(servers: int = 2) -> Generator[Site]:
     with tempfile.TemporaryDirectory(prefix="pj-lab-") as name, hosts_of(servers=servers).hold(1) as hosts:
         folder = Path(name)
         folder.chmod(0o755)
@@ -125,7 +125,7 @@ def test_a_port_that_somebody_has_is_named_by_doctor_and_nothing_is_made(
         ]
         host.spawn(argv, log=there.folder / "listener.log")
         until(lambda: has_listener(host, port))
-        for verb, *more in (["doctor"], ["run", "--into", there.folder / "out"]):
+        for verb, *more in (["doctor"], ["run", "--into", str(there.folder / "out")]):
             code, said = there.perjoule(verb, filesystem, *more)
             assert code == 3, said
             assert f"port {port} is taken by python3 (process" in said

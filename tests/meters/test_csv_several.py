@@ -20,7 +20,14 @@ WINDOW = {"semantics": "window mean", "window": "1 s"}
 
 
 def samples(text: str, **options: Any) -> list[Sample]:
-    declared = {"value": "P", "unit": "W", "semantics": "instantaneous", "grade": "PDU", "clock": "monotonic", **options}
+    declared: dict[str, Any] = {
+        "value": "P",
+        "unit": "W",
+        "semantics": "instantaneous",
+        "grade": "PDU",
+        "clock": "monotonic",
+        **options,
+    }
     return list(Csv(path=Path("log.csv"), **declared).samples(text, Clock(0.0, 0.0)))
 
 
@@ -140,7 +147,7 @@ def test_a_separator_that_may_be_either_is_refused(text: str, decimal: str) -> N
 
 
 @pytest.mark.parametrize("cell", ["12.3.4", "12,34.5", "1,23,4.5"])
-def test_a_cell_that_looks_like_a_number_and_is_none_is_no_gap(cell: str) -> None:
+def test_a_cell_that_only_looks_like_a_number_is_refused_and_not_a_gap(cell: str) -> None:
     with pytest.raises(PerjouleError, match="is not a number"):
         samples(f'time,P\n1,5\n2,"{cell}"\n')
 
@@ -192,7 +199,8 @@ def test_a_long_plain_log_is_read_at_once_and_as_row_by_row(clock: str, zone: st
         moments = (datetime.fromtimestamp(float(row.split(",")[0]), ZoneInfo(zone)) for row in LONG)
         rows = [f"{t:%Y-%m-%d %H:%M:%S.%f}{row[row.index(',') :]}" for t, row in zip(moments, LONG, strict=True)]
     content = "\n".join(["time,P,n", *rows, ""]).encode()
-    meter = Csv(path=Path("log.csv"), value="P", unit="kW", semantics="instantaneous", grade="PDU", clock=clock, zone=zone)
+    of_clock: dict[str, Any] = {"clock": clock, "zone": zone}
+    meter = Csv(path=Path("log.csv"), value="P", unit="kW", semantics="instantaneous", grade="PDU", **of_clock)
     t_s, watts = present(meter.plain(content))
     slow = list(meter.samples(content.decode(), Clock(0.0, 0.0)))
     assert list(t_s) == pytest.approx([one.t_s for one in slow], abs=1e-6)

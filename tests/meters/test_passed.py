@@ -44,7 +44,7 @@ def test_addresses_of_instruments_are_taken(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", NO_ADDRESSES)
-def test_what_is_no_address_of_an_instrument_is_refused_before_it_is_opened(address: str) -> None:
+def test_anything_but_an_address_of_an_instrument_is_refused_before_it_is_opened(address: str) -> None:
     for kind in (Scpi, Scope):
         with pytest.raises(ValidationError, match="is not an address of an instrument"):
             kind(address=address)
@@ -87,7 +87,7 @@ def test_a_meter_on_a_serial_line_names_one(path: str) -> None:
 
 
 @pytest.mark.parametrize("channel", ["1;:OUTP OFF", "1;*RST", "P,1", " ", "1\n*RST", "SIGMA;*RST", "999", "-1"])
-def test_a_channel_is_no_command(channel: str) -> None:
+def test_a_channel_is_not_a_command(channel: str) -> None:
     with pytest.raises(ValidationError):
         Scpi(address="lmg", channel=channel)
 
@@ -105,7 +105,7 @@ def test_a_topic_is_one_plug_and_a_chassis_one_chassis() -> None:
             Redfish(address="https://bmc", chassis=chassis)
 
 
-def test_a_file_of_several_lines_is_no_password_and_is_sent_nowhere(tmp_path: Path) -> None:
+def test_a_file_of_several_lines_is_refused_as_a_password_and_sent_nowhere(tmp_path: Path) -> None:
     key = tmp_path / "id_ed25519"
     for text in ("-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl\n-----END\n", "root:$y$j9T:1:\ndaemon:*:\n", "a\0b", "a\rb"):
         key.write_text(text)

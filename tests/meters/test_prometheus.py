@@ -6,6 +6,7 @@ import socketserver
 import threading
 import time
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
@@ -235,4 +236,5 @@ def test_a_page_that_is_whole_is_read_however_its_end_is_marked(end):
 )
 def test_millionths_and_thousands_are_units(unit, joules, semantics):
     options = {"address": "http://192.0.2.1/metrics", "metric": "m", "unit": unit, "semantics": semantics, "grade": "wall"}
-    assert drivers.build("meters", "prometheus", options).factor * 3e6 == pytest.approx(joules)
+    built: Any = drivers.build("meters", "prometheus", options)
+    assert built.factor * 3e6 == pytest.approx(joules)

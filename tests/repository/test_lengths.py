@@ -11,6 +11,7 @@ REASONS = {
     "analysis/integral.py": "one algorithm, from samples to any window",
     "campaign/__init__.py": "the order in which a campaign is read, with the check of each part",
     "cli/tune.py": "one command, its progress and its result",
+    "execution/trial.py": "one trial from its preparation to its record",
     "drivers/protocols/host.py": "one protocol, with the meaning of each method",
     "figures/_clients.py": "the layers of one kind of figure",
     "filesystems/_ceph/cluster.py": "one deployment from bring-up to tear-down",

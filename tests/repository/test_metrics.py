@@ -27,7 +27,13 @@ ALLOWED = {
     "results/comparison/limits.py": "an example in an error",
     "report/drawings.py": "whether any role's CPU time was measured",
 }
-SIZED = {"analysis/winners.py", "cli/exits.py", "exporting/bundle.py", "summary/_kept.py"}  # sizes of transfers, files, memory
+SIZED = {
+    "analysis/winners.py",
+    "cli/exits.py",
+    "exporting/archive.py",
+    "exporting/zipped.py",
+    "summary/_kept.py",
+}  # sizes of transfers, files, memory
 PARTS_OF_A_TESTBED = {"meters", "simulators", "filesystems", "workloads", "testbeds", "machine", "catalogue"}
 ROOMS = sorted({path.parent.name for path in SOURCES.glob("*/__init__.py")} - PARTS_OF_A_TESTBED)
 PRINTING = ("analysis", "cli", "exporting", "figures", "report", "results", "summary")

@@ -18,7 +18,7 @@ from perjoule.model import Cell, Direction, Interval, Point, Ran, Record, Trial
 from perjoule.model.doubts import METERS, REPETITIONS
 from perjoule.model.metrics import NET, metric_of
 
-Key = tuple[str, str, Direction, int, str]  # file system, workload, direction, clients, and what the trials asked for
+Key = tuple[str, str, Direction, int, str]  # file system, workload, direction, clients, and the options of the trials
 
 DIRECTIONS: tuple[Direction, ...] = ("write", "read", "mixed", "idle")
 Spread = Callable[[Sequence[float]], Interval]

@@ -22,7 +22,7 @@ from perjoule.model.format import number, wide
 from perjoule.model.metrics import PER_JOULE, RATES, metric_of
 
 RELEVANT_RATIO = 0.02  # between the means of two modes
-# The 1 % quantile of the share in normal samples, by count: 200,000 samples each (benchmarks/stopping.py draws them anew).
+# The 1 % quantile of the share in normal samples, by count: 200,000 samples each (benchmarks/stopping.py draws them again).
 _QUANTILES = {
     4: 0.0028,
     5: 0.0132,
@@ -37,7 +37,7 @@ _QUANTILES = {
     50: 0.2424,
 }
 LEAST_COUNT = min(_QUANTILES)
-RARE_SHARE = 0.25  # of repetitions in a mode, for which `unseen` is said
+RARE_SHARE = 0.25  # of repetitions in a mode, for `unseen`
 SUMMARISED = (*RATES, *PER_JOULE)  # what decides for all metrics of a row, which follow from these
 
 

@@ -37,8 +37,8 @@ class Layouts:
             place = self._last[1]
         else:
             self._remove()
-            layout = secrets.token_hex(4)
-            place = Within(self.mounted, Path(f"trial-{layout}"), [client.name for client in clients], layout)
+            name = secrets.token_hex(4)
+            place = Within(self.mounted, Path(f"trial-{name}"), [client.name for client in clients], name)
             self._each(clients, place, ["mkdir", "-p", "--"])
         self._last, self._sound = (trial, place, clients), False
         return place
@@ -72,4 +72,4 @@ def keep(place: Within, clients: Sequence[Host], folder: Path) -> None:
                 holders[str(Path(path).relative_to(root))] = place.locate(Path(path))
         except (PerjouleError, ValueError):
             holders = {}  # it is what the trial finds that counts
-    (folder / RAW).write_text(json.dumps({"layout": place.layout, "holders": holders}))
+    (folder / RAW).write_text(json.dumps({"layout": place.layout_name, "holders": holders}))

@@ -20,9 +20,10 @@ from perjoule.model.units import seconds_text
 
 LONGEST_S = 600.0  # a sync that takes longer has hung
 AT_ONCE_COUNT = 1024
-LATE_S, LATE_RATIO = 1.0, 0.01  # after the last client's end, and of the load: a write whose sync begins later is not kept
+LATE_S, LATE_RATIO = 2.0, 0.01  # after the last client's end, and of the load: a write whose sync begins later is not kept
 ROUND_TRIPS_COUNT = 12  # that bringing reports from a host takes before its sync, at most
 DOUBTED_S, DOUBTED_RATIO = 0.2, 0.05  # and a write whose sync begins later than that is doubted
+ALWAYS_DOUBTED_S = 1.0  # also after a long load
 CONTRADICTED_S = 0.05  # by which a host's clock may contradict the moments at which it was asked and answered
 # Prints the host's time (UTC, in s) before and after a command.
 STAMPED = 'echo "${EPOCHREALTIME/,/.}"; "$@"; code=$?; echo "${EPOCHREALTIME/,/.}"; exit $code'
@@ -109,7 +110,7 @@ def late(loaded: Outcome, written: WrittenBack) -> Doubt | None:
     what = f"the write-back began {seconds_text(late_s)} after the last client's end"
     if late_s > max(LATE_S + written.way_s, LATE_RATIO * load_s):
         raise PausedError(f"{what}: a host, its connection or perjoule stood still")
-    if late_s > max(DOUBTED_S, DOUBTED_RATIO * load_s):
+    if late_s > min(max(DOUBTED_S, DOUBTED_RATIO * load_s), max(ALWAYS_DOUBTED_S + written.way_s, LATE_RATIO * load_s)):
         return TIMES.doubt(f"{what}, and that time counts as writing")
     return None
 

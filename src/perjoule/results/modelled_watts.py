@@ -18,7 +18,7 @@ from perjoule.results.likeness import RATIO
 Floats = NDArray[np.float64]
 METER, COUNTERS = "modelled", "system"
 SAME_S = 1e-7  # two moments are those of one reading: the begin of a window is a difference
-MOST = 1e30  # of a counter's growth, in place of infinity, which times no watts is no number
+MOST = 1e30  # of a counter's growth, instead of infinity, which times 0 W is not a number
 MOST_RATIO = 1e-7  # of watts, by which they may differ: a window's length is known to 1e-9 s or so
 
 
@@ -87,14 +87,14 @@ def _ends(
 def _growth(counter: Series, began_s: Floats, ended_s: Floats) -> tuple[Floats, Floats]:
     """Return by how much a counter grew in each window: at least, at most."""
     before, after = (_readings(counter, moments_s) for moments_s in (began_s, ended_s))
-    if (np.diff(counter.value) < 0).any():  # its host began anew
+    if (np.diff(counter.value) < 0).any():  # its host restarted
         return np.zeros(len(ended_s)), np.full(len(ended_s), MOST)
     with np.errstate(invalid="ignore"):  # the least of a window before all readings is not known
         return np.fmax(after[0] - before[1], 0.0), np.fmin(after[1] - before[0], MOST)
 
 
 def _readings(counter: Series, moments_s: Floats) -> tuple[Floats, Floats]:
-    """Return the last reading up to each moment, and the first from it on; -inf and inf where there is none."""
+    """Return the last reading up to each moment, and the first from it on; -inf and inf without one."""
     last = np.searchsorted(counter.t_s, moments_s + SAME_S, side="right")
     first = np.searchsorted(counter.t_s, moments_s - SAME_S, side="left")
     return np.concatenate(([-np.inf], counter.value))[last], np.concatenate((counter.value, [np.inf]))[first]

@@ -16,7 +16,7 @@ OLD_TABLE = frozenset({METRICS, "doubts", "omitted", "shared", "ran", "servers_c
 
 
 class Note(str):
-    """A sentence about what can't be compared, which is no difference."""
+    """A sentence about what can't be compared, which is not a difference."""
 
 
 class Older(Note):

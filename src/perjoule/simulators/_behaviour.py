@@ -102,7 +102,7 @@ class Behaviour:
                 said = Truth(math.nan, math.nan, said.clock_s, power_w, energy_j)
             elif self._fault == "spike":
                 said = Truth(power_w * SPIKE_FACTOR, counted_j, said.clock_s, power_w, energy_j)
-            elif self._fault in SHOWN_W:
+            elif self._fault is not None and self._fault in SHOWN_W:
                 said = Truth(
                     SHOWN_W[self._fault] * (power_w if self._fault == "reversed" else 1.0),
                     counted_j,

@@ -1,6 +1,6 @@
 """An open folder, into which is written by its descriptor: whoever renames it, or puts a link in its place, leads nothing astray.
 
-A path is resolved anew each time it is used; a descriptor is one folder, whatever becomes of its name. All that is written into a
+A path is resolved again each time it is used; a descriptor is one folder, whatever becomes of its name. All that is written into a
 results folder, or the folder of a tuning, goes through a `Place`.
 """
 
@@ -127,7 +127,7 @@ class Place:
 
 
 def give(folder: Place, uid: int, gid: int, above_count: int = 0) -> None:
-    """Give another user what root made in a folder, and so many of the folders above it; what has other names stays.
+    """Give another user what root made in a folder, and this many of the folders above it; what has other names stays.
 
     Raises OSError.
     """

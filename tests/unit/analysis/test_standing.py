@@ -152,7 +152,7 @@ def test_an_end_where_each_reading_is_a_new_one_has_no_step_under_way(made):
 
 @pytest.mark.parametrize(("steps_j", "window"), [((100, 200), (10.2, 31.75)), ((200, 100), (11.75, 30.2))])
 def test_an_edge_that_cuts_a_step_of_a_counter_that_stands_errs_by_what_is_not_that_step_itself(made, steps_j, window):
-    """A step of 200 J in half a second is cut in its middle, and a burst may lie on either side: by the definition in the docs."""
+    """A step of 200 J in half a second is cut in its middle; a burst may lie on either side: by the definition in the docs."""
     t_s = np.arange(0, 60.25, 0.5)
     first, second = steps_j
     value = first * np.floor(np.minimum(t_s, 20) / 4) + second * np.floor(np.maximum(t_s - 20, 0) / 4)

@@ -53,20 +53,20 @@ def test_each_trial_has_a_new_folder_but_a_read_behind_its_sound_write() -> None
     read = layouts.of(trial("read", 2), hosts)
     layouts.measured()
     assert read is written
-    assert read.directories["client-1"] == Path(f"/mnt/client-1/trial-{read.layout}")
+    assert read.directories["client-1"] == Path(f"/mnt/client-1/trial-{read.layout_name}")
     again = layouts.of(trial("read", 2, repetition=2), hosts)
-    assert again.layout != read.layout
+    assert again.layout_name != read.layout_name
     for host in hosts:
         assert [argv[0] for argv in host.ran] == ["mkdir", "rm", "mkdir"]
         assert host.ran[1][-1] == str(read.directories[host.name])
         assert "--one-file-system" in host.ran[1]
 
 
-def test_what_a_failed_write_left_is_no_layout() -> None:
+def test_what_a_failed_write_left_is_not_a_layout() -> None:
     host = ScriptedHost("client-1")
     layouts = Layouts(ScriptedMount(host))
     written = layouts.of(trial("write"), [host])
-    assert layouts.of(trial("read"), [host]).layout != written.layout
+    assert layouts.of(trial("read"), [host]).layout_name != written.layout_name
 
 
 def test_a_read_of_fewer_clients_than_wrote_lays_out_its_own() -> None:
@@ -74,7 +74,7 @@ def test_a_read_of_fewer_clients_than_wrote_lays_out_its_own() -> None:
     layouts = Layouts(ScriptedMount(host, other))
     written = layouts.of(trial("write", 2), [host, other])
     layouts.measured()
-    assert layouts.of(trial("read", 1), [host]).layout != written.layout
+    assert layouts.of(trial("read", 1), [host]).layout_name != written.layout_name
     assert [argv[0] for argv in other.ran] == ["mkdir", "rm"]
 
 
@@ -88,11 +88,14 @@ def test_the_hosts_of_each_file_are_kept(tmp_path: Path) -> None:
     host.answers = lambda words: (0, f"{place.directories['client-1']}/client-1.data\n" if words[0] == "find" else "")
     keep(place, [host], tmp_path)
     kept = json.loads((tmp_path / RAW).read_text())
-    assert kept == {"layout": place.layout, "holders": {"client-1.data": [f"holder of trial-{place.layout}/client-1.data"]}}
+    assert kept == {
+        "layout": place.layout_name,
+        "holders": {"client-1.data": [f"holder of trial-{place.layout_name}/client-1.data"]},
+    }
 
     def fails(path: Path) -> tuple[str, ...]:
         raise WorkloadError("mfsfileinfo failed")
 
     Located.locate = lambda self, path: fails(path)
     keep(place, [host], tmp_path)
-    assert json.loads((tmp_path / RAW).read_text()) == {"layout": place.layout, "holders": {}}
+    assert json.loads((tmp_path / RAW).read_text()) == {"layout": place.layout_name, "holders": {}}

@@ -20,7 +20,7 @@ def later(monotonic_s: float, *, suspended_s: float = 0.0, set_s: float = 0.0) -
 
 
 @pytest.mark.parametrize("after", [later(0.1), later(0.9), later(0.1, set_s=0.01), later(0.1, suspended_s=0.01)])
-def test_what_is_usual_is_no_pause(after: Look) -> None:
+def test_what_is_usual_is_not_a_pause(after: Look) -> None:
     assert between(AT, after) is None
 
 
@@ -35,7 +35,7 @@ def test_what_is_usual_is_no_pause(after: Look) -> None:
         (later(2.0, suspended_s=5.0, set_s=-7.0), 7.0, -7.0),
     ],
 )
-def test_pauses_suspensions_and_steps_are_told_apart(after: Look, stood_still_s: float, set_s: float) -> None:
+def test_pauses_suspensions_and_steps_are_distinguished(after: Look, stood_still_s: float, set_s: float) -> None:
     pause = between(AT, after)
     assert pause is not None
     assert (pause.stood_still_s, pause.set_s) == (pytest.approx(stood_still_s), pytest.approx(set_s))
@@ -62,7 +62,7 @@ def test_a_process_that_is_stopped_notices_it() -> None:
     assert said.startswith("perjoule or its machine stood still for 1.")
 
 
-def test_nothing_is_said_of_a_quiet_time() -> None:
+def test_a_quiet_time_has_no_message() -> None:
     with Watch() as watch:
         time.sleep(0.5)
     assert (watch.stood_still_text(), watch.set_text()) == ("", "")

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 EMPTY = {"min": 0, "max": 0, "mean": 0.0, "N": 0}
-NOTHING = {"io_bytes": 0, "runtime": 0, "total_ios": 0, "lat_ns": EMPTY, "clat_ns": EMPTY}
+NOTHING: dict[str, Any] = {"io_bytes": 0, "runtime": 0, "total_ios": 0, "lat_ns": EMPTY, "clat_ns": EMPTY}
 
 
 def moved(moved_bytes: int, took_ms: int, size_bytes: int = 65536) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def moved(moved_bytes: int, took_ms: int, size_bytes: int = 65536) -> dict[str, 
 def job(name: str = "j", *, write: Any = None, read: Any = None, group: int = 0, **entry: Any) -> dict[str, Any]:
     """A job of a fio report; `options` are its job options."""
     options = entry.pop("options", {"rw": "write", "bs": "64k"})
-    took_ms = max((write or NOTHING)["runtime"], (read or NOTHING)["runtime"])
+    took_ms: int = max((write or NOTHING)["runtime"], (read or NOTHING)["runtime"])
     return {
         "jobname": name,
         "groupid": group,

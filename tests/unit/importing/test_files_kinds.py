@@ -68,7 +68,7 @@ def test_a_cut_file_alone_is_refused(tmp_path: Path) -> None:
         ("", "Clean up completed and total clean up time :3.25\n"),
     ],
 )
-def test_text_around_the_json_of_rados_bench_is_no_part_of_it(before: str, after: str) -> None:
+def test_text_around_the_json_of_rados_bench_is_skipped(before: str, after: str) -> None:
     report = RADOS[RADOS.index("{") :]
     (run,) = read("rados", {"a": f"{before}{report}\n{after}"}, Told("a", ended_s=1000.0))
     assert present(run.outcome).results[0].moved_bytes == 4107 * 65536

@@ -68,7 +68,17 @@ def test_several_sizes_are_no_size(options: dict[str, str]) -> None:
 def test_three_readers_and_a_writer_are_not_a_reader_and_three_writers() -> None:
     def mix(readers: int) -> str:
         ways = [*(["read"] * readers), *(["write"] * (4 - readers))]
-        return fio(*(job(w + str(n), **{w: moved(MIB, 2000)}, options={"rw": w, "bs": "64k"}) for n, w in enumerate(ways)))
+        return fio(
+            *(
+                job(
+                    w + str(n),
+                    write=moved(MIB, 2000) if w == "write" else None,
+                    read=moved(MIB, 2000) if w == "read" else None,
+                    options={"rw": w, "bs": "64k"},
+                )
+                for n, w in enumerate(ways)
+            )
+        )
 
     (one,), (other,) = runs(mix(3)), runs(mix(1))
     assert one.operation == "read+write"
@@ -87,7 +97,7 @@ def test_a_delayed_job_is_part_of_its_load_for_as_long_as_both_took() -> None:
     assert mib_per_s(run) == pytest.approx(4.0)
 
 
-def test_a_delay_that_fio_drew_is_no_delay_that_is_known() -> None:
+def test_a_delay_that_fio_drew_is_not_known() -> None:
     (run,) = runs(fio(job(write=moved(8 * MIB, 2000), options={**WRITE, "startdelay": "0-30"}), job("b", write=moved(MIB, 2000))))
     assert "drew the delay" in run.failure
 
@@ -135,7 +145,7 @@ def test_starts_of_another_clock_are_put_before_the_report() -> None:
     assert any("another clock" in doubt for doubt in present(first.outcome).doubts)
 
 
-def test_clones_that_are_summed_up_are_counted_and_their_ramp_is_no_idle_time() -> None:
+def test_clones_that_are_summed_up_are_counted_and_their_ramp_is_not_idle_time() -> None:
     (run,) = runs((REAL / "ramp-clones.json").read_text())
     assert run.details[0] == "3 jobs"
     assert sum(r.moved_bytes for r in present(run.outcome).results) == 25165824
@@ -207,7 +217,7 @@ def test_a_sum_of_reads_and_writes_is_refused_and_of_one_direction_read() -> Non
     ],
     ids=["indented", "nan", "inside", "around", "one line"],
 )
-def test_text_around_and_inside_a_report_is_no_part_of_it(change: Any) -> None:
+def test_text_around_and_inside_a_report_is_skipped(change: Any) -> None:
     (run,) = runs(change(fio(job(write=moved(8 * MIB, 2000)))))
     assert windows(run) == [("write", -2.0, 0.0)]
 

@@ -76,7 +76,7 @@ def test_starts_that_a_verbose_ior_prints_beside_its_json_are_taken() -> None:
     assert [began(run) for run in runs("\n".join([*lines, text]))] == [60 * n for n in range(len(ways))]
 
 
-def test_time_to_remove_files_is_no_time_of_the_next_operation() -> None:
+def test_time_to_remove_files_is_not_in_the_next_operation() -> None:
     text = ior((FIRST, "", ROWS))
     text = text.replace("read      256", "remove    -  -  -  -  -  - 20.00 0\nread      256")
     assert [began(run) for run in runs(text)] == [0, 28]

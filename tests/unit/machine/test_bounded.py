@@ -2,7 +2,6 @@
 
 import resource
 import signal
-import time
 
 import pytest
 
@@ -25,9 +24,9 @@ def test_a_block_that_takes_more_memory_than_its_bound_is_ended(monkeypatch: pyt
 
 
 def test_a_block_that_takes_more_time_than_its_bound_is_ended() -> None:
-    before, until_s = state(), time.monotonic() + 60
+    before, ended = state(), False
     with pytest.raises(TimeoutError), bounded(0.2):
-        while time.monotonic() < until_s:
-            pass
-    assert time.monotonic() < until_s
+        while True:  # without the bound, the test's own limit strikes
+            ended = True
+    assert ended
     assert state() == before

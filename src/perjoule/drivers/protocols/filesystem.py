@@ -36,7 +36,9 @@ class Mounted(ABC):
     facts: Mapping[str, Json]  # version, layout, settings, as the daemons report them
     data_hosts: tuple[str, ...]  # names of the hosts that hold users' data, clients with their own too; (): not known
     logs: tuple[Path, ...]  # log files of daemons and clients on this machine, kept with the trial
-    layout: str = ""  # of a trial's data, so that names of objects differ where there are no folders; "" for all trials together
+    layout_name: str = (
+        ""  # of a trial's data, so that names of objects differ in a store without folders; "" for all trials together
+    )
     undropped: str = ""  # caches that neither its `drop_caches` nor the hosts' drop, as words for a doubt; "": none is known
     hit: bool = False  # events have happened to its servers: what it lacks since then is not a failure
     logs_there: Sequence[tuple[Host, Path]] = ()  # the same for those that daemons write on their hosts

@@ -11,20 +11,20 @@ from perjoule.drivers.protocols.host import Host
 class Within(Mounted):
     """The same file system with other folders; what happens to the whole happens to it."""
 
-    def __init__(self, whole: Mounted, below: Path, names: Iterable[str], layout: str = "") -> None:
+    def __init__(self, whole: Mounted, below: Path, names: Iterable[str], layout_name: str = "") -> None:
         """Take the folder `below` that of each of the hosts named, which must exist where it is used.
 
         Args:
             whole: what it is part of.
             below: relative.
             names: of hosts; those without a folder in the whole have none here.
-            layout: what distinguishes its data from those of other trials, where names of files or objects do not; by default, as
-                in the whole.
+            layout_name: what distinguishes its data from those of other trials, where names of files or objects do not; by
+                default, as in the whole.
         """
         self._whole = whole
         self.directories: Mapping[str, Path] = {n: whole.directories[n] / below for n in names if n in whole.directories}
         self.pools, self.devices, self.facts, self.logs = whole.pools, whole.devices, whole.facts, whole.logs
-        self.data_hosts, self.undropped, self.layout = whole.data_hosts, whole.undropped, layout or whole.layout
+        self.data_hosts, self.undropped, self.layout_name = whole.data_hosts, whole.undropped, layout_name or whole.layout_name
 
     @property
     def caching(self) -> tuple[Host, ...]:

@@ -30,7 +30,7 @@ class _Member(tarfile.TarInfo):
 def files(archive: IO[bytes]) -> Generator[tuple[str, IO[bytes]]]:
     """Yield the files of the archive's own folder: their names, and what they hold.
 
-    Raises tarfile.ReadError: it is no archive that tar made of a run's folder.
+    Raises tarfile.ReadError: it is not an archive that tar made of a run's folder.
     """
     with contextlib.ExitStack() as stack:
         try:

@@ -211,7 +211,7 @@ class RadosBench(Workload):
 
 def _name(mounted: Mounted) -> str:
     """Name what this layout is known by in a pool, which trials share."""
-    return "-".join(filter(None, (RUN_NAME, mounted.layout)))
+    return "-".join(filter(None, (RUN_NAME, mounted.layout_name)))
 
 
 def _began(folder: Path) -> Began:

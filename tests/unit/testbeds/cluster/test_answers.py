@@ -8,7 +8,7 @@ from perjoule.testbeds.cluster.answers import Answers
 
 
 def heard(*answers: tuple[float, float]) -> tuple[tuple[str, ...], list[bool]]:
-    """Take in answers of (round trip, by how much the host's clock is ahead), one each 0.2 s; what is said, and what is used."""
+    """Take in answers of (round trip, by how much the host's clock is ahead), one each 0.2 s; the messages, and what is used."""
     found, used, now_s = Answers(), list[bool](), time.monotonic() - 60
     for number, (round_trip_s, ahead_s) in enumerate(answers):
         t_s = now_s + 0.2 * number
@@ -37,7 +37,7 @@ def test_a_way_that_is_slow_is_not_taken_for_a_clock_that_was_set() -> None:
 
 
 @pytest.mark.parametrize(("step_s", "words"), [(5.0, "+5 s"), (-1.0, "-1 s"), (-86400.0, "-8.64e+04 s")])
-def test_a_clock_that_was_set_and_set_back_is_said(step_s: float, words: str) -> None:
+def test_a_clock_that_was_set_and_set_back_is_reported(step_s: float, words: str) -> None:
     said, _ = heard((0.002, 0.0), (0.002, step_s), (0.002, 0.0))
     assert said == (f"the clock of h1 was set by {words} during the load, and set back",)
     stays, _ = heard((0.002, 0.0), (0.002, step_s), (0.002, step_s))

@@ -12,6 +12,7 @@ import tarfile
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ PROBE = transcript("cluster", "probe.txt")
 COUNTERS = transcript("cluster", "counters.txt")
 MOST_BYTES = 300 * 2**20
 RUN = "00000007"
-# It answers each command by what it is told to, and a question about its clock or counters by `said`.
+# It answers each command by its script, and a question about its clock or counters by `said`.
 TEMPLATE = r"""
 {before}
 cat {room}/probe
@@ -209,7 +210,12 @@ def huge_name(kind: bytes) -> bytes:
     return header.tobuf(tarfile.GNU_FORMAT) + bytes(2048)
 
 
-PAX_SPARSE = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "log", "GNU.sparse.realsize": str(2**32)}
+PAX_SPARSE: dict[str, Any] = {
+    "GNU.sparse.major": "1",
+    "GNU.sparse.minor": "0",
+    "GNU.sparse.name": "log",
+    "GNU.sparse.realsize": str(2**32),
+}
 
 
 @pytest.mark.parametrize(
@@ -266,7 +272,7 @@ def test_an_archive_takes_no_memory(content: bytes, tmp_path: Path) -> None:
     assert most_bytes < MOST_BYTES
 
 
-# What is said
+# What a host sends
 
 
 CLOCK, _, REST = COUNTERS.partition(" ")

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from perjoule.testbeds.slurm import Slurm
 
 
-def test_a_job_is_asked_for() -> None:
+def test_arguments_of_a_job_are_permitted() -> None:
     words = (
         "--qos=high",
         "--gres=gpu:a100:2",
