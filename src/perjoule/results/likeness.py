@@ -1,7 +1,7 @@
 """Whether a stored value is what is computed now, but for rounding.
 
 Another processor, or another numpy, adds up in another order. So a number may differ by a share of itself, and by a far smaller
-share of the largest amount that it may be a difference of: 1e-18 J is not an energy. Whole numbers, words and moments don't scale:
+share of the largest amount that it may be a difference of: 1e-18 J are 0 J. Whole numbers, words and moments don't scale:
 whole numbers and words must be equal, and moments to a few steps of a float.
 """
 

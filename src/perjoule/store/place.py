@@ -1,6 +1,6 @@
 """An open folder, into which is written by its descriptor: whoever renames it, or puts a link in its place, leads nothing astray.
 
-A path is resolved again each time it is used; a descriptor is one folder, whatever becomes of its name. All that is written into a
+A path is resolved at each use; a descriptor is one folder, whatever becomes of its name. All that is written into a
 results folder, or the folder of a tuning, goes through a `Place`.
 """
 
