@@ -17,12 +17,15 @@ demo: .venv/ready
 	setup/install filesystems
 	$(AS_ROOT) $(BIN)/perjoule demo $(DEMO)
 
+# Every part runs, whether or not those before it pass.
 test: .venv/ready-for-development
 	setup/install filesystems tests
-	$(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 -m "not heavy" --junit-xml build/tests/unit.xml $(UNIT)
-	$(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 -m heavy --junit-xml build/tests/heavy.xml $(UNIT)
-	$(AS_ROOT) $(BIN)/pytest $(WAITING) --timeout 900 -m "not slow and not alone" --junit-xml build/tests/beside.xml --ignore $(UNIT) tests
-	$(AS_ROOT) $(BIN)/pytest --timeout 600 -m "alone and not slow" --junit-xml build/tests/alone.xml tests/meters tests/live
+	@failed=""; part() { echo "== $$1"; shift; "$$@"; }; \
+	part unit $(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 -m "not heavy" --junit-xml build/tests/unit.xml $(UNIT) || failed="$$failed unit"; \
+	part heavy $(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 -m heavy --junit-xml build/tests/heavy.xml $(UNIT) || failed="$$failed heavy"; \
+	part beside $(AS_ROOT) $(BIN)/pytest $(WAITING) --timeout 900 -m "not slow and not alone" --junit-xml build/tests/beside.xml --ignore $(UNIT) tests || failed="$$failed beside"; \
+	part alone $(AS_ROOT) $(BIN)/pytest --timeout 600 -m "alone and not slow" --junit-xml build/tests/alone.xml tests/meters tests/live || failed="$$failed alone"; \
+	[ -z "$$failed" ] || { echo "failed parts:$$failed" >&2; exit 1; }
 
 # What takes minutes by itself: a study of 96 experiments, whole; kills at any moment; twenty events, twice.
 slow: .venv/ready-for-development

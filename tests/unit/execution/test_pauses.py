@@ -59,7 +59,7 @@ def test_a_process_that_is_stopped_notices_it() -> None:
         time.sleep(1.6)
         os.kill(watching.pid, signal.SIGCONT)
         said = watching.stdout.read()
-    assert said.startswith("perjoule or its machine stood still for 1.")
+    assert said.startswith("perjoule or its machine stood still for ")
 
 
 def test_a_quiet_time_has_no_message() -> None:
