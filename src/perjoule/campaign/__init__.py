@@ -84,7 +84,9 @@ def demo(overrides: Sequence[str] = ()) -> Campaign:
         return read(file, overrides)
 
 
-def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (), folder: File | None = None) -> Campaign:
+def parse(
+    text: str, *, source: str = "campaign", overrides: Sequence[str] = (), folder: File | None = None, kept: bool = False
+) -> Campaign:
     """Read a campaign.
 
     Args:
@@ -93,11 +95,12 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
         overrides: "PATH=VALUE" from the command line, for every table of that name that has the option. The campaign holds them,
             and name and seed where the text has none: `parse(c.text, overrides=c.overrides)` gives the same campaign again.
         folder: the folder of files that the campaign names.
+        kept: it is the campaign of results that are only read, and may pass on what would be refused if it were run.
 
     Raises:
         CampaignError: one sentence with the line of the error.
     """
-    found, place = document(text, source=source, overrides=overrides, folder=folder)
+    found, place = document(text, source=source, overrides=overrides, folder=folder, kept=kept)
     drawn = [f"name={File(source).stem}"] if "name" not in found else []
     found.setdefault("name", File(source).stem)
     header = _header({key: value for key, value in found.items() if key not in (*NAMES, EVENT)}, place)
@@ -142,7 +145,7 @@ def parse(text: str, *, source: str = "campaign", overrides: Sequence[str] = (),
 
 
 def document(
-    text: str, *, source: str = "campaign", overrides: Sequence[str] = (), folder: File | None = None
+    text: str, *, source: str = "campaign", overrides: Sequence[str] = (), folder: File | None = None, kept: bool = False
 ) -> tuple[Table, Source]:
     """Read a campaign as TOML tables, with the overrides in them, and the meters that it gets where it names none.
 
@@ -150,7 +153,7 @@ def document(
         CampaignError: as `parse`, for whatever is wrong with its form.
     """
     found, place = read_toml(text, source)
-    place = replace(place, folder=folder)
+    place = replace(place, folder=folder, kept=kept)
     _check_shape(found, place)
     place = _override(found, [o for o in overrides if not o.startswith("meter.")], place)
     if "meter" not in found:

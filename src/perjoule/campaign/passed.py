@@ -1,6 +1,7 @@
 """What a campaign's tables pass on to programs, daemons and configuration files, whatever the driver: looked at once, as written.
 
-Drivers check what their own options may say; here is the rule that holds for all of them.
+Drivers' options have rules in their types (`model.options.passed_on`); here is the one that holds for all of them. None holds for
+the campaign of results that are only read.
 """
 
 from collections.abc import Iterator

@@ -114,7 +114,8 @@ def rows(name: str, path: Path, table: Table, source: Source, shrink_ratio: floa
             advice = "write it above the first table" if option in TOP_KEYS else _advice(name, kind, option, value, fields)
             raise source.error((*path, option), what, advice)
         _plain((*path, option), option, value, fields[option][1].annotation, source)
-    require_one_line(path, options, source)
+    if not source.kept:
+        require_one_line(path, options, source)
     choices = [_choices(value, fields[option][1].annotation) for option, value in options.items()]
     if math.prod(map(len, choices)) > MOST_ROWS:
         raise source.error(path, f"{name} {kind} spans more than {MOST_ROWS} combinations", "shorten its lists")
@@ -199,7 +200,7 @@ def _spanned(table: Table, inner: type) -> list[Table]:
 def _build(name: str, path: Path, kind: str, options: Mapping[str, Any], source: Source) -> object:
     fields = fields_of(name, kind)
     try:
-        return drivers.build(f"{name}s", kind, options)
+        return drivers.build(f"{name}s", kind, options, to_run=not source.kept)
     except CampaignError as error:  # a driver's own word on options that do not go together
         raise source.error(path, f"{name} {kind}: {error.what}", error.next) from None
     except ValidationError as error:

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TypeVar
 
+from pydantic import TypeAdapter
 from pydantic.fields import FieldInfo
 
 from perjoule.drivers import protocols
-from perjoule.model import Json, Spec, Traits
+from perjoule.model import TO_RUN, Json, Spec, Traits
 
 T = TypeVar("T")
 
@@ -61,14 +62,17 @@ def options(cls: type) -> Mapping[str, FieldInfo]:
     return getattr(cls, "__pydantic_fields__", {})  # pydantic's, also where a driver inherits them
 
 
-def build(part: str, kind: str, options: Mapping[str, Json]) -> object:
+def build(part: str, kind: str, options: Mapping[str, Json], *, to_run: bool = False) -> object:
     """Build a driver from options as written in a campaign (`{"transfer": "4 MiB"}`).
+
+    Only `to_run` checks what they pass on to programs: who reads results starts nothing.
 
     Raises:
         KeyError: there is no such driver.
-        pydantic.ValidationError: an option is unknown or wrong.
+        pydantic.ValidationError: an option is unknown or wrong, or would pass on what is not permitted.
     """
-    return driver_class(part, kind)(**options)
+    driver = driver_class(part, kind)
+    return TypeAdapter(driver).validate_python(dict(options), context=TO_RUN) if to_run else driver(**options)
 
 
 def _built(part: str, spec: Spec, protocol: type[T]) -> T:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import model_validator
+from pydantic import ValidationInfo, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Hosts, Mounted
@@ -20,7 +20,7 @@ from perjoule.machine.disks import facts, needs
 from perjoule.machine.each import each
 from perjoule.machine.mounts import SHORT_S, is_mounted
 from perjoule.machine.programs import programs
-from perjoule.model import OPTIONS, Aged, Disk
+from perjoule.model import OPTIONS, Aged, Disk, is_to_run
 from perjoule.model.disk_words import require_words
 from perjoule.model.options import Journal, LogBufferBytes, require_journal
 from perjoule.model.units import BYTES, Bytes, exact_text
@@ -51,8 +51,9 @@ class Local(OnOwnDevices):
     """What it has been through before the trials, as in {full = "90 %", overwrites = 2}; new if omitted."""
 
     @model_validator(mode="after")
-    def _possible(self) -> Self:
-        require_words(self.type, self.make, self.options)
+    def _possible(self, info: ValidationInfo) -> Self:
+        if is_to_run(info):
+            require_words(self.type, self.make, self.options)
         require_journal(self.type, self.journal, self.log_buffer_bytes, self.options)
         return self
 

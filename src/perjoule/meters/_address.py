@@ -7,7 +7,9 @@ import os
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
+
+from perjoule.model import passed_on
 
 _WRITTEN = re.compile(r"/dev(/[A-Za-z0-9_.:+@-]+)+", re.ASCII)
 _LINES = re.compile(r"/dev/(tty[A-Za-z]+[0-9]+|pts/[0-9]+|rfcomm[0-9]+)", re.ASCII)
@@ -37,26 +39,24 @@ def line(path: str) -> str:
     return real
 
 
-def _line_address(address: str) -> str:
+def _line_address(address: str) -> None:
     if not is_path(address):
         raise ValueError(f'"{address}" is not a serial line (write its path, as in "/dev/ttyUSB0")')
-    return address
 
 
-LineAddress = Annotated[str, AfterValidator(_line_address)]
+LineAddress = Annotated[str, passed_on(_line_address)]
 
 
-def require_instrument(address: str) -> str:
-    """Return an address of a form that is permitted. Raises ValueError.
+def require_instrument(address: str) -> None:
+    """Check that an address has a form that is permitted. Raises ValueError.
 
     pyvisa-py takes URLs for serial lines, one of which writes all that is said to a file that it names.
     """
     if not _ADDRESS.fullmatch(address) and not is_path(address.removeprefix("ASRL").removesuffix("::INSTR")):
         raise ValueError(f'"{address}" is not an address of an instrument (write one as in "192.0.2.50:5025" or "/dev/ttyUSB0")')
-    return address
 
 
-InstrumentAddress = Annotated[str, AfterValidator(require_instrument), Field(description=ADDRESS)]
+InstrumentAddress = Annotated[str, passed_on(require_instrument), Field(description=ADDRESS)]
 
 
 def visa(address: str) -> str:

@@ -181,7 +181,8 @@ def instrument(address: str, *, timeout_s: float, baud: int = 115200, flow: Flow
     if not all(check.ok for check in libraries()):
         raise MachineError("pyvisa and pyvisa-py are not installed", where=address, next=FIX)
     with _as_os_error(address):
-        written = visa(require_instrument(address))
+        require_instrument(address)
+        written = visa(address)
         if tcp := _SOCKET.fullmatch(written):
             wire: Wire = _Tcp(tcp[1], int(tcp[2]), timeout_s)
         elif path := _LINE.fullmatch(written):

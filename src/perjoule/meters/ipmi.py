@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
@@ -56,7 +56,7 @@ _PROBE_S = 1.0
 class Ipmi(Placed):
     """A server's management controller (BMC), over the network or from the host itself."""
 
-    tool: Annotated[str, AfterValidator(program_named(_TOOL))] = _TOOL
+    tool: Annotated[str, program_named(_TOOL)] = _TOOL
     """The program ipmitool; its path if it is not on the PATH."""
 
     address: str = ""

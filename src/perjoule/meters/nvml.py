@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, model_validator
+from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
@@ -60,7 +60,7 @@ class Nvml(Placed):
     quantity: Literal["", "energy", "power"] = ""
     """By default the energy counter; the power on a GPU without one, and with `on`."""
 
-    tool: Annotated[str, AfterValidator(program_named("nvidia-smi"))] = "nvidia-smi"
+    tool: Annotated[str, program_named("nvidia-smi")] = "nvidia-smi"
     """The program nvidia-smi on the hosts, with `on`; its path if it is not on their PATH."""
 
     @model_validator(mode="after")

@@ -1,13 +1,27 @@
 """Types of campaign options: units in names, disks, devices, text files."""
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    JsonValue,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic.dataclasses import dataclass as pydantic_dataclass
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
 from perjoule.model.disk_words import mount_words, require_words
 from perjoule.model.units import Bytes, Ratio
@@ -34,6 +48,46 @@ def value_at(data: Json, *path: str) -> Json:
 
 # How a driver's dataclass reads its options: @dataclass(frozen=True, kw_only=True, config=OPTIONS) of pydantic.dataclasses.
 OPTIONS = ConfigDict(extra="forbid", alias_generator=option_name)
+
+
+# pydantic's context of options in a campaign that is read to be run or checked. Without it they are those of results, of which
+# nothing is started: these are read whatever they would pass on.
+TO_RUN = {"to run": True}
+T = TypeVar("T")
+
+
+def is_to_run(info: ValidationInfo) -> bool:
+    """Return whether options are validated to be run, so that what they pass on to programs must be permitted."""
+    return info.context is TO_RUN
+
+
+def passed_on(check: Callable[[T], object]) -> AfterValidator:
+    """Return the rule of an option that is passed on to a program: a check that raises ValueError, of what is to be run alone."""
+
+    def checked(value: T, info: ValidationInfo) -> T:
+        if is_to_run(info):
+            check(value)
+        return value
+
+    return AfterValidator(checked)
+
+
+@dataclass(frozen=True)
+class PassedOnAs:
+    """The rule of a text that is passed on: all of it must match a regular expression, if it is to be run."""
+
+    pattern: str
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.with_info_after_validator_function(self._checked, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(schema), "pattern": self.pattern}
+
+    def _checked(self, text: str, info: ValidationInfo) -> str:
+        if is_to_run(info) and not re.fullmatch(self.pattern, text):
+            raise ValueError(f'"{text}" is not permitted (write what matches {self.pattern})')
+        return text
 
 
 Journal = Literal["ordered", "journal", "writeback"]
@@ -97,8 +151,9 @@ class Disk:
         return ("noatime", *journal, *log, *self.options)
 
     @model_validator(mode="after")
-    def _possible(self) -> Self:
-        require_words(self.kind, self.make, self.options)
+    def _possible(self, info: ValidationInfo) -> Self:
+        if is_to_run(info):
+            require_words(self.kind, self.make, self.options)
         require_journal(self.kind, self.journal, self.log_buffer_bytes, self.options)
         if (self.kind == "zfs") != (self.mirror == "zfs"):
             raise ValueError('zfs is both: write {kind = "zfs", mirror = "zfs"}, or another kind with mirror = "md" or "lvm"')
@@ -134,27 +189,27 @@ PROGRAMS = "PERJOULE_PROGRAMS"  # of the environment: folders of the user's, as 
 _INSTALLED = ("/usr", "/opt")  # where only root installs
 
 
-def _installed(path: str) -> str:
+def _installed(path: str) -> None:
     """Refuse programs that whoever wrote the campaign could have put beside it."""
     places = [*_INSTALLED, *filter(None, os.environ.get(PROGRAMS, "").split(":"))]
     if path and (".." in Path(path).parts or not any(Path(path).is_relative_to(place) for place in places)):
         what = f'programs in "{path}" would be run, and a campaign may name only those below {" and ".join(_INSTALLED)}'
         raise ValueError(f"{what} (install them there, or confirm the folder: add --programs {path} to the command)")
-    return path
 
 
-InstalledFolder = Annotated[str, AfterValidator(_installed)]
+InstalledFolder = Annotated[str, passed_on(_installed)]
 
 
-def program_named(name: str) -> Callable[[str], str]:
-    """Return a validator of an option that is a program: its name, for the PATH, or its path, as `InstalledFolder` allows."""
+def program_named(name: str) -> AfterValidator:
+    """Return the rule of an option that is a program: its name, for the PATH, or its path, as `InstalledFolder` allows."""
 
-    def named(path: str) -> str:
+    def named(path: str) -> None:
         if Path(path).name != name:
             raise ValueError(f'"{path}" is not {name} (write its path, as in "/opt/bin/{name}")')
-        return path if path == name else _installed(path)
+        if path != name:
+            _installed(path)
 
-    return named
+    return passed_on(named)
 
 
 @pydantic_dataclass(frozen=True)

@@ -200,7 +200,7 @@ def _layout(name: str, options: Mapping[str, Json], further_hosts_count: int) ->
     """Ask a file system's driver for the fewest servers on which these options fit, and for the bytes that then move."""
     where = f"[filesystem.{name}]"
     try:
-        driver = drivers.build("filesystems", name, options)
+        driver = drivers.build("filesystems", name, options, to_run=True)
     except KeyError:
         raise CampaignError(f'no driver is called "{name}"', where=where, next="see perjoule drivers") from None
     except ValidationError as error:

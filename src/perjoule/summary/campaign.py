@@ -13,7 +13,9 @@ from perjoule.store.results import digest_of
 def campaign_of(results: Results) -> Campaign | None:
     """Read the campaign of a results folder; None if it uses something that this perjoule no longer knows."""
     try:
-        return campaign.parse(results.campaign_text, source="campaign.toml", overrides=results.overrides, folder=results.folder)
+        return campaign.parse(
+            results.campaign_text, source="campaign.toml", overrides=results.overrides, folder=results.folder, kept=True
+        )
     except CampaignError:
         return None
 

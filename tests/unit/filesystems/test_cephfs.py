@@ -240,7 +240,7 @@ def test_an_option_of_conf_replaces_the_drivers_own_and_is_for_all_daemons_and_c
 )
 def test_conf_can_not_move_the_cluster_or_change_what_has_an_option_of_its_own(name: str, value: str) -> None:
     with pytest.raises(ValidationError, match=f'"{name}" is'):
-        CephFs(conf={name: value})
+        drivers.build("filesystems", "cephfs", {"conf": {name: value}}, to_run=True)
 
 
 def test_files_are_striped_as_configured_by_a_client_that_may() -> None:

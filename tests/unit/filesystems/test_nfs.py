@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from perjoule import drivers
 from perjoule.drivers.protocols import Hosts
 from perjoule.filesystems import nfs
 from perjoule.filesystems.nfs import Nfs
@@ -141,7 +142,7 @@ def test_the_libraries_that_are_looked_for_are_those_that_the_program_loads() ->
 
 def test_a_mount_of_nfs_is_tuned() -> None:
     options = ("hard,nconnect=16", "actimeo=60", "lookupcache=none", "rdirplus=force", "timeo=600,retrans=2", "nocto", "softerr")
-    assert Nfs(options=options).options == options
+    assert drivers.build("filesystems", "nfs", {"options": [*options]}, to_run=True) == Nfs(options=options)
 
 
 @pytest.mark.parametrize(
@@ -155,10 +156,10 @@ def test_a_mount_of_nfs_is_tuned() -> None:
 )
 def test_a_mount_option_of_nfs_that_does_more_than_tune_is_refused(word: str) -> None:
     with pytest.raises(ValidationError, match="is not permitted as a mount option of NFS"):
-        Nfs(options=(word,))
+        drivers.build("filesystems", "nfs", {"options": [word]}, to_run=True)
 
 
 @pytest.mark.parametrize(("word", "key"), [("rsize=4096", "transfer"), ("wsize=4096", "transfer"), ("vers=3", "version")])
 def test_the_campaigns_own_key_is_named(word: str, key: str) -> None:
     with pytest.raises(ValidationError, match=f"set {key} instead"):
-        Nfs(options=(word,))
+        drivers.build("filesystems", "nfs", {"options": [word]}, to_run=True)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass as options_dataclass
 
 from perjoule.drivers.protocols import Check, Host, Hosts, Port, Tunable
-from perjoule.filesystems._ceph.tuning import permitted
+from perjoule.filesystems._ceph.tuning import require_permitted
 from perjoule.filesystems._options import Deployed
-from perjoule.model import OPTIONS, Amplification, Redundancy
+from perjoule.model import OPTIONS, Amplification, Redundancy, passed_on
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import Bytes
 
@@ -27,7 +27,7 @@ IN_MEMORY = "all objects of an OSD that ends"
 UNSEEN = "data that disks damage, without notice"
 Conf = Annotated[
     Mapping[str, str],
-    AfterValidator(permitted),
+    passed_on(require_permitted),
     Tunable(("1", "2", "5"), scale=True, key="osd_op_num_shards", otherwise="2"),
     Tunable(("1", "2"), scale=True, key="osd_op_num_threads_per_shard", otherwise="1"),
     Tunable(("1", "3"), scale=True, key="ms_async_op_threads", otherwise="3"),

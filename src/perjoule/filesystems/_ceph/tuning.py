@@ -80,8 +80,8 @@ def tunes(name: str) -> bool:
     return name not in OURS and name not in CHOICES and _IN_A_FAMILY.fullmatch(name) is not None
 
 
-def permitted(conf: Mapping[str, str]) -> Mapping[str, str]:
-    """Return `conf` of a campaign. Raises ValueError with the first option or value that is not permitted."""
+def require_permitted(conf: Mapping[str, str]) -> None:
+    """Check `conf` of a campaign. Raises ValueError with the first option or value that is not permitted."""
     for name, value in conf.items():
         written = re.sub("[ -]", "_", name.strip().lower())
         if name in OURS:
@@ -96,4 +96,3 @@ def permitted(conf: Mapping[str, str]) -> Mapping[str, str]:
         if not permits({name: form}, f"{name}={value}"):
             advice = "write a number, a size such as 64M, true or false" if tunes(name) else "see docs/reference/permitted.md"
             raise ValueError(f'{name} = "{value}" is not permitted ({advice})')
-    return conf

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Host, Hosts, Port, Tunable
@@ -26,11 +26,11 @@ from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems._options import Deployed
 from perjoule.filesystems.glusterfs import parse as words
 from perjoule.filesystems.glusterfs.layout import Kind, shape
-from perjoule.filesystems.glusterfs.tuning import permitted
+from perjoule.filesystems.glusterfs.tuning import require_permitted
 from perjoule.machine.each import each
 from perjoule.machine.mounts import has_own_mounts
 from perjoule.machine.ports import listens
-from perjoule.model import OPTIONS, WHOLE_FILE, EventKind, Json, Redundancy
+from perjoule.model import OPTIONS, WHOLE_FILE, EventKind, Json, Redundancy, passed_on
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 
 EXAMPLE = '[[filesystem]]\nkind = "glusterfs"\nlayout = "dispersed"\nredundancy = 1\n'
@@ -76,7 +76,7 @@ class GlusterFS(Deployed):
     """Bricks on each of these hosts: 2 on 5 hosts make a dispersed volume of 2 x (4 + 1)."""
     volume: Annotated[
         Mapping[str, str],
-        AfterValidator(permitted),
+        passed_on(require_permitted),
         Tunable(("4", "16", "32"), scale=True, key="performance.io-thread-count", otherwise="16"),
         Tunable(("1", "2", "4"), scale=True, key="client.event-threads", otherwise="2"),
         Tunable(("1", "2", "4"), scale=True, key="server.event-threads", otherwise="2"),

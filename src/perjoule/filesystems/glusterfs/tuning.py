@@ -63,8 +63,8 @@ TUNING: Forms = {
 }
 
 
-def permitted(volume: Mapping[str, str]) -> Mapping[str, str]:
-    """Return `volume` of a campaign. Raises ValueError with the first option or value that is not permitted."""
+def require_permitted(volume: Mapping[str, str]) -> None:
+    """Check `volume` of a campaign. Raises ValueError with the first option or value that is not permitted."""
     for name, value in volume.items():
         if name not in TUNING:
             advice = "write it whole, or remove it; docs/reference/permitted.md lists what may be set"
@@ -72,4 +72,3 @@ def permitted(volume: Mapping[str, str]) -> Mapping[str, str]:
         if not permits(TUNING, f"{name}={value}"):
             kind = "a number, as in 4 or 16MB" if TUNING[name] == _NUMBER else "on or off, or one of its words"
             raise ValueError(f'{name} = "{value}" is not permitted (write {kind})')
-    return volume

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import model_validator
+from pydantic import ValidationInfo, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Host, Hosts, Port, Tunable
@@ -22,7 +22,7 @@ from perjoule.filesystems._options import Deployed
 from perjoule.filesystems._said import found
 from perjoule.machine.mounts import fuse, has_own_mounts, kernel_check, require_mountable
 from perjoule.machine.programs import programs
-from perjoule.model import OPTIONS, Json, Redundancy
+from perjoule.model import OPTIONS, Json, Redundancy, is_to_run
 from perjoule.model.disk_words import mount_words
 from perjoule.model.errors import MachineError, WorkloadError
 from perjoule.model.permitted import NUMBER, Forms, each, flags, permits, words
@@ -78,14 +78,14 @@ class Nfs(Deployed):
     """More mount options of the kernel's client, as in ["nconnect=4"]; only those that tune (docs/reference/permitted.md)."""
 
     @model_validator(mode="after")
-    def _spoken(self) -> Self:
+    def _spoken(self, info: ValidationInfo) -> Self:
         if self.client == "fuse" and self.version not in (None, "3"):
             raise ValueError(f'client "fuse" speaks version 3, not {self.version}; remove version, or set client = "kernel"')
         if self.client == "fuse" and self.transfer_bytes != TRANSFER_BYTES:
             raise ValueError('client "fuse" has transfers of its own; remove transfer, or set client = "kernel"')
         if self.client == "fuse" and self.options:
             raise ValueError('client "fuse" has no mount options; remove options, or set client = "kernel"')
-        for word in mount_words(self.options):
+        for word in mount_words(self.options) if is_to_run(info) else ():
             if not permits(MOUNT_OPTIONS, word):
                 stead = _STEAD.get(word.partition("=")[0], "permitted: " + ", ".join(MOUNT_OPTIONS))
                 raise ValueError(f'"{word}" is not permitted as a mount option of NFS ({stead})')

@@ -12,7 +12,7 @@ from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
@@ -79,7 +79,7 @@ class Nvme(Placed):
     timeout_s: Seconds = 2.0
     """Time limit of a drive's answer."""
 
-    tool: Annotated[str, AfterValidator(program_named(_TOOL))] = _TOOL
+    tool: Annotated[str, program_named(_TOOL)] = _TOOL
     """The program nvme; its path if it is not on the PATH."""
 
     root: Path = ROOT

@@ -21,7 +21,7 @@ from perjoule.meters._metered import Metered, Read, Reading
 from perjoule.meters._secret import secret
 from perjoule.meters._url import Place, basic
 from perjoule.meters.redfish.parse import at, average_w, consumed_w, duration_s, energy_j, environment_w, interval_s, link, number
-from perjoule.model import OPTIONS, Json, Specification
+from perjoule.model import OPTIONS, Json, PassedOnAs, Specification
 from perjoule.model.errors import MachineError, PerjouleError
 from perjoule.model.units import Seconds
 
@@ -60,7 +60,7 @@ class Redfish(Metered):
     login: Literal["basic", "session"] = "basic"
     """Log in with each request, or once, which some services require."""
 
-    chassis: Annotated[str, Field(pattern=r"^[^/?#\\]*$")] = ""
+    chassis: Annotated[str, PassedOnAs(r"^[^/?#\\]*$")] = ""
     """ID of the chassis; not needed if only one shows its power."""
 
     control: int = Field(default=0, ge=0)

@@ -13,7 +13,6 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Annotated
 
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
@@ -22,7 +21,7 @@ from perjoule.meters._address import InstrumentAddress
 from perjoule.meters._metered import Metered, Read, Reading, answer
 from perjoule.meters._visa import Flow, Instrument, answers, instrument, libraries
 from perjoule.meters.scpi.dialects import KNOWN, Dialect, dialect, errors, fields, range_w
-from perjoule.model import OPTIONS, Grade, Json, Specification
+from perjoule.model import OPTIONS, Grade, Json, PassedOnAs, Specification
 from perjoule.model.errors import MachineError
 from perjoule.model.units import Ratio, Seconds, Watts
 
@@ -47,7 +46,7 @@ class Scpi(Metered):
 
     address: InstrumentAddress
 
-    channel: Annotated[str, Field(pattern=r"^([0-9]{1,2}|(?i:SIGM?A?[AB]?))?$")] = ""
+    channel: Annotated[str, PassedOnAs(r"^([0-9]{1,2}|(?i:SIGM?A?[AB]?))?$")] = ""
     """Which of its power values: "1" for P1 (ZES), the element 1 or "SIGMA" (Yokogawa); the first if empty."""
 
     cycle_s: Seconds | None = None

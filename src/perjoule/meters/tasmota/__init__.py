@@ -20,7 +20,7 @@ from perjoule.meters._http import Http
 from perjoule.meters._metered import Read, Reading
 from perjoule.meters._plug import JOULES_PER_KWH, Plug, number, phases_sum, table
 from perjoule.meters.tasmota.mqtt import Said, library, listening
-from perjoule.model import OPTIONS, Json
+from perjoule.model import OPTIONS, Json, PassedOnAs
 from perjoule.model.errors import MachineError, PerjouleError
 
 EXAMPLE = """
@@ -41,7 +41,7 @@ class Tasmota(Plug):
 
     address: Annotated[str, Field(description=_ADDRESS)]
 
-    topic: Annotated[str, Field(pattern=r"^[^#+]*$")] = ""
+    topic: Annotated[str, PassedOnAs(r"^[^#+]*$")] = ""
     """The plug's topic at an MQTT broker (%topic% of cmnd/%topic%/STATUS); empty: HTTP, to the plug itself."""
 
     ask: bool = True

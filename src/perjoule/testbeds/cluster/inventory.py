@@ -141,8 +141,11 @@ def _read(line: str, group: _Group, part: str) -> None:
         group.hosts[host] = {**group.hosts.get(host, {}), **own}
 
 
-def tables(hosts: object, known: Inventory | None) -> object:
-    """Make one table of each host out of tables whose names are patterns or groups. Raises ValueError."""
+def tables(hosts: object, known: Inventory | None, *, to_run: bool = False) -> object:
+    """Make one table of each host out of tables whose names are patterns or groups. Raises ValueError.
+
+    Only `to_run` refuses hosts whose login the inventory wants in a way that can't be had.
+    """
     if not isinstance(hosts, list | tuple):
         return hosts
     found: list[object] = []
@@ -151,11 +154,11 @@ def tables(hosts: object, known: Inventory | None) -> object:
             found.append(host)
             continue
         taken = {str(cast("Mapping[str, object]", one)["name"]) for one in found if isinstance(one, Mapping) and "name" in one}
-        found += _of_table(dict(cast("Mapping[str, object]", host)), taken, known)
+        found += _of_table(dict(cast("Mapping[str, object]", host)), taken, known, to_run=to_run)
     return found
 
 
-def _of_table(table: dict[str, object], taken: set[str], known: Inventory | None) -> list[dict[str, object]]:
+def _of_table(table: dict[str, object], taken: set[str], known: Inventory | None, *, to_run: bool) -> list[dict[str, object]]:
     words = {key: value for key in ("name", "address", "ssh") if (value := table.get(key)) and isinstance(value, str)}
     name, count = words.get("name", ""), table.pop("count", None)
     many = {
@@ -168,9 +171,9 @@ def _of_table(table: dict[str, object], taken: set[str], known: Inventory | None
             )
     rows: list[dict[str, object]] = []
     for at, own in enumerate(many.get("name", [""])):
-        from_inventory: Mapping[str, str | int | bool] = known.options.get(own, {}) if known else {}
-        if REFUSED in from_inventory:
-            raise ValueError(f"the inventory's {own} can't be used as it says there: {from_inventory[REFUSED]}")
+        from_inventory = dict(known.options.get(own, {})) if known else {}
+        if (reason := from_inventory.pop(REFUSED, "")) and to_run:
+            raise ValueError(f"the inventory's {own} can't be used as it says there: {reason}")
         rows.append({**from_inventory, **table, **{key: value[at] for key, value in many.items()}})
     if name.startswith("@") or count is not None:
         rows = [row for row in rows if row["name"] not in taken]

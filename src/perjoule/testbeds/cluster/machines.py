@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 from perjoule import catalogue
 from perjoule.catalogue import Cluster as Hardware
 from perjoule.catalogue import Node
-from perjoule.model import OPTIONS
+from perjoule.model import OPTIONS, is_to_run
 from perjoule.model.errors import CampaignError
 from perjoule.testbeds.cluster.inventory import inventory, tables
 
@@ -81,7 +81,7 @@ class Machine:
 def one_table_each(hosts: object, info: ValidationInfo) -> object:
     """Make one table of each host, as `tables` does, before they are validated."""
     file = info.data.get("inventory")
-    return tables(hosts, inventory(file.text) if file else None)
+    return tables(hosts, inventory(file.text) if file else None, to_run=is_to_run(info))
 
 
 def is_nobodys(address: str) -> bool:

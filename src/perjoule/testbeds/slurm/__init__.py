@@ -13,19 +13,19 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.names import unfold
 from perjoule.drivers.protocols import Check, Cleaned, Hosts, Lease, Testbed
-from perjoule.model import OPTIONS, Json
+from perjoule.model import OPTIONS, Json, passed_on
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import Seconds, seconds_text
 from perjoule.testbeds.cluster import NodeName
 from perjoule.testbeds.slurm import commands, ranks
 from perjoule.testbeds.slurm.allocated import Allocated, allocated
 from perjoule.testbeds.slurm.allocation import Allocation, clean, user
-from perjoule.testbeds.slurm.arguments import permitted
+from perjoule.testbeds.slurm.arguments import require_permitted
 from perjoule.testbeds.slurm.commands import Job
 
 __all__ = ["Slurm", "clean"]
@@ -87,7 +87,7 @@ class Slurm(Testbed):
     """Features that the nodes must have."""
     exclusive: bool = True
     """Whether no other job may share the nodes; a meter can't separate the power of several jobs."""
-    arguments: Annotated[tuple[str, ...], AfterValidator(permitted)] = ()
+    arguments: Annotated[tuple[str, ...], passed_on(require_permitted)] = ()
     """More arguments for salloc, such as ["--qos=high"]: only what nodes to ask for, and by which account of resources
     (docs/reference/permitted.md)."""
     wait_s: Seconds = 3600.0

@@ -33,11 +33,10 @@ _STEAD = {
 }
 
 
-def permitted(arguments: Sequence[str]) -> Sequence[str]:
-    """Return `arguments` of a campaign. Raises ValueError with the first that is not permitted."""
+def require_permitted(arguments: Sequence[str]) -> None:
+    """Check `arguments` of a campaign. Raises ValueError with the first that is not permitted."""
     for word in arguments:
         name = word.partition("=")[0]
         if not permits(ARGUMENTS, word):
             stead = _STEAD.get(name, f"write one as --name=value; permitted: {', '.join(ARGUMENTS)}")
             raise ValueError(f'"{word}" is not permitted as an argument of salloc ({stead})')
-    return arguments

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, model_validator
 from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
 
 from perjoule.drivers.protocols import Check, Workload
-from perjoule.model import OPTIONS, Direction, Pattern, TextFile, option_name
+from perjoule.model import OPTIONS, Direction, Pattern, TextFile, is_to_run, option_name
 from perjoule.model.units import BYTES, MIB, Bytes, BytesPerSecond, Ratio, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads.fio import job as file
 from perjoule.workloads.fio.steady import ROUNDS_COUNT
@@ -112,14 +112,14 @@ class FioOptions(Workload):
         return self.duration_s if self.duration_s and not self.round_s else math.inf
 
     @model_validator(mode="after")
-    def _possible_job(self) -> Self:
+    def _possible_job(self, info: ValidationInfo) -> Self:
         if self.job is not None:
             known: Mapping[str, FieldInfo] = getattr(type(self), "__pydantic_fields__", {})
             others = {name: info.default for name, info in known.items() if name not in ("job", "time_limit_s")}
             if more := next((name for name, default in others.items() if getattr(self, name) != default), ""):
                 raise ValueError(f"a job file is run as it is (remove {option_name(more)})")
             try:
-                file.check(self.job.text)
+                file.check(self.job.text, to_run=is_to_run(info))
             except ValueError as error:
                 raise ValueError(f"{self.job.name} {error}") from None
         return self

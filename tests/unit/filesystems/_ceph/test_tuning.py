@@ -6,7 +6,8 @@ import string
 import pytest
 from pydantic import ValidationError
 
-from perjoule.filesystems._ceph.tuning import permitted
+from perjoule import drivers
+from perjoule.filesystems._ceph.tuning import require_permitted
 from perjoule.filesystems.rados import Rados
 
 TUNED = {
@@ -50,34 +51,38 @@ VALUES = [
 ]
 
 
+def to_run(conf: dict[str, str]) -> object:
+    return drivers.build("filesystems", "rados", {"conf": conf}, to_run=True)
+
+
 def test_what_a_researcher_tunes_is_permitted() -> None:
-    assert Rados(conf=TUNED).conf == TUNED
+    assert to_run(TUNED) == Rados(conf=TUNED)
 
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_what_does_not_tune_is_refused_in_every_spelling(name: str) -> None:
     with pytest.raises(ValidationError, match=r"is not an option that only tunes|has several spellings"):
-        Rados(conf={name: ATTACKS[name]})
+        to_run({name: ATTACKS[name]})
 
 
 @pytest.mark.parametrize("value", VALUES)
 def test_a_value_is_a_number_or_one_of_the_words(value: str) -> None:
     for name in ("osd_op_num_shards", "osd_op_queue", "bluestore_rocksdb_options"):
         with pytest.raises(ValidationError, match="is not permitted"):
-            Rados(conf={name: value})
+            to_run({name: value})
 
 
 @pytest.mark.parametrize("value", ["wal_dir=/x", "ttl=1,wal_dir=/x", "env=x", "compression=kX", "ttl=1,"])
 def test_options_of_rocksdb_are_numbers(value: str) -> None:
     with pytest.raises(ValidationError, match="is not permitted"):
-        Rados(conf={"bluestore_rocksdb_options": value})
+        to_run({"bluestore_rocksdb_options": value})
 
 
 def test_the_one_spelling_and_the_key_of_the_campaign_are_named() -> None:
     with pytest.raises(ValidationError, match='write "osd_op_num_shards"'):
-        Rados(conf={"osd op num shards": "5"})
+        to_run({"osd op num shards": "5"})
     with pytest.raises(ValidationError, match="set copies instead"):
-        Rados(conf={"osd_pool_default_size": "1"})
+        to_run({"osd_pool_default_size": "1"})
 
 
 def test_nothing_at_random_begins_another_line() -> None:
@@ -87,7 +92,7 @@ def test_nothing_at_random_begins_another_line() -> None:
         name = drawn.choice([*TUNED, *ATTACKS]) + "".join(drawn.choices(characters, k=drawn.choice([0, 0, 0, 1, 3])))
         value = drawn.choice([*TUNED.values(), *VALUES]) + "".join(drawn.choices(characters, k=drawn.choice([0, 0, 0, 1, 3])))
         try:
-            permitted({name: value})
+            require_permitted({name: value})
         except ValueError:
             continue
         passed += 1

@@ -3,6 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
+from perjoule import drivers
 from perjoule.filesystems.glusterfs import GlusterFS
 
 VOLUME = {
@@ -54,17 +55,17 @@ HOOKS_AND_PATHS = {
 
 
 def test_a_volume_is_tuned() -> None:
-    assert GlusterFS(volume=VOLUME).volume == VOLUME
+    assert drivers.build("filesystems", "glusterfs", {"volume": VOLUME}, to_run=True) == GlusterFS(volume=VOLUME)
 
 
 @pytest.mark.parametrize("name", HOOKS_AND_PATHS)
 def test_an_option_of_a_volume_that_does_more_than_tune_is_refused(name: str) -> None:
     with pytest.raises(ValidationError, match="is not an option of a volume that only tunes"):
-        GlusterFS(volume={name: HOOKS_AND_PATHS[name]})
+        drivers.build("filesystems", "glusterfs", {"volume": {name: HOOKS_AND_PATHS[name]}}, to_run=True)
 
 
 @pytest.mark.parametrize("value", ["/etc/passwd", "on off", "", "on\n", "force", "-1", "4;x"])
 def test_a_value_of_a_volume_is_of_its_kind(value: str) -> None:
     for name in ("performance.io-cache", "client.event-threads", "storage.batch-fsync-mode"):
         with pytest.raises(ValidationError, match="is not permitted"):
-            GlusterFS(volume={name: value})
+            drivers.build("filesystems", "glusterfs", {"volume": {name: value}}, to_run=True)

@@ -3,6 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
+from perjoule import drivers
 from perjoule.testbeds.slurm import Slurm
 
 
@@ -16,7 +17,7 @@ def test_arguments_of_a_job_are_permitted() -> None:
         "--switches=1@60",
         "--contiguous",
     )
-    assert Slurm(arguments=words).arguments == words
+    assert drivers.build("testbeds", "slurm", {"arguments": [*words]}, to_run=True) == Slurm(arguments=words)
 
 
 @pytest.mark.parametrize(
@@ -30,10 +31,10 @@ def test_arguments_of_a_job_are_permitted() -> None:
 )
 def test_an_argument_of_salloc_that_does_more_than_ask_is_refused(word: str) -> None:
     with pytest.raises(ValidationError, match="is not permitted as an argument of salloc"):
-        Slurm(arguments=(word,))
+        drivers.build("testbeds", "slurm", {"arguments": [word]}, to_run=True)
 
 
 @pytest.mark.parametrize(("word", "key"), [("-N", "nodes"), ("--partition=x", "partition"), ("--nodelist=n1", "hosts")])
 def test_the_key_of_the_campaign_is_named_for_salloc(word: str, key: str) -> None:
     with pytest.raises(ValidationError, match=f"(set|name nodes in) {key} instead"):
-        Slurm(arguments=(word,))
+        drivers.build("testbeds", "slurm", {"arguments": [word]}, to_run=True)

@@ -38,7 +38,7 @@ job = "my.fio"
 
 
 def fio(text: str = JOB, **options: Json) -> Workload:
-    made = drivers.build("workloads", "fio", {"job": {"name": "my.fio", "text": text}, **options})
+    made = drivers.build("workloads", "fio", {"job": {"name": "my.fio", "text": text}, **options}, to_run=True)
     assert isinstance(made, Workload)
     return made
 
@@ -208,7 +208,7 @@ def test_what_stays_inside_is_taken(line: str) -> None:
 )
 def test_what_is_not_a_job_file_is_refused(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        file.check(text)
+        file.check(text, to_run=True)
 
 
 def test_nothing_at_random_runs_a_command_or_leaves_the_folder() -> None:
@@ -246,7 +246,7 @@ def test_nothing_at_random_runs_a_command_or_leaves_the_folder() -> None:
             drawn.choice(marks) + word for word in (drawn.choice(keys), "=", drawn.choice(values), drawn.choice(values))
         )
         try:
-            file.check(f"[a]\nrw=read\nsize=1m\n{line}{drawn.choice(marks)}\n")
+            file.check(f"[a]\nrw=read\nsize=1m\n{line}{drawn.choice(marks)}\n", to_run=True)
         except ValueError:
             continue
         passed += 1
