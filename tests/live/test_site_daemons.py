@@ -66,6 +66,9 @@ def site(servers: int = 2) -> Generator[Site]:
     with tempfile.TemporaryDirectory(prefix="pj-lab-") as name, hosts_of(servers=servers).hold(1) as hosts:
         folder = Path(name)
         folder.chmod(0o755)
+        (folder / "nfs").mkdir()  # what a host's tools of NFS keep
+        for host in hosts.by_role("storage"):
+            host.run(["mount", "--bind", folder / "nfs", "/var/lib/nfs"], timeout_s=20)
         lab = Lab(folder)
         yield Site(folder, lab, hosts, lab.serve([*hosts.by_role("storage"), *hosts.clients]))
 
@@ -148,6 +151,26 @@ def test_beside_a_sites_own_daemons_hosts_are_used_only_if_the_campaign_says_so(
         assert code == 0, said
         records = [json.loads(path.read_text()) for path in (there.folder / "out").rglob("record.json")]
         assert [record["status"] for record in records] == ["valid"]
+
+
+def test_exports_of_the_sites_own_get_none_beside_them_unless_the_campaign_says_so() -> None:
+    with site(servers=1) as there:
+        etab = there.folder / "nfs" / "etab"
+        ours = f"{there.lab.options(there.tables, 22)['work']}/cluster/run/storage-1/nfs/export"
+        theirs = ("/srv/homes", "/srv/projects")
+        etab.write_text("".join(f"{folder}\t10.0.0.0/24(rw,sync)\n" for folder in (*theirs, ours)))
+        kernel = 'kind = "nfs"\nclient = "fuse"\nserver = "kernel"'
+        words = "its kernel's NFS server exports folders of a site's own: /srv/homes, /srv/projects"
+        for verb, *more in (["doctor"], ["check", "--connect"], ["run", "--into", there.folder / "out"]):
+            code, said = there.perjoule(verb, kernel, *more)
+            assert code == 3, said
+            assert words in said
+            assert "beside_production" in said
+        assert words not in there.perjoule("doctor", kernel, beside_production=True)[1]
+        assert words not in there.perjoule("doctor", 'kind = "nfs"\nclient = "fuse"')[1]  # Ganesha's are its own
+        etab.write_text(f"{ours}\t10.0.0.0/24(rw,sync)\n")
+        assert words.partition(":")[0] not in there.perjoule("doctor", kernel)[1]
+        assert not (there.folder / "out").exists()
 
 
 def test_whose_a_listener_is_follows_from_its_environment_or_its_session() -> None:

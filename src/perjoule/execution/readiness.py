@@ -94,7 +94,7 @@ def _lacking(testbed: Testbed, trials: Sequence[Trial]) -> tuple[Check, ...]:
 
 
 def _alone(filesystem: FileSystem) -> list[Check]:
-    """Return what hosts must not have: listeners on ports that its servers need, and a site's own daemons of its kind."""
+    """Return what hosts must not have: listeners on ports that its servers need, a site's own daemons and exports."""
     wanted: list[Check] = []
     for place, ports in filesystem.ports().items():
         if fixed := [port for port in ports if not port.last]:
@@ -103,6 +103,8 @@ def _alone(filesystem: FileSystem) -> list[Check]:
     if filesystem.daemons:
         names = " ".join(filesystem.daemons)
         wanted.append(Check(f"{names} of a site's own", True, "", _BESIDE, look=f"without {names}", on="all"))
+    if filesystem.exporting:
+        wanted.append(Check("exports of a site's own", True, "", _BESIDE, look="unexported", on=filesystem.exporting))
     return wanted
 
 

@@ -151,6 +151,11 @@ class FileSystem(ABC):
         """Name the ports on which its servers listen, by the hosts that run them (`Hosts.at`)."""
         return {}
 
+    @property
+    def exporting(self) -> str:
+        """The hosts (`Hosts.at`) whose kernel's NFS server gets an export, which must not be a site's own; "": none."""
+        return ""
+
     def folder(self, hosts: Path | None) -> Path | None:
         """The folder on this machine with the data, if hosts keep their files below `hosts`; None without files here."""
         return hosts

@@ -113,13 +113,21 @@ class Nfs(Deployed):
         return (fuse(), libnfs, Check("mfusepy", there, "installed" if there else "not installed", fix, look=look))
 
     def _server_checks(self) -> tuple[Check, ...]:
-        on = "first storage" if self.place == "storage" else self.place
         if self.server == "kernel":
-            return programs({"exportfs": "nfs-kernel-server"}, on)
+            return programs({"exportfs": "nfs-kernel-server"}, self._serving)
         back_end = next(Path("/usr/lib").glob("*/ganesha/libfsalvfs.so"), None)
         vfs = Check("ganesha's VFS", back_end is not None, str(back_end or "not installed"), "apt install nfs-ganesha-vfs")
         packages = {"ganesha.nfsd": "nfs-ganesha", **({"rpcbind": "rpcbind"} if self.spoken == "3" else {})}
-        return (*programs(packages, on), vfs)
+        return (*programs(packages, self._serving), vfs)
+
+    @property
+    def _serving(self) -> str:
+        return "first storage" if self.place == "storage" else self.place
+
+    @property
+    def exporting(self) -> str:
+        """The serving host, of the kernel's server: Ganesha has exports of its own."""
+        return self._serving if self.server == "kernel" else ""
 
     def ports(self) -> Mapping[str, tuple[Port, ...]]:
         """Those of Ganesha, and of the rpcbind of version 3; the kernel's server has its own already."""
@@ -127,7 +135,7 @@ class Nfs(Deployed):
             return {}
         program = "ganesha.nfsd"
         older = (Port(MOUNT_PORT, program), Port(RPCBIND_PORT, "rpcbind")) if self.spoken == "3" else ()
-        return {"first storage" if self.place == "storage" else self.place: (Port(PORT, program), *older)}
+        return {self._serving: (Port(PORT, program), *older)}
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """One copy on one host, which commits it to its disk when a client asks for fsync."""
@@ -205,7 +213,7 @@ class _Ganesha(_Nfs):
 
 
 class _Kernel(_Nfs):
-    """The server in the host's kernel, which must already run: one more export, in no file, removed at the end.
+    """The server in the host's kernel, which must already run: one export more, in no file, removed at the end.
 
     https://man7.org/linux/man-pages/man8/exportfs.8.html
     """

@@ -49,6 +49,8 @@ def lacking(name: str, wanted: Check, why: str = "") -> Check:
         detail = ", ".join(f"port {port} is taken by {listener_text(pid, name)}" for port, pid, name in rows)
     elif look == "without":
         detail = f"a site's own daemons run on it: {', '.join(listener_text(pid, name) for pid, name in rows)}"
+    elif look == "unexported":
+        detail = f"its kernel's NFS server exports folders of a site's own: {why}"
     else:
         detail = f"no {wanted.name}"
     return replace(wanted, name=name, ok=False, detail=detail)

@@ -128,6 +128,15 @@ echo "chronyc $tracking"
 echo "timedatectl $synchronized"
 echo probed
 library="import sys, importlib.util as u; sys.exit(u.find_spec(sys.argv[1]) is None)"
+exports() { # print the folders that the kernel's NFS server exports, but those below $1, by its tools' list and by its own
+  local file folder
+  for file in /var/lib/nfs/etab /proc/fs/nfsd/exports; do
+    [ ! -e "$file" ] || [ -r "$file" ] || echo "those in $file, which can't be read"
+    { while read -r folder _; do
+      case "$folder" in "" | "#"* | "$1"/*) ;; *) echo "$folder" ;; esac
+    done < "$file"; } 2> /dev/null
+  done | sort -u
+}
 while read -r -t 120 word run; do
   case "$word" in
     look)
@@ -143,7 +152,7 @@ while read -r -t 120 word run; do
         root) [ "$EUID" = 0 ] ;;
         port) why=$(listeners "${@:4}" | strange) && [ -z "$why" ] ;;
         without) why=$(others "${@:4}" | strange) && [ -z "$why" ] ;;
-        unexported) [ ! -s /var/lib/nfs/etab ] ;;
+        unexported) why=$(exports "$1/cluster") && [ -z "$why" ] ;;
         *) true ;;
       esac && echo has || echo "lacks ${why//$'\n'/, }" ;;
     states) echo "$(eval "states $run" < /dev/null 2> /dev/null)"; echo stated ;;
