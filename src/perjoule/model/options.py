@@ -50,8 +50,8 @@ def value_at(data: Json, *path: str) -> Json:
 OPTIONS = ConfigDict(extra="forbid", alias_generator=option_name)
 
 
-# pydantic's context of options in a campaign that is read to be run or checked. Without it they are those of results, of which
-# nothing is started: these are read whatever they would pass on.
+# Pydantic's context of options in a campaign that will be run or checked. Without it they are those of results, of which nothing is
+# started: these are read whatever they would pass on.
 TO_RUN = {"to run": True}
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ def passed_on(check: Callable[[T], object]) -> AfterValidator:
 
 @dataclass(frozen=True)
 class PassedOnAs:
-    """The rule of a text that is passed on: all of it must match a regular expression, if it is to be run."""
+    """The rule of a text that is passed on: all of it must match a regular expression, if it will be run."""
 
     pattern: str
 
