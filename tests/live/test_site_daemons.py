@@ -161,7 +161,7 @@ def test_exports_of_the_sites_own_get_none_beside_them_unless_the_campaign_says_
         etab.write_text("".join(f"{folder}\t10.0.0.0/24(rw,sync)\n" for folder in (*theirs, ours)))
         kernel = 'kind = "nfs"\nclient = "fuse"\nserver = "kernel"'
         words = "its kernel's NFS server exports folders of a site's own: /srv/homes, /srv/projects"
-        for verb, *more in (["doctor"], ["check", "--connect"], ["run", "--into", there.folder / "out"]):
+        for verb, more in (("doctor", ()), ("check", ("--connect",)), ("run", ("--into", there.folder / "out"))):
             code, said = there.perjoule(verb, kernel, *more)
             assert code == 3, said
             assert words in said

@@ -50,8 +50,8 @@ def value_at(data: Json, *path: str) -> Json:
 OPTIONS = ConfigDict(extra="forbid", alias_generator=option_name)
 
 
-# Pydantic's context of options in a campaign that will be run or checked. Without it they are those of results, of which nothing is
-# started: these are read whatever they would pass on.
+# Pydantic's context of options in a campaign that will be run or checked. Without it they are those of results, of which
+# nothing is started: these are read whatever they would pass on.
 TO_RUN = {"to run": True}
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ def is_to_run(info: ValidationInfo) -> bool:
 
 
 def passed_on(check: Callable[[T], object]) -> AfterValidator:
-    """Return the rule of an option that is passed on to a program: a check that raises ValueError, of what is to be run alone."""
+    """Return the rule of an option that is passed on to a program: a check that raises ValueError, only of what will be run."""
 
     def checked(value: T, info: ValidationInfo) -> T:
         if is_to_run(info):

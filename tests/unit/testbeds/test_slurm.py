@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from perjoule import drivers
 from perjoule.drivers.protocols import Check
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import slurm
@@ -335,5 +336,5 @@ def test_roles_are_planned_before_there_are_nodes(tmp_path: Path, monkeypatch: p
 )
 def test_a_campaign_gives_salloc_only_what_a_job_is(argument: str) -> None:
     with pytest.raises(ValidationError, match="not permitted as an argument of salloc"):
-        as_written(slurm.Slurm, nodes=2, arguments=[argument])
+        drivers.build("testbeds", "slurm", {"nodes": 2, "arguments": [argument]}, to_run=True)
     assert as_written(slurm.Slurm, nodes=2, arguments=["--qos=high", "--contiguous"]).arguments == ("--qos=high", "--contiguous")
