@@ -11,12 +11,17 @@ from perjoule.results.likeness import differing
 from perjoule.store.records import to_json
 
 SHARE = 0.01  # of an error in a number: what the smallest of them are differences of
+UNCERTAIN = "uncertainty"  # how labels of metrics end that have other definitions since format 1
 METRICS = "*"  # among what a table lacks: any metric
 OLD_TABLE = frozenset({METRICS, "doubts", "omitted", "shared", "ran", "servers_count", "redundancy", "widening", "grades"})
 
 
 class Note(str):
     """A sentence about what can't be compared, which is not a difference."""
+
+
+class Redefined(Note):
+    """A metric that has another definition since the format of a stored table."""
 
 
 class Older(Note):
@@ -78,4 +83,7 @@ def _same_cell(row: str, stored: Cell, computed: Cell, scales: Mapping[str, floa
             yield f"table: {row}: {name} is only {'in the table' if other is None else 'among the recomputed numbers'}"
         else:
             words = differing(to_json(one), to_json(other), scales[_kind(name)], name)
-            yield f"table: {row}: {words}" if words else ""
+            if words and METRICS in lacking and metric_of(name).label.endswith(UNCERTAIN):
+                yield Redefined(name)
+            else:
+                yield f"table: {row}: {words}" if words else ""

@@ -23,7 +23,8 @@ from perjoule.model.errors import PerjouleError
 from perjoule.model.records import FORMAT
 from perjoule.results import belonging, modelled_watts
 from perjoule.results.likeness import differing, differing_rows
-from perjoule.results.table_likeness import OLD_TABLE, Note, Older, differing_cells
+from perjoule.results.table import few
+from perjoule.results.table_likeness import OLD_TABLE, Note, Older, Redefined, differing_cells
 from perjoule.store import Results
 from perjoule.store.ageing import ageing_series
 from perjoule.store.clearing import ATTEMPT
@@ -58,7 +59,10 @@ def verify(results: Results) -> Findings:
     latest = [attempt for attempt, one in zip(attempts, counted, strict=True) if one]
     records = [attempt.record for attempt in attempts if attempt.record]
     checks = [*_files(results), *belonging.check(results, records), *outcomes, *_table(results, latest)]
-    notes: list[str] = [check for check in checks if isinstance(check, Note) and not isinstance(check, Older)]
+    notes: list[str] = [check for check in checks if isinstance(check, Note) and not isinstance(check, Older | Redefined)]
+    if redefined := dict.fromkeys(check for check in checks if isinstance(check, Redefined)):
+        what = f"have other definitions since format {results.table_format()} of table.json, and were not compared"
+        notes.append(f"{few([*redefined])} {what}; {WRITE_AGAIN}")
     if older := dict.fromkeys(check for check in checks if isinstance(check, Older)):
         notes.append(f"table.json is of an older format, without, or in other words: {', '.join(older)}; {WRITE_AGAIN}")
     if not reported:
