@@ -10,7 +10,7 @@ from on_hosts import FILE_BYTES, checksum, hosts_of, write
 from perjoule import drivers
 from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted
 from perjoule.machine.mounts import in_kernel
-from perjoule.model import Json
+from perjoule.model import Json, value_at
 from perjoule.model.errors import MachineError, TransientError
 from perjoule.model.units import MIB
 
@@ -75,6 +75,8 @@ def test_facts_come_from_the_daemons(deployment: tuple[Hosts, Mounted]) -> None:
     assert len(osds) == 6
     assert isinstance(pools := facts["pools"], dict)
     assert set(pools) == {"cephfs_data", "cephfs_metadata"}
+    for name, value in (("osd_op_num_shards", "2"), ("osd_max_pg_log_entries", "500")):
+        assert value_at(facts, "changed", "emulation", name) == value_at(facts, "settings", name) == value
 
 
 def test_no_daemon_runs_as_root_and_each_has_its_log(deployment: tuple[Hosts, Mounted]) -> None:

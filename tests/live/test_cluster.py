@@ -23,7 +23,7 @@ from perjoule import campaign, drivers
 from perjoule.analysis.hosts import OUTSIDE
 from perjoule.drivers.protocols import Check, Host
 from perjoule.machine import mirrors
-from perjoule.model import Disk
+from perjoule.model import Disk, value_at
 from perjoule.model.errors import CampaignError, TransientError, WorkloadError
 from perjoule.model.units import MIB
 from perjoule.model.waveform import Waveform
@@ -469,6 +469,7 @@ def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_the
     assert len(records) >= len(workloads) * (2 if grows else 1)
     for record in records:
         assert record.outcome is not None
+        assert kind == "virtual" or value_at(record.facts, "filesystem", "changed", "emulation") is None
         moved_mib = {moved.moved_bytes / MIB for moved in record.outcome.results}
         timed = record.outcome.note == "ended by duration"
         assert timed is ("duration" in record.trial.workload.options)

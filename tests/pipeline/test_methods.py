@@ -70,6 +70,23 @@ def test_the_methods_say_what_memory_and_network_emulated_hosts_had(results: sto
     assert "The network added" not in bare
 
 
+def test_the_methods_say_which_settings_were_changed_from_the_file_systems_own_and_why(results: store.Results) -> None:
+    found = content(results)
+    changed: dict[str, Json] = {
+        "emulation": {"osd_memory_target": "896M", "osd_op_num_shards": "2"},
+        "comparability": {"noatime": "set", "mgr_initial_modules": ""},
+    }
+    facts: dict[str, dict[str, Json]] = {"CephFS": {"changed": changed}, "GlusterFS": {"changed": {}}, "MooseFS": {}}
+    records = [replace(one, facts={"filesystem": facts[one.trial.filesystem.label]}) for one in found.records]
+    said = "\n".join(methods(replace(found, records=tuple(records))))
+    assert (
+        "Settings of CephFS that were changed from the file system's own: osd_memory_target 896M, osd_op_num_shards 2 "
+        "(to fit emulated hosts on one machine); noatime set, mgr_initial_modules none (for trials that differ in nothing else)."
+        in said
+    )
+    assert said.count("changed from the file system's own") == 1
+
+
 def test_the_methods_are_the_same_each_time(results: store.Results, said: str) -> None:
     assert "\n".join(methods(content(store.open_results(results.folder)))) == said
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 from perjoule.drivers.protocols import Host, Hosts, Mounted
 from perjoule.filesystems._ageing import Ageing
 from perjoule.filesystems._daemons import Daemon, Daemons, last_words
+from perjoule.filesystems._settings import Setting, as_facts, in_force
 from perjoule.machine.caches import left_by_zfs
 from perjoule.machine.disks import facts
 from perjoule.machine.each import each
@@ -107,6 +108,16 @@ class Deployment(Mounted, Generic[Options]):
     @abstractmethod
     def report(self) -> dict[str, Json]:
         """Return the facts, as the daemons report them."""
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """Return the settings that are not the file system's own, with those that only emulated hosts need."""
+        return ()
+
+    @property
+    def changed(self) -> tuple[Setting, ...]:
+        """Return those of `settings` that are in force on its hosts."""
+        return in_force(self.settings, self.hosts)
 
     @property
     def caching(self) -> tuple[Host, ...]:
@@ -304,7 +315,7 @@ class Deployment(Mounted, Generic[Options]):
 
     def note(self) -> None:
         """Record the facts and the logs."""
-        self.facts, host = self.report(), self.bearers[0]
+        self.facts, host = {**self.report(), "changed": as_facts(self.changed)}, self.bearers[0]
         if beneath := self.options.beneath:
             mirror = beneath.mirror if host.copies_count > 1 else "none"
             self.facts = {**self.facts, "beneath": {**facts(host, host.directory / "beneath"), "mirror": mirror}}

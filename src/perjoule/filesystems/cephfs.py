@@ -19,6 +19,7 @@ from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._ceph.cluster import Cluster
 from perjoule.filesystems._ceph.commands import DATA_POOL, FILE_SYSTEM, METADATA_POOL
 from perjoule.filesystems._daemons import Daemon
+from perjoule.filesystems._settings import NO_ACCESS_TIMES, Setting
 from perjoule.machine.mounts import fuse, kernel_check, require_mountable
 from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, Json, Redundancy
@@ -33,7 +34,6 @@ copies = 2
 acknowledged = 1
 """
 
-CLIENT_CACHE_BYTES = 32 * 1024**2
 NO_CLIENT = "the kernel has no client of CephFS"
 FIX = 'set client = "fuse", or use hosts whose kernel has CONFIG_CEPH_FS'
 LAYOUT_OF = (
@@ -57,9 +57,9 @@ class CephFs(ceph.Ceph):
     is the kernel's own, which a virtual host does not count."""
     metadata_osds_count: Annotated[int, Field(ge=1, le=16)] = 2
     """OSDs on a dedicated metadata host; with classes = "apart", metadata have at most as many copies."""
-    client_cache_bytes: Annotated[Bytes, Tunable(("8 MiB", "32 MiB", "128 MiB", "512 MiB"), scale=True)] = CLIENT_CACHE_BYTES
-    """Object cache of each ceph-fuse, half of which may be dirty. Files that are not much larger are read back from it. The
-    kernel's client has none but the page cache."""
+    client_cache_bytes: Annotated[Bytes | None, Tunable(("8 MiB", "32 MiB", "128 MiB", "512 MiB"), scale=True)] = None
+    """Object cache of each ceph-fuse, half of which may be dirty; Ceph's own of 200 MiB if omitted, on emulated hosts "32 MiB".
+    Files that are not much larger are read back from it. The kernel's client has none but the page cache."""
     object_bytes: Annotated[Bytes, Tunable(("1 MiB", "4 MiB", "16 MiB"), scale=True)] = 4 * 1024**2
     """Size of a file's objects."""
     stripe_unit_bytes: Annotated[Bytes, Tunable(("512 KiB", "1 MiB", "4 MiB"), scale=True)] = 4 * 1024**2
@@ -76,7 +76,7 @@ class CephFs(ceph.Ceph):
 
     @model_validator(mode="after")
     def _cached_by_it(self) -> Self:
-        if self.client == "kernel" and self.client_cache_bytes != CLIENT_CACHE_BYTES:
+        if self.client == "kernel" and self.client_cache_bytes is not None:
             raise ValueError('client "kernel" caches in the page cache; remove client_cache, or set client = "fuse"')
         return self
 
@@ -124,13 +124,19 @@ class _CephFs(Cluster):
         if self.options.client == "kernel":
             require_mountable(self.hosts.users, "ceph", NO_CLIENT, FIX)
 
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        if self.options.client == "fuse":
+            return super().settings
+        return (*(setting for setting in super().settings if setting.place != "client"), NO_ACCESS_TIMES)
+
     def attach(self, client: Host, place: Path) -> Daemon | None:
         conf = self.folder(client) / "ceph.conf"
         if self.options.client == "fuse":
             who = ["-c", conf, "-n", f"client.{client.name}"]
             return self.start(client, "ceph-fuse", ["ceph-fuse", "-f", *who, "--client_mountpoint=/", place])
         # The key is in the keyring that `conf` names.
-        options = f"name={client.name},conf={conf},fs={FILE_SYSTEM},ms_mode=crc,noatime"
+        options = f"name={client.name},conf={conf},fs={FILE_SYSTEM},ms_mode=crc,{NO_ACCESS_TIMES.name}"
         return self.mount(client, place, "ceph", f"{self.layout.monitor}:{ceph.MONITOR_PORT}:/", options)
 
     def configure(self) -> None:

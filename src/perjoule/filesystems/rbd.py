@@ -20,6 +20,7 @@ from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._ceph.cluster import Cluster
 from perjoule.filesystems._daemons import last_words
 from perjoule.filesystems._deployment import SHORT_S
+from perjoule.filesystems._settings import Setting
 from perjoule.machine import mapped
 from perjoule.machine.each import each
 from perjoule.machine.mounts import kernel_check, require_mountable
@@ -38,6 +39,8 @@ size = "4 GiB"
 POOL = "rbd"
 NO_CLIENT = "the kernel has no RADOS block devices"
 FIX = "modprobe rbd, or use hosts whose kernel has CONFIG_BLK_DEV_RBD"
+FEATURES = Setting("image features", "layering", "comparability")  # what every kernel can map
+FULL = Setting("abort_on_full", "set", "observation")  # a load fails on a full pool, instead of waiting forever
 SECTOR_BYTES = 512
 STEP_S = 30  # for each of the kernel's own steps of map and unmap, as when the servers are gone at the end
 NAMEABLE = re.compile(r"[\w./+-]+", re.ASCII)  # what the kernel's command takes as part of an image's name
@@ -109,16 +112,20 @@ class _Rbd(Cluster):
         host = self.hosts.management
 
         def make(client: Host) -> None:
-            like = ["--size", f"{self.options.size_bytes}B", "--image-feature", "layering"]  # what every kernel can map
+            like = ["--size", f"{self.options.size_bytes}B", "--image-feature", FEATURES.value]
             host.run([*self._rbd(host, "admin"), "create", *like, self._spec(client)], timeout_s=self.patience_s)
 
         each(self.hosts.clients, make)
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        return (*super().settings, FEATURES, FULL)
 
     def attach(self, client: Host, place: Path) -> None:
         """Map its image; the kernel chooses the device."""
         # Events of udev do not reach a network namespace, those of the kernel do. The monitor speaks msgr2 only.
         limit_s = max(1, round(self.options.request_timeout_s / self.hosts.scale))
-        options = f"noudev,ms_mode=crc,mount_timeout={STEP_S},abort_on_full,osd_request_timeout={limit_s}"
+        options = f"noudev,ms_mode=crc,mount_timeout={STEP_S},{FULL.name},osd_request_timeout={limit_s}"
         argv = [*self._rbd(client), "device", "map", "--options", options, self._spec(client)]
         done = client.run(argv, timeout_s=self.patience_s, check=False)
         if done.returncode != 0:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass as plain
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, get_args
 
@@ -74,7 +74,7 @@ class Simulated(Testbed):
 
     def planned(self, clients_count: int) -> Hosts:
         """The catalogue's, but for clients and storage hosts."""
-        return planned(node.role for node in self._nodes(clients_count))
+        return replace(planned(node.role for node in self._nodes(clients_count)), reality=self.reality)
 
     def _nodes(self, clients_count: int) -> list[Node]:
         """Give each host's hardware. Raises CampaignError: the catalogue has no such cluster."""
@@ -103,6 +103,7 @@ class Simulated(Testbed):
                 scale=self.scale_ratio,
                 cluster=catalogue.cluster(self.cluster),
                 facts={"simulated": True, "cpu_ratio": self.cpu_ratio},
+                reality=self.reality,
             )
 
     def _hosts(self, kinds: Sequence[Node], folder: Path, began_s: float) -> tuple[Host, ...]:

@@ -16,8 +16,10 @@ from perjoule.filesystems._ceph import commands
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._ceph.cluster import Cluster
-from perjoule.filesystems._ceph.conf import configuration
+from perjoule.filesystems._ceph.conf import configuration, settings
 from perjoule.filesystems._ceph.control import absent, ask, degraded, missing
+from perjoule.filesystems._ceph.tuning import CHOICES, tunes
+from perjoule.filesystems._settings import as_facts, in_force
 from perjoule.filesystems.cephfs import CephFs
 from perjoule.filesystems.rados import Rados
 from perjoule.model import Flow
@@ -94,8 +96,66 @@ def test_no_more_osds_are_needed_for_health_than_exist() -> None:
     assert "osd_pool_default_size = 1\n" in text_of(as_written(Rados, copies=1).layout(hosts))
 
 
-def text_of(layout: ceph.Layout) -> str:
-    return configuration(layout, Path("/srv/ceph"), "10.0.0.7", osd_bytes=2**30)
+EMULATED = replace(CLUSTER, reality="emulated")
+OF_A_BOARD = {
+    "osd_memory_target": "896M",
+    "bluestore_cache_autotune": "false",
+    "bluestore_cache_size": "64M",
+    "osd_op_queue": "wpq",
+    "osd_op_num_shards": "2",
+    "osd_op_num_threads_per_shard": "1",
+    "osd_max_pg_log_entries": "500",
+    "osd_heartbeat_grace": "60",
+    "mds_cache_memory_limit": "64M",
+    "paxos_propose_interval": "0.05",
+    "client_oc_size": str(32 * 2**20),
+    "client_oc_max_dirty": str(16 * 2**20),
+}
+
+
+def text_of(layout: ceph.Layout, hosts: Hosts = CLUSTER) -> str:
+    changed = in_force(settings(layout), hosts)
+    return configuration(layout, Path("/srv/ceph"), "10.0.0.7", changed=changed, osd_bytes=2**30)
+
+
+def lines_of(text: str) -> dict[str, str]:
+    return dict(line.split(" = ", 1) for line in text.splitlines() if " = " in line)
+
+
+def test_real_hosts_have_cephs_own_settings_and_emulated_ones_those_of_a_board() -> None:
+    layout = CephFs().layout(CLUSTER)
+    real, emulated = lines_of(text_of(layout)), lines_of(text_of(layout, EMULATED))
+    assert emulated.items() >= OF_A_BOARD.items()
+    assert not real.keys() & OF_A_BOARD.keys()
+    # Nothing that tunes is left of a board: what only emulated hosts have is all that the facts say of them.
+    only_emulated = {name: value for name, value in emulated.items() if name not in real}
+    assert as_facts(in_force(settings(layout), EMULATED))["emulation"] == only_emulated
+    assert [name for name in real if tunes(name) or name in CHOICES] == []
+    assert real.items() <= emulated.items()
+    assert "mgr_initial_modules =" in text_of(layout).splitlines()
+
+
+def test_what_is_changed_is_in_the_facts_with_its_reason_but_for_what_the_campaign_sets() -> None:
+    everywhere = {
+        "observation": {"mgr_tick_period": "1", "mgr_stats_period": "1"},
+        "comparability": {"mgr_initial_modules": ""},
+    }
+    assert as_facts(Cluster(CephFs(), CLUSTER).changed) == everywhere
+    board = as_facts(Cluster(CephFs(), EMULATED).changed)
+    assert board.keys() == {"emulation", *everywhere}
+    ours = as_written(CephFs, conf={"osd_memory_target": "2G"}, client_cache="8 MiB")
+    changed: Any = as_facts(Cluster(ours, EMULATED).changed)["emulation"]
+    assert not {"osd_memory_target", "client_oc_size"} & changed.keys()
+    for hosts in (CLUSTER, EMULATED):
+        text = text_of(ours.layout(hosts), hosts)
+        assert text.count("osd_memory_target") == 1
+        assert lines_of(text).items() >= {"osd_memory_target": "2G", "client_oc_size": str(8 * 2**20)}.items()
+
+
+def test_without_a_file_system_there_are_no_settings_for_its_servers_and_clients() -> None:
+    text = text_of(Rados().layout(CLUSTER), EMULATED)
+    assert "osd_memory_target = 896M" in text
+    assert "mds_cache" not in text and "client_oc" not in text
 
 
 def test_metadata_has_osds_of_its_own_on_the_metadata_host_and_data_spreads_over_storage_hosts() -> None:
@@ -228,7 +288,7 @@ def test_the_configuration_authenticates_speaks_msgr2_alone_and_keeps_to_its_fol
 def test_an_option_of_conf_replaces_the_drivers_own_and_is_for_all_daemons_and_clients() -> None:
     layout = CephFs().layout(CLUSTER)
     changed = replace(layout, options=CephFs(conf={"osd_op_num_shards": "5", "client_readahead_min": "4194304"}))
-    plain, lines = text_of(layout).splitlines(), text_of(changed).splitlines()
+    plain, lines = text_of(layout, EMULATED).splitlines(), text_of(changed, EMULATED).splitlines()
     assert lines[:3] == ["[global]", "osd_op_num_shards = 5", "client_readahead_min = 4194304"]
     assert "osd_op_num_shards = 2" in plain
     assert [line for line in plain if line != "osd_op_num_shards = 2"] == [*lines[:1], *lines[3:]]

@@ -73,6 +73,7 @@ def test_a_testbed_plans_hosts_without_holding_any(kind: str) -> None:
     testbed = drivers.build("testbeds", kind, NEEDED.get(kind, {}))
     assert isinstance(testbed, Testbed)
     assert len(testbed.planned(1).clients) == 1
+    assert testbed.planned(1).reality == testbed.reality
 
 
 NEEDED: dict[str, dict[str, Json]] = {
@@ -91,6 +92,7 @@ def test_the_hosts_of_a_testbed_are_those_that_it_planned() -> None:
     assert isinstance(testbed, Testbed)
     with testbed.hold(2) as hosts:
         assert [(host.name, host.role) for host in hosts.all] == [(host.name, host.role) for host in testbed.planned(2).all]
+        assert hosts.reality == "simulated"
 
 
 def test_nothing_runs_on_a_planned_host() -> None:

@@ -57,6 +57,19 @@ def test_the_values_are_those_declared_with_the_campaigns_own() -> None:
     assert cache.default == 1
 
 
+def test_a_default_that_depends_on_the_hosts_is_a_value_of_its_own_which_sets_nothing() -> None:
+    table = {"kind": "cephfs", "placement_groups": 64}
+    ours = found(table)
+    for name, values in (
+        ("client_cache", ("8 MiB", "32 MiB", "128 MiB", "512 MiB")),
+        ("conf.osd_op_num_shards", ("1", "2", "5")),
+    ):
+        tried = option(ours, name)
+        assert tried.values == (*values, None)
+        assert tried.default == len(values)
+    assert ours.written(ours.space.default) == table
+
+
 def test_a_setting_is_written_as_a_table_and_read_back() -> None:
     table = {"kind": "cephfs", "placement_groups": 64, "client_cache": "32768 KiB", "copies": 2}
     ours = found(table)

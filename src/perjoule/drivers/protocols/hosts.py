@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from perjoule.drivers.protocols.host import Host
-from perjoule.model import Json
+from perjoule.model import Json, Reality
 from perjoule.model.hardware import Cluster
 
 
@@ -51,6 +51,7 @@ class Hosts:
     using: tuple[str, ...] = ()  # roles of hosts, besides clients, that work on the file system
     machine: Machine | None = None  # that they all run on; None: each is a machine of its own, or none is real
     lease: Lease | None = None  # None: they are ours for as long as we hold them
+    reality: Reality = "real"  # those that are emulated share CPUs and memory of one machine, and need settings for that
 
     def by_role(self, *roles: str) -> tuple[Host, ...]:
         """Return the hosts of these roles, in the order of the roles."""

@@ -12,9 +12,10 @@ from perjoule.drivers.protocols import Host, Hosts, Pool
 from perjoule.filesystems._ceph import commands
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
-from perjoule.filesystems._ceph.conf import configuration
+from perjoule.filesystems._ceph.conf import configuration, settings
 from perjoule.filesystems._ceph.control import absent, degraded
 from perjoule.filesystems._deployment import SHORT_S, Deployment
+from perjoule.filesystems._settings import Setting
 from perjoule.machine.each import each
 from perjoule.machine.untrusted import json_from
 from perjoule.model import Json
@@ -65,6 +66,10 @@ class Cluster(Deployment[ceph.Ceph]):
         self.ask(commands.creation(layout))
         groups_count = len(layout.pools) * self.options.placement_groups_count
         self.ask([], ready | {"placement_groups_count": groups_count}, "a healthy cluster")
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        return settings(self.layout)
 
     def report(self) -> dict[str, Json]:
         stage = [{"prefix": prefix} for prefix in answers.FACTS]
@@ -179,7 +184,7 @@ class Cluster(Deployment[ceph.Ceph]):
         home, stores = self.folder(host), self.store(host)
         self.furnish(host, *(home / room for room in rooms), *(stores / osd for osd in osds))
         size_bytes = _osd_bytes(host, stores, self.options, len(osds)) if osds else 0
-        text = configuration(self.layout, home, host.address, osd_bytes=size_bytes, stores=stores)
+        text = configuration(self.layout, home, host.address, changed=self.changed, osd_bytes=size_bytes, stores=stores)
         host.put(text, home / "ceph.conf")
         entities = [*osds, *(["mds.a"] if "mds" in rooms else []), f"client.{host.name}"]
         keys = self._keys if management else {e: self._keys[e] for e in entities if e in self._keys}

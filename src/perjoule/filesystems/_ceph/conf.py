@@ -1,19 +1,85 @@
-"""The ceph.conf of a host: the options that make a small cluster start in seconds and stay within its folder."""
+"""The ceph.conf of a host: what the cluster needs everywhere, and what it has other than Ceph's own."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from perjoule.filesystems._ceph.layout import MONITOR_PORT, Layout
+from perjoule.filesystems._settings import Reason, Setting
+from perjoule.model.units import MIB
+
+EMULATED_CACHE_BYTES = 32 * MIB  # of each ceph-fuse, on emulated hosts, if the campaign has none
+# By section. On emulated hosts intervals are short, so that a new cluster is healthy in seconds; time limits are long, because
+# daemons that share few cores are late; caches and logs are small.
+_CHANGED: dict[Reason, dict[str, dict[str, str]]] = {
+    "emulation": {
+        "global": {
+            "ms_bind_retry_count": "1",
+            "ms_bind_retry_delay": "1",
+            "mon_client_hunt_interval": "0.5",
+            "paxos_propose_interval": "0.05",
+            "paxos_min_wait": "0.01",
+            "mon_tick_interval": "1",
+            "mon_mgr_beacon_grace": "60",
+            "mds_beacon_interval": "1",
+            "mds_beacon_grace": "60",
+        },
+        "mds": {"mds_cache_memory_limit": "64M"},
+        "osd": {
+            "bdev_aio_poll_ms": "50",
+            "bluestore_cache_autotune": "false",
+            "bluestore_cache_size": "64M",
+            "osd_memory_target": "896M",
+            "osd_op_queue": "wpq",
+            "osd_op_num_shards": "2",
+            "osd_op_num_threads_per_shard": "1",
+            "osd_max_pg_log_entries": "500",
+            "osd_min_pg_log_entries": "100",
+            "osd_heartbeat_grace": "60",
+        },
+    },
+    # A rebuild has ended when the manager says so, which it does every 5 s otherwise.
+    "observation": {"global": {"mgr_tick_period": "1", "mgr_stats_period": "1"}},
+    # Its modules move placement groups between OSDs and make a pool of their own, in whichever window of measurement.
+    "comparability": {"mgr": {"mgr_initial_modules": ""}},
+}
 
 
-def configuration(layout: Layout, folder: Path, address: str, *, osd_bytes: int, stores: Path | None = None) -> str:
+def settings(layout: Layout) -> tuple[Setting, ...]:
+    """Return what the cluster has other than Ceph's own, but for what `conf` of the campaign has itself."""
+    changed = [
+        Setting(name, value, reason, section)
+        for reason, sections in _CHANGED.items()
+        for section, values in sections.items()
+        for name, value in values.items()
+        if layout.mds or not name.startswith("mds_")
+    ]
+    if layout.mds and layout.client_cache_bytes is None:
+        changed += [Setting(*item, "emulation", "client") for item in _cache(EMULATED_CACHE_BYTES).items()]
+    return tuple(setting for setting in changed if setting.name not in layout.options.conf)
+
+
+def _cache(size_bytes: int) -> dict[str, str]:
+    """Divide the object cache of a client as Ceph's own of 200 MiB is."""
+    shares = {"client_oc_size": 1, "client_oc_max_dirty": 2, "client_oc_target_dirty": 25}
+    return {name: str(size_bytes // share) for name, share in shares.items()}
+
+
+def configuration(
+    layout: Layout, folder: Path, address: str, *, changed: Iterable[Setting], osd_bytes: int, stores: Path | None = None
+) -> str:
     """Write the ceph.conf of one host: its daemons' files lie in `folder` (OSDs: in `stores`), and they bind `address`.
 
-    What `conf` of a campaign has replaces the line of the same name.
+    What `conf` of a campaign has replaces the line of the same name. https://docs.ceph.com/en/pacific/rados/configuration/
 
-    The intervals are short so that a new cluster gets healthy in seconds; the caches are small because many daemons share one
-    machine. https://docs.ceph.com/en/pacific/rados/configuration/
+    Args:
+        changed: those of `settings` that are in force.
     """
     options = layout.options
+    lines: dict[str, str] = dict.fromkeys(("global", "mgr", "mds", "osd", "client"), "")
+    for setting in changed:
+        lines[setting.place] += f"\n{setting.name} = {setting.value}".rstrip()
+    if layout.client_cache_bytes is not None:
+        lines["client"] += "".join(f"\n{name} = {value}" for name, value in _cache(layout.client_cache_bytes).items())
     text = f"""[global]
 fsid = {layout.fsid}
 mon_host = v2:{layout.monitor}:{MONITOR_PORT}/0
@@ -22,8 +88,6 @@ auth_service_required = cephx
 auth_client_required = cephx
 keyring = {folder}/keyring
 ms_bind_msgr1 = false
-ms_bind_retry_count = 1
-ms_bind_retry_delay = 1
 run_dir = {folder}/run
 admin_socket = {folder}/run/$name.asok
 pid_file =
@@ -34,10 +98,8 @@ log_file =
 log_to_stderr = true
 log_flush_on_exit = true
 log_max_recent = 1
-debug_ms = 0/0
 mon_cluster_log_to_file = false
-mon_client_hunt_interval = 0.5
-# a cluster this small would never be quiet
+# a cluster this small would never be quiet, and has the placement groups of the campaign
 mon_allow_pool_size_one = true
 mon_warn_on_pool_no_redundancy = false
 mon_warn_on_pool_pg_num_not_power_of_two = false
@@ -45,57 +107,32 @@ mon_warn_on_insecure_global_id_reclaim = false
 mon_warn_on_insecure_global_id_reclaim_allowed = false
 mon_data_avail_warn = 1
 mon_data_avail_crit = 1
-mon_pg_warn_min_per_osd = 0
 mon_max_pg_per_osd = 1000
+osd_pool_default_pg_autoscale_mode = off
 # with fewer OSDs than this a cluster is never healthy; 3 when left out
 osd_pool_default_size = {min(options.copies_count, len(layout.osds))}
-osd_pool_default_min_size = {options.acknowledged_count}
-osd_pool_default_pg_autoscale_mode = off
-# bring-up in seconds
-paxos_propose_interval = 0.05
-paxos_min_wait = 0.01
-mon_tick_interval = 1
-mgr_tick_period = 1
-mgr_stats_period = 1
-mon_mgr_beacon_grace = 60
-mds_beacon_interval = 1
-mds_beacon_grace = 60
+osd_pool_default_min_size = {options.acknowledged_count}{lines["global"]}
 [mon]
 mon_data = {folder}/mon
 [mgr]
 mgr_data = {folder}/mgr
 public_addr = {address}
-# the manager's modules cost 270 MiB and seconds, and nothing here needs them
-mgr_initial_modules =
-mgr_module_path = {folder}/modules
+mgr_module_path = {folder}/modules{lines["mgr"]}
 [mds]
 mds_data = {folder}/mds
-public_addr = {address}
-mds_cache_memory_limit = 64M
+public_addr = {address}{lines["mds"]}
 [osd]
 osd_data = {stores or folder}/osd.$id
 public_addr = {address}
 osd_objectstore = {options.store}
 memstore_device_bytes = {osd_bytes}
 bluestore_block_size = {osd_bytes}
-bdev_aio_poll_ms = 50
-bluestore_cache_autotune = false
-bluestore_cache_size = 64M
-osd_memory_target = 896M
-osd_op_queue = wpq
-osd_op_num_shards = 2
-osd_op_num_threads_per_shard = 1
+# they are placed by the campaign's options
 osd_class_update_on_start = false
-osd_crush_update_on_start = false
-osd_max_pg_log_entries = 500
-osd_min_pg_log_entries = 100
-osd_heartbeat_grace = 60
+osd_crush_update_on_start = false{lines["osd"]}
 [client]
 # a client's process may run many times, and side by side
-admin_socket = {folder}/run/$name.$pid.asok
-client_oc_size = {layout.client_cache_bytes}
-client_oc_max_dirty = {layout.client_cache_bytes // 2}
-client_oc_target_dirty = {layout.client_cache_bytes // 25}
+admin_socket = {folder}/run/$name.$pid.asok{lines["client"]}
 """
     head, *kept = [line for line in text.splitlines() if line.partition(" = ")[0] not in options.conf]
     return "\n".join([head, *(f"{name} = {value}" for name, value in options.conf.items()), *kept]) + "\n"

@@ -28,8 +28,8 @@ UNSEEN = "data that disks damage, without notice"
 Conf = Annotated[
     Mapping[str, str],
     passed_on(require_permitted),
-    Tunable(("1", "2", "5"), scale=True, key="osd_op_num_shards", otherwise="2"),
-    Tunable(("1", "2"), scale=True, key="osd_op_num_threads_per_shard", otherwise="1"),
+    Tunable(("1", "2", "5"), scale=True, key="osd_op_num_shards"),
+    Tunable(("1", "2"), scale=True, key="osd_op_num_threads_per_shard"),
     Tunable(("1", "3"), scale=True, key="ms_async_op_threads", otherwise="3"),
     Tunable(("65536", "524288"), scale=True, key="bluestore_max_blob_size", otherwise="65536"),
     Tunable(("0", "65536"), key="bluestore_prefer_deferred_size_hdd", otherwise="65536"),
@@ -90,7 +90,7 @@ class Layout:
     osds: tuple[Osd, ...]
     pools: tuple[Pool, ...]
     mds: str = ""  # host of the metadata server; "": no file system
-    client_cache_bytes: int = 0  # object cache of each client of the file system
+    client_cache_bytes: int | None = None  # object cache of each client of the file system; None: as the hosts have it
     striping: Striping = Striping()  # of its files
     fsid: str = field(default_factory=lambda: str(uuid.uuid4()))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from perjoule.drivers.protocols import Host, Hosts
 from perjoule.filesystems._daemons import Daemon, last_words
 from perjoule.filesystems._deployment import SHORT_S, Deployment
+from perjoule.filesystems._settings import Setting
 from perjoule.filesystems.beegfs import parse as words
 from perjoule.filesystems.beegfs.client import obstacle
 from perjoule.filesystems.beegfs.versions import ALL, MANAGEMENT_PORT, SERVERS, Argv
@@ -61,6 +62,11 @@ class Cluster(Deployment["BeeGFS"]):
             what = f"neither {' nor '.join(tools)} is installed"
             raise MachineError(what, where=host.name, next=f"install {self.options.installation}")
         self.series = found[0]
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """TCP on all hosts."""
+        return (words.TCP,)
 
     def serve(self) -> None:
         """Start the servers until they are healthy."""

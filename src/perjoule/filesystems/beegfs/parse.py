@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Literal
 
 from perjoule.filesystems._said import found, unexpected
+from perjoule.filesystems._settings import Setting
 from perjoule.model.units import BYTES, quantity
 
 Kind = Literal["meta", "storage"]
 KINDS: tuple[Kind, ...] = ("meta", "storage")
 FIRST_GROUP = 101  # of mirrors; targets count from 1
+TCP = Setting("connUseRDMA", "false", "comparability")  # as all other file systems, between addresses whose link is known
 MIRRORED = "Buddy Mirror"  # the pattern of a file that has a mirror
 
 
@@ -42,7 +44,7 @@ def server(kind: Kind, *, store: Path, authentication: Path, management: str) ->
         {
             "sysMgmtdHost": management,
             "connAuthFile": authentication,
-            "connUseRDMA": False,
+            TCP.name: TCP.value,
             folder: store,
             "storeAllowFirstRunInit": True,
             "runDaemonized": False,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from perjoule.filesystems.beegfs.parse import Kind, settings
+from perjoule.filesystems.beegfs.parse import TCP, Kind, settings
 
 MANAGEMENT, MANAGEMENT_PORT = "beegfs-mgmtd", 8008
 SERVERS: dict[Kind, str] = {"meta": "beegfs-meta", "storage": "beegfs-storage"}
@@ -37,7 +37,7 @@ class Series:
 
     def client(self, management: str, authentication: Path, cache: str) -> str:
         """Return the configuration of a client, which the tool of 7 also reads."""
-        common = {"sysMgmtdHost": management, "connAuthFile": authentication, "connUseRDMA": False, "tuneFileCacheType": cache}
+        common = {"sysMgmtdHost": management, "connAuthFile": authentication, TCP.name: TCP.value, "tuneFileCacheType": cache}
         return settings({**common, **self.client_settings})
 
 

@@ -24,6 +24,7 @@ from perjoule.drivers.protocols import Host, Hosts, Port, Tunable
 from perjoule.filesystems._daemons import Daemon, last_words
 from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems._options import Deployed
+from perjoule.filesystems._settings import Setting
 from perjoule.filesystems.glusterfs import parse as words
 from perjoule.filesystems.glusterfs.layout import Kind, shape
 from perjoule.filesystems.glusterfs.tuning import require_permitted
@@ -133,6 +134,10 @@ class _GlusterFS(Deployment[GlusterFS]):
             if not has_own_mounts(host):
                 what = "GlusterFS needs a mount namespace of its own, because its paths are compiled in"
                 raise MachineError(what, where=host.name, next='use [testbed] kind = "virtual"')
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        return (Setting("gsyncd", "none", "start"),)
 
     def serve(self) -> None:
         first = self.bearers[0]

@@ -23,6 +23,7 @@ from perjoule.drivers.protocols import Check, Host, Hosts, Port, Tunable
 from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems._options import Deployed
+from perjoule.filesystems._settings import Setting
 from perjoule.filesystems.moosefs import parse as words
 from perjoule.machine.each import each
 from perjoule.model import OPTIONS, EventKind, Json, Redundancy
@@ -143,6 +144,23 @@ class _MooseFS(Deployment[MooseFS]):
             what = "no unprivileged user for MooseFS (the owner of /var/lib/mfs)"
             raise MachineError(what, where=master.name, next="apt install moosefs-master")
 
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        limits = {} if self.options.rebalance else words.no_rebalance(self._release)
+        return (
+            # All chunk servers are there before the first write, so the master need not wait for them.
+            Setting("REPLICATIONS_DELAY_INIT", "0", "start", "mfsmaster"),
+            *(Setting(name, value, "comparability", "mfsmaster") for name, value in limits.items()),
+            *([] if self.options.trash_s else [Setting("trash time", "0 s", "comparability", "mfssettrashtime")]),
+            Setting("MASTER_RECONNECTION_DELAY", "1", "emulation", "upstream"),
+            # Hosts share the memory of one machine, or have little: what takes too much of it is to end, not its neighbour.
+            Setting("DISABLE_OOM_KILLER", "0", "emulation", "daemons"),
+            Setting("mfsallowoomkiller", "set", "emulation", "mfsmount"),
+        )
+
+    def _changed_in(self, place: str) -> dict[str, object]:
+        return {setting.name: setting.value for setting in self.changed if setting.place == place}
+
     def serve(self) -> None:
         host, management = self.hosts.metadata, self.hosts.management
         self._release = words.release(host.run(["mfsmaster", "-v"], timeout_s=SHORT_S).stdout)
@@ -152,9 +170,7 @@ class _MooseFS(Deployment[MooseFS]):
         exports = self.folder(host) / "mfsexports.cfg"
         text = words.exports_text([user.address for user in self.hosts.users], self._password)
         host.put(text, exports, mode=0o600, owner=self.user)
-        # All chunk servers are there before the first write, so the master need not wait for them before it makes missing copies.
-        settings = {"EXPORTS_FILENAME": exports, "AUTH_CODE": self._code, "REPLICATIONS_DELAY_INIT": 0}
-        settings |= {} if self.options.rebalance else words.no_rebalance(self._release)
+        settings = {"EXPORTS_FILENAME": exports, "AUTH_CODE": self._code, **self._changed_in("mfsmaster")}
         settings |= {f"{port}_LISTEN_HOST": host.address for port in ("MATOML", "MATOCS", "MATOCL")}
         master = self._daemon(host, "mfsmaster", settings)
         self.daemons.wait("a listening master", lambda: "initialized properly" in master.process.output())
@@ -178,7 +194,9 @@ class _MooseFS(Deployment[MooseFS]):
     def attach(self, client: Host, place: Path) -> Daemon:
         config = self.folder(client) / "mfsmount.cfg"
         # In a file, so that the password is in no argument list; mfspassfile refuses good passwords in 3.0.117.
-        text = words.mount_text(self.hosts.metadata.address, self._password, self.options.cache, self._label(client))
+        text = words.mount_text(
+            self.hosts.metadata.address, self._password, self.options.cache, self._label(client), self._changed_in("mfsmount")
+        )
         client.put(text, config, mode=0o600)
         return self.start(client, "mfsmount", ["mfsmount", "-f", "-o", f"mfscfgfile={config}", place])
 
@@ -270,7 +288,7 @@ class _MooseFS(Deployment[MooseFS]):
         return client.run([tool, *before, self.directories[client.name], *after], timeout_s=SHORT_S).stdout
 
     def _upstream(self) -> dict[str, object]:
-        return {"MASTER_HOST": self.hosts.metadata.address, "MASTER_RECONNECTION_DELAY": 1}
+        return {"MASTER_HOST": self.hosts.metadata.address, **self._changed_in("upstream")}
 
     def _chunkserver(self, host: Host) -> None:
         (chunks,), disks = self.stores(host), self.folder(host) / "mfshdd.cfg"
@@ -294,7 +312,7 @@ class _MooseFS(Deployment[MooseFS]):
     def _daemon(self, host: Host, program: str, settings: Mapping[str, object]) -> Daemon:
         data, config = self.folder(host) / program, self.folder(host) / f"{program}.cfg"
         self.furnish(host, data)
-        common: dict[str, object] = {"WORKING_USER": self.user, "DATA_PATH": data, "DISABLE_OOM_KILLER": 0}
+        common: dict[str, object] = {"WORKING_USER": self.user, "DATA_PATH": data, **self._changed_in("daemons")}
         host.put(words.config_text({**common, **settings}), config, mode=0o600, owner=self.user)
         # With -a a master that was killed reads its metadata and the log of changes since; without, it does not start again.
         restoring = ["-a"] if program == "mfsmaster" else []

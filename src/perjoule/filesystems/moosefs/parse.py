@@ -1,7 +1,7 @@
 """The input and output of MooseFS 3 and 4, as pure functions."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from perjoule.filesystems._said import found, unexpected
 from perjoule.model import Json
@@ -40,11 +40,12 @@ def exports_text(addresses: Sequence[str], password: str) -> str:
     return "".join(f"{address} / rw,alldirs,admin,maproot=0:0,password={password}\n" for address in addresses)
 
 
-def mount_text(master: str, password: str, cache: str, label: str = "") -> str:
+def mount_text(master: str, password: str, cache: str, label: str = "", more: Iterable[str] = ()) -> str:
     """Return mfsmount's options as a file (mfscfgfile); if there is a choice, it prefers chunk servers with the label."""
     preferred = f"mfspreflabels={label}\n" if label else ""
     mode = {"auto": "AUTO", "direct": "DIRECT", "never": "NEVER", "always": "YES"}[cache]
-    return f"mfsmaster={master}\nmfspassword={password}\nmfscachemode={mode}\nmfsallowoomkiller\n{preferred}"
+    words = (f"mfsmaster={master}", f"mfspassword={password}", f"mfscachemode={mode}", *more)
+    return "".join(f"{word}\n" for word in words) + preferred
 
 
 def copies(fileinfo: str) -> set[str]:

@@ -20,6 +20,7 @@ from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems._options import Deployed
 from perjoule.filesystems._said import found
+from perjoule.filesystems._settings import NO_ACCESS_TIMES, Setting
 from perjoule.machine.mounts import fuse, has_own_mounts, kernel_check, require_mountable
 from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, Json, Redundancy, is_to_run
@@ -34,6 +35,8 @@ Version = Literal["3", "4.0", "4.1", "4.2"]
 LIBRARIES = ("libnfs.so.13", "libnfs.so.14")  # that `mount.py` knows how to call
 PORT, MOUNT_PORT, RPCBIND_PORT = 2049, 20048, 111  # the latter two, of mountd and rpcbind, for version 3
 TRANSFER_BYTES = 1024**2
+# Without a grace period, in which clients of a new server would wait, and without looking up names of users.
+GANESHA = (Setting("Graceless", "true", "start"), Setting("Only_Numeric_Owners", "true", "comparability"))
 NO_CLIENT = "the kernel has no NFS client"
 FIX = 'set client = "fuse", or use hosts whose kernel has CONFIG_NFS_FS'
 # Of the kernel's client, those that tune: no address, path, port or security, and nothing of mount(8)'s own.
@@ -149,6 +152,10 @@ class Nfs(Deployed):
 class _Nfs(Deployment[Nfs]):
     kind = "nfs"
 
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        return (NO_ACCESS_TIMES,) if self.options.client == "kernel" else ()
+
     def plan(self) -> tuple[Host, ...]:
         metadata = self.hosts.metadata
         self.server = next(iter(self.hosts.by_role("storage")), metadata) if self.options.place == "storage" else metadata
@@ -188,6 +195,10 @@ class _Ganesha(_Nfs):
 
     https://github.com/nfs-ganesha/nfs-ganesha/tree/V4-stable/src/config_samples
     """
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        return (*super().settings, *GANESHA)
 
     def require(self) -> None:
         if self.options.spoken == "3" and not has_own_mounts(self.server):
@@ -259,8 +270,7 @@ NFS_CORE_PARAM {{
     allow_set_io_flusher_fail = true;
 }}
 NFSv4 {{
-    {minors}Graceless = true;
-    Only_Numeric_Owners = true;
+    {minors}{" ".join(f"{setting.name} = {setting.value};" for setting in GANESHA)}
     RecoveryBackend = fs;
     RecoveryRoot = {recovery};
 }}
@@ -283,7 +293,14 @@ EXPORT {{
 
 def mount_options(version: Version, transfer_bytes: int, more: Sequence[str]) -> str:
     """Return a client's mount options; version 3 without file locks, which nothing here needs."""
-    words = [f"vers={version}", "proto=tcp", f"port={PORT}", f"rsize={transfer_bytes}", f"wsize={transfer_bytes}", "noatime"]
+    words = [
+        f"vers={version}",
+        "proto=tcp",
+        f"port={PORT}",
+        f"rsize={transfer_bytes}",
+        f"wsize={transfer_bytes}",
+        NO_ACCESS_TIMES.name,
+    ]
     if version == "3":
         words += ["nolock", f"mountport={MOUNT_PORT}", "mountproto=tcp"]
     return ",".join([*words, *more])

@@ -23,6 +23,7 @@ from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._deployment import Deployment
 from perjoule.filesystems._journals import Beneath
 from perjoule.filesystems._options import SelfBuilt
+from perjoule.filesystems._settings import Setting
 from perjoule.filesystems.orangefs import parse as words
 from perjoule.machine.each import each
 from perjoule.machine.mounts import device_check, fuse
@@ -33,6 +34,7 @@ from perjoule.model.units import Bytes
 EXAMPLE = '[[filesystem]]\nkind = "orangefs"\nstripe = "64 KiB"\n'
 
 MODULE = Path("/sys/module/orangefs")  # its device is made by its daemon, so nothing else shows that it is loaded
+BIG_WRITES = Setting("big_writes", "set", "comparability")  # else of 4 KiB, which no other client has
 CACHED_S = 5  # pvfs2fuse's own: it can be had or not, but not be changed
 
 Distribution = Literal["simple_stripe", "twod_stripe", "basic_dist"]
@@ -146,13 +148,19 @@ class _OrangeFS(Deployment[OrangeFS]):
         turns = [host for host in self.bearers if host not in metadata], metadata
         self._servers = [server for turn in turns for server in each(turn, self._serve)]
 
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        return (words.RETRIES, words.PAUSE_MS, *([BIG_WRITES] if self.options.client == "fuse" else []))
+
     def attach(self, client: Host, place: Path) -> Daemon:
         options, url = self.options, words.url(self.servers[0])
         client.put(words.table(self.servers[0], place), self.folder(client) / "pvfs2tab")
         if options.client == "fuse":
             # Told where to mount from, it caches attributes for 5 s; when it has to look that up in pvfs2tab, it does not.
             source = ["-o", f"fs_spec={url}"] if options.attribute_cache else []
-            return self.start(client, "pvfs2fuse", [*self._lead(client), "pvfs2fuse", place, "-f", "-o", "big_writes", *source])
+            return self.start(
+                client, "pvfs2fuse", [*self._lead(client), "pvfs2fuse", place, "-f", "-o", BIG_WRITES.name, *source]
+            )
         log = self.log(client, "pvfs2-client-core")
         cached = [f"--{cache}-timeout={CACHED_S * 1000 if options.attribute_cache else 0}" for cache in ("acache", "ncache")]
         argv = [*self._lead(client), "pvfs2-client-core", *cached, "--logtype=file", f"--logfile={log}"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from perjoule.filesystems._said import found, unexpected
+from perjoule.filesystems._settings import Setting
 
 if TYPE_CHECKING:
     from perjoule.filesystems.orangefs import OrangeFS
@@ -38,8 +39,8 @@ _CONFIGURATION = """\
 	ServerJobFlowTimeoutSecs {server_s:.0f}
 	ClientJobBMITimeoutSecs {client_s:.0f}
 	ClientJobFlowTimeoutSecs {client_s:.0f}
-	ClientRetryLimit 50
-	ClientRetryDelayMilliSecs 200
+	ClientRetryLimit {retries}
+	ClientRetryDelayMilliSecs {pause_ms}
 	PrecreateBatchSize 0,1024,1024,1024,32,1024,0
 	PrecreateLowThreshold 0,256,256,256,16,256,0
 	TCPBindSpecific yes
@@ -83,6 +84,7 @@ _SERVER = """\
 </ServerOptions>
 """
 FIRST_HANDLE, LAST_HANDLE = 3, 2**63 - 1
+RETRIES, PAUSE_MS = Setting("ClientRetryLimit", "50", "start"), Setting("ClientRetryDelayMilliSecs", "200", "start")
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,8 @@ def configuration(options: "OrangeFS", servers: Sequence[Server], *, scale: floa
     strip = ["\t\tParam strip_size", f"\t\tValue {strip_bytes}"] if strip_bytes else []
     return _CONFIGURATION.format(
         name=NAME,
+        retries=RETRIES.value,
+        pause_ms=PAUSE_MS.value,
         server_s=30 / min(1.0, scale),
         client_s=300 / min(1.0, scale),
         aliases="\n".join(f"\tAlias {s.name} tcp://{s.address}:{PORT}" for s in servers),

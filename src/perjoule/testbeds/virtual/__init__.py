@@ -105,7 +105,7 @@ class Virtual(Testbed):
     def planned(self, clients_count: int) -> Hosts:
         """The catalogue's servers but for `servers`, and the clients."""
         there = self._places(clients_count)
-        hosts = dataclasses.replace(planned(place.role for place in there), machine=ThisMachine())
+        hosts = dataclasses.replace(planned(place.role for place in there), machine=ThisMachine(), reality=self.reality)
         for host, place in zip(hosts.all, there, strict=True):
             host.memory_bytes = place.memory_bytes
             host.disk_bytes = self.disk_size_bytes if self.disk != "directory" and host.role != "client" else None
@@ -160,7 +160,7 @@ class Virtual(Testbed):
             facts["power"] = {"this machine": _power.facts(rack.hosts[0])}
             if keep:
                 rack.keep()
-            yield Hosts(rack.hosts, self.scale_ratio, cluster, facts, machine=ThisMachine())
+            yield Hosts(rack.hosts, self.scale_ratio, cluster, facts, machine=ThisMachine(), reality=self.reality)
             done = True
         finally:
             rack.close(remove=not (keep and done))
