@@ -14,7 +14,7 @@ from perjoule.analysis.efficiency import edp
 from perjoule.analysis.proportionality import with_proportionality
 from perjoule.analysis.stopping import stopped_interval
 from perjoule.analysis.trends import window
-from perjoule.model import Cell, Direction, Interval, Point, Ran, Record, Trial
+from perjoule.model import Cell, Direction, Interval, Point, Ran, Record, Trial, least_real
 from perjoule.model.doubts import METERS, REPETITIONS
 from perjoule.model.metrics import NET, metric_of
 
@@ -131,6 +131,7 @@ def _cell(
         widening=widening,
         grades=of_others,
         unstated=tuple(dict.fromkeys(boundary for p in ordered for boundary in p.unstated)),
+        reality=least_real(p.reality for p in ordered),
     )
 
 

@@ -108,17 +108,19 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
         for name in ("energy", "gross_energy")
         if f"{name}_per_event_j" in metrics and f"{name}_j" in shared
     }
+    simulated = record.traits.reality == "simulated"  # then whatever a meter or a model says of it is, too
     return Point(
         record.trial,
         direction,
         told,
         tuple(dict.fromkeys(against)),
-        power.grade,
+        "simulated" if simulated and power.grade else power.grade,
         shared,
         power.source,
         power.omitted,
-        power.grades,
+        dict.fromkeys(power.grades, "simulated") if simulated else power.grades,
         power.unstated,
+        record.traits.reality,
     )
 
 

@@ -16,7 +16,7 @@ from perjoule.model import Record, Series
 from perjoule.model.doubts import METERS, Doubt
 
 # Best first. A component's meter (RAPL: the CPU alone) never stands for a host.
-GRADES = ("wall", "PDU", "BMC", "simulated", "modelled", "nameplate")
+GRADES = ("wall", "PDU", "BMC", "modelled", "nameplate", "simulated")
 # Watts of hosts that do not exist follow the emulated clock; a real meter's joules can't.
 DILATED = frozenset({"simulated", "modelled", "nameplate"})
 REAL = tuple(grade for grade in GRADES if grade not in DILATED)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import exp, log
 from statistics import fmean
 
-from perjoule.analysis.better import Judge, Verdict, differing, level, refusal
+from perjoule.analysis.better import Judge, Verdict, different_grades, differing, level, refusal
 from perjoule.analysis.cells import filesystem_names
 from perjoule.analysis.contrast import Term, contrast
 from perjoule.model import Cell, Direction, Interval, Record
@@ -56,7 +56,7 @@ class Finding:
 
     def _said(self, words_of: Callable[[Verdict], str]) -> str:
         if self.grades:
-            return f"no winner: power is of different grades ({', '.join(self.grades)}), which are not ranked against each other"
+            return f"no winner: {different_grades(self.metric, self.grades)}, which are not ranked against each other"
         said: dict[str, list[str]] = {}
         for name, one in self.verdicts.items():
             said.setdefault(words_of(one), []).append(name)

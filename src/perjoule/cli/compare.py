@@ -48,7 +48,9 @@ if TYPE_CHECKING:  # what computes is imported where it is used: that takes long
 @click.option("--change", "declared", multiple=True, metavar="NAME", help="Declare a deliberate difference: filesystem.goal.")
 @click.option("--any-change", is_flag=True, help="Compare despite undeclared differences, with a doubt.")
 @click.option("--metric", "metrics", multiple=True, metavar="METRIC", help='Only this metric: "MiB/J", "W", "s".')
-@click.option("--across-grades", is_flag=True, help="Compare energies of measured and modelled power, with a doubt.")
+@click.option(
+    "--across-grades", is_flag=True, help="Compare measured with modelled power, or with simulated numbers, with a doubt."
+)
 @click.option("--fail-if", "limits", multiple=True, metavar="LIMIT", help='Exit code 1 if significantly beyond: "MiB/J < -5 %".')
 @click.option("--report", "target", type=OutputFile(), metavar="FILE.html", help="Write a page with a figure.")
 @json_output.option
@@ -92,7 +94,11 @@ def compare_command(
         json_output.print_json("compare", table.as_data(found))
     else:
         show(table.comparison_table(found), (), ())
-        for line in (*(f"doubt: {one}" for one in found.doubts), *(f"outlier, kept: {one}" for one in found.outliers)):
+        for line in (
+            *found.notes,
+            *(f"doubt: {one}" for one in found.doubts),
+            *(f"outlier, kept: {one}" for one in found.outliers),
+        ):
             show_line(line)
     if target is not None:
         from perjoule.report import comparison

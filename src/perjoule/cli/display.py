@@ -14,9 +14,9 @@ from rich.segment import Segment
 from rich.table import Table as RichTable
 
 from perjoule.drivers.protocols import Check
-from perjoule.model import UNMEASURED, Cell
+from perjoule.model import UNMETERED, Cell
 from perjoule.model.metrics import PER_JOULE, RATES, metric_of
-from perjoule.results.limitations import lines
+from perjoule.results.limitations import lines, simulated_notes
 from perjoule.results.table import Table
 
 
@@ -164,10 +164,11 @@ def _fitting(table: Table, width: int) -> list[int]:
 
 
 def notes(cells: Sequence[Cell], scales: Sequence[float]) -> list[str]:
-    """List the limitations of numbers: emulation, failures, and doubts with their rows."""
-    found = [f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in scales]
-    unmeasured = sorted({grade for cell in cells for grade in cell.grade.split("+")} & UNMEASURED)
-    found += [f"power is {grade}, not measured" for grade in unmeasured]
+    """List the limitations of numbers: simulation, emulation, failures, and doubts with their rows."""
+    found = [*simulated_notes(cells), *(f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in scales)]
+    metered = [cell for cell in cells if cell.reality != "simulated"]
+    unmetered = sorted({grade for cell in metered for grade in cell.grade.split("+")} & UNMETERED)
+    found += [f"power is {grade}, not measured" for grade in unmetered]
     found += _in_rows("doubt in", cells, omitted=False)
     return found + omissions(cells)
 

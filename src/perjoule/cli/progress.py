@@ -9,6 +9,7 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
+from perjoule import drivers
 from perjoule.analysis.live import servers_w
 from perjoule.cli.display import err
 from perjoule.execution.events import Event
@@ -112,4 +113,5 @@ class Progress:
                 self.rate_bytes_per_s = max(both_bytes) / took_s  # one way is the load, the other its acknowledgements
             self.before = now
         text = f"{self.rate_bytes_per_s / _RATE.per:6.1f} {_RATE.symbol} on the clients' network" if times_s else ""
-        return text + (f"  {power[0]:6.1f} W ({power[1]})" if power else "")
+        simulated = drivers.reality(event.trial) == "simulated"
+        return text + (f"  {power[0]:6.1f} W ({'simulated' if simulated else power[1]})" if power else "")

@@ -120,8 +120,11 @@ def _begin(planned: "Study", request: "Request", text: str, folder: Path) -> Non
 
 def go_on(folder: Path, devices: tuple[str, ...], *, as_json: bool = False, again_failed: bool = False) -> None:
     """Measure what is missing of a tuning (with `again_failed`: failed trials, too), and print what it found."""
+    from perjoule import drivers
     from perjoule.cli import exits
     from perjoule.cli.giving import given_back
+    from perjoule.model import least_real
+    from perjoule.results.limitations import SIMULATED
     from perjoule.tuning import folder as folders
     from perjoule.tuning.study import study
     from perjoule.tuning.tune import tune
@@ -135,10 +138,13 @@ def go_on(folder: Path, devices: tuple[str, ...], *, as_json: bool = False, agai
     )
     with exits.interruptible(f"continue with: perjoule resume {shlex.quote(str(folder))}"), given_back(folder):
         found = tune(planned, folder, lambda asked, place: _measure(asked, place, devices, again_failed), _tell)
+    reality = least_real(map(drivers.reality, planned.asked.trials))
     if as_json:
-        json_output.print_json("tune", _content(found, folder))
-    else:
-        _show(found, folder)
+        json_output.print_json("tune", {**_content(found, folder), "reality": reality})
+        return
+    _show(found, folder)
+    if reality == "simulated":
+        out.print(SIMULATED)
 
 
 def _measure(asked: "Campaign", place: Path, devices: tuple[str, ...], again_failed: bool) -> "Results":

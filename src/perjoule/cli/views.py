@@ -12,9 +12,11 @@ from perjoule.model.errors import MachineError
 from perjoule.results.events import events_table
 from perjoule.results.idle import idle_table
 from perjoule.results.joules import sides_table, split_table
+from perjoule.results.limitations import simulated_notes
 from perjoule.results.rebuild import rebuild_table, rebuilt_bytes_table
 from perjoule.results.table import Table, amplification_table, winners_table
 from perjoule.store import Results
+from perjoule.summary import summary
 
 # What computes is imported where it is used: that takes longer than `--help`, completion and an error should.
 
@@ -46,7 +48,8 @@ class View:
             raise MachineError(self.none, where=str(source.results.folder), next=self.advice)
         for laid in found:
             show(laid, (), ())
-        for line in self.notes(source.cells):
+        beside = (f"{one.folder.name}: {note}" for one in source.beside for note in simulated_notes(summary(one).cells))
+        for line in (*simulated_notes(source.cells), *beside, *self.notes(source.cells)):
             show_line(line)
 
 

@@ -80,6 +80,8 @@ def _print(seen: "Snapshot") -> None:
     from perjoule.model.format import number
 
     out.print(f"{seen.name}: {seen.said}")
+    if seen.mark:
+        out.print(seen.mark)
     if seen.trial:
         phase = f": {seen.phase}, {seconds_text(seen.phase_s + seen.age_s)}" if seen.phase else ""
         out.print(f"{seen.trial}{phase}")

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from pydantic.fields import FieldInfo
 
 from perjoule.drivers import protocols
-from perjoule.model import TO_RUN, Json, Spec, Traits
+from perjoule.model import TO_RUN, Json, Reality, Spec, Traits, Trial, least_real
 
 T = TypeVar("T")
 
@@ -115,6 +115,11 @@ def meter(spec: Spec) -> protocols.Meter:
     return _built("meters", spec, protocols.Meter)
 
 
+def reality(trial: Trial) -> Reality:
+    """Return what a trial's hosts and file system are: the least real of both. Raises CampaignError."""
+    return least_real((testbed(trial.testbed).reality, filesystem(trial.filesystem).reality))
+
+
 def traits(
     testbed: protocols.Testbed | None, filesystem: protocols.FileSystem | None, workload: protocols.Workload | None
 ) -> Traits:
@@ -122,7 +127,7 @@ def traits(
     known = Traits()
     beneath = filesystem.beneath if filesystem else None
     return Traits(
-        reality=testbed.reality if testbed else known.reality,
+        reality=least_real(part.reality for part in (testbed, filesystem) if part),
         directions=workload.directions if workload else known.directions,
         pattern=workload.pattern if workload else known.pattern,
         beneath=beneath.kind if beneath else "",

@@ -8,6 +8,7 @@ import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
+from perjoule import drivers
 from perjoule.execution.events import Event, Observer
 from perjoule.execution.remaining import Remaining
 from perjoule.machine import processes
@@ -142,4 +143,5 @@ def _load_of(trial: Trial, event: Event) -> Load:
         tuple(Place(host.name, host.role, host.cpu_capacity_cores) for host in hosts.all),
         tuple(host.name for host in hosts.clients[: trial.clients_count]),
         tuple(host.name for host in hosts.all if host.name in event.servers),
+        drivers.reality(trial),
     )

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from urllib.parse import quote
 
 from perjoule import __version__
-from perjoule.model import Json, Record
+from perjoule.model import Json, Record, least_real
+from perjoule.results.limitations import SIMULATED
 
 METADATA, CITATION, CHECKSUMS = "ro-crate-metadata.json", "CITATION.cff", "checksums.sha256"
 SPECIFICATION = "https://w3id.org/ro/crate/1.1"
@@ -73,6 +74,7 @@ def metadata(said: Said, records: Sequence[Record], files: Mapping[str, File]) -
         "@id": "./",
         "@type": "Dataset",
         "name": said.name,
+        **({"keywords": SIMULATED} if least_real(record.traits.reality for record in records) == "simulated" else {}),
         "description": said.description or f"Measurements of the energy efficiency of storage: {said.name}",
         "datePublished": date(records),
         "hasPart": [{"@id": _id(path)} for path in sorted(files)],

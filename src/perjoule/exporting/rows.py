@@ -39,6 +39,7 @@ class Row(NamedTuple):
     n: int
     grade: str  # of the energy
     doubts: str  # joined by "; ", so that no cell of a CSV has a line break
+    reality: str  # of what was measured: "real", "emulated", "simulated"
 
 
 def rows(results: Results, cells: Sequence[Cell]) -> Iterator[Row]:
@@ -52,13 +53,14 @@ def rows(results: Results, cells: Sequence[Cell]) -> Iterator[Row]:
         for metric, value in point.metrics.items():
             words, of = _words(point.trial, point.direction), metric_of(metric)
             grade = point.grade_of(of.boundary)
-            yield Row("trial", *words, metric, of.unit.si, value, None, None, 1, grade, "; ".join(point.doubts))
+            yield Row("trial", *words, metric, of.unit.si, value, None, None, 1, grade, "; ".join(point.doubts), point.reality)
     for cell in cells:
         where = ("", cell.filesystem, cell.workload, cell.direction, cell.clients_count, None, "")
         for metric, found in cell.metrics.items():
             numbers = (found.mean, found.low, found.high, len(found.values))
             of = metric_of(metric)
-            yield Row("cell", *where, metric, of.unit.si, *numbers, cell.grade_of(of.boundary), "; ".join(cell.doubts))
+            came = cell.grade_of(of.boundary), "; ".join(cell.doubts), cell.reality
+            yield Row("cell", *where, metric, of.unit.si, *numbers, *came)
 
 
 def csv_text(found: Sequence[Row]) -> str:

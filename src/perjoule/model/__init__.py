@@ -40,10 +40,11 @@ from perjoule.model.records import (
     Record,
     Traits,
     covered_s,
+    least_real,
 )
 from perjoule.model.redundancy import WHOLE_FILE, Amplification, Flow, Redundancy
 from perjoule.model.results import Cell, Interval, PartEnergy, Point, Ran, Replacement, Worn
-from perjoule.model.series import DRIVE, SAMPLE, UNMEASURED, Channel, Grade, Quantity, Semantics, Series, Specification
+from perjoule.model.series import DRIVE, SAMPLE, UNMEASURED, UNMETERED, Channel, Grade, Quantity, Semantics, Series, Specification
 
 __all__ = [
     "COMMANDS",
@@ -55,6 +56,7 @@ __all__ = [
     "TO_RUN",
     "UNIT_SUFFIXES",
     "UNMEASURED",
+    "UNMETERED",
     "WHOLE_FILE",
     "WRITE_BACK",
     "Aged",
@@ -105,6 +107,7 @@ __all__ = [
     "healthy_since",
     "is_to_run",
     "joining",
+    "least_real",
     "option_name",
     "passed_on",
     "program_named",

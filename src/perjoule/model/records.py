@@ -1,9 +1,9 @@
 """The results of a load, and the record of a trial, which has them and all that was observed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Literal
+from typing import Literal, get_args
 
 from perjoule.model.campaign import Trial
 from perjoule.model.doubts import Doubt
@@ -16,7 +16,7 @@ from perjoule.model.units import bytes_text
 
 # Of results folders, records and tables. Whoever changes what is kept raises it, and has `perjoule verify` take older ones
 # by what they had: docs/reference/results-folder.md describes each, and tests/unit/store/formats.json has what is kept.
-FORMAT = 2
+FORMAT = 3
 WRITE_BACK = "write-back"  # the phase at whose end the disks hold what was written
 REBUILT = "rebuilt"  # the phase at whose end the disks hold what was rebuilt
 
@@ -119,7 +119,12 @@ class HostFact:
     cpu_capacity_cores: float | None = None  # CPU seconds per second that count as 100 % of its hardware; None: not known
 
 
-Reality = Literal["real", "emulated", "simulated"]  # of a testbed's hosts
+Reality = Literal["real", "emulated", "simulated"]  # of a trial's hosts and file system: the least real counts
+
+
+def least_real(parts: Iterable[Reality]) -> Reality:
+    """Return the reality of a whole from those of its parts; of nothing, "real"."""
+    return max(parts, key=get_args(Reality).index, default="real")
 
 
 @dataclass(frozen=True)

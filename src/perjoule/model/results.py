@@ -6,7 +6,7 @@ from math import ceil, isfinite
 
 from perjoule.model.campaign import Trial
 from perjoule.model.doubts import Doubt
-from perjoule.model.records import Direction
+from perjoule.model.records import Direction, Reality
 from perjoule.model.redundancy import Redundancy
 from perjoule.model.series import Grade
 
@@ -27,6 +27,7 @@ class Point:
     omitted: Mapping[str, str] = field(default_factory=dict[str, str])  # boundary without an energy -> why
     grades: Mapping[str, str] = field(default_factory=dict[str, str])  # of a boundary on other meters than `grade`'s
     unstated: tuple[str, ...] = ()  # boundaries of which a meter does not state its accuracy
+    reality: Reality = "real"  # of what was measured: where it is "simulated", so is the grade of every energy
 
     def grade_of(self, boundary: str) -> str:
         """Return the grade of a boundary's energy."""
@@ -77,6 +78,7 @@ class Cell:
     widening: float = 1.0  # of its intervals, where they decided how often was repeated
     grades: Mapping[str, str] = field(default_factory=dict[str, str])  # as Point.grades, written like `grade`
     unstated: tuple[str, ...] = ()  # as Point.unstated, of any repetition
+    reality: Reality = "real"  # as Point.reality, the least real of the repetitions
 
     def grade_of(self, boundary: str) -> str:
         """Return the grade of a boundary's energy."""

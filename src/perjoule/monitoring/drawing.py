@@ -1,8 +1,9 @@
 """The last minutes of a run as lines and tables, from the states in its progress file."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import TypeVar
 
 from perjoule.analysis import live
 from perjoule.model import Channel
@@ -14,6 +15,7 @@ from perjoule.store.progress import Load, State
 LINES_COUNT = 7  # that have colours of their own
 RATE = metric_of("throughput_bytes_per_s").unit
 NO_TABLE = Table((), ())
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,15 @@ def _boundaries(load: Load, values: Mapping[Channel, float]) -> Mapping[str, liv
 def powers(load: Load, values: Mapping[Channel, float]) -> Mapping[str, Power]:
     """Return the watts of each boundary that a grade covers, by its name in `BOUNDARIES`."""
     chosen = {name: (one.watts(values), one.grade) for name, one in _boundaries(load, values).items()}
-    return {name: Power(watts, grade) for name, (watts, grade) in chosen.items() if watts is not None}
+    simulated = load.reality == "simulated"
+    return {name: Power(w, "simulated" if simulated else grade) for name, (w, grade) in chosen.items() if w is not None}
+
+
+def graded(load: Load, values: Mapping[Channel, T]) -> Mapping[Channel, T]:
+    """Return the values of channels by their grade here: a simulated host's watts are simulated, whatever gave them."""
+    if load.reality != "simulated":
+        return values
+    return {replace(one, grade="simulated") if one.unit in ("W", "J") else one: value for one, value in values.items()}
 
 
 def charts(shown: Sequence[tuple[Load, State]], values: Sequence[Mapping[Channel, float]]) -> list[Chart]:

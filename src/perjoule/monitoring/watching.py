@@ -10,13 +10,13 @@ from perjoule import store
 from perjoule.analysis import live
 from perjoule.machine import processes
 from perjoule.machine.untrusted import UNEXPECTED, words
-from perjoule.model import Channel, trial_text
+from perjoule.model import Channel, Reality, least_real, trial_text
 from perjoule.model.errors import PerjouleError
 from perjoule.model.format import number
 from perjoule.model.metrics import IDLE, PER_JOULE, RATES, metric_of
 from perjoule.model.units import seconds_text
 from perjoule.monitoring import drawing
-from perjoule.results.limitations import limitations
+from perjoule.results.limitations import SIMULATED, limitations, simulated_notes
 from perjoule.results.table import COLUMNS, WHERE_MEASURED, Table, point_text, table
 from perjoule.store import Results, progress
 from perjoule.store.progress import Load, Progress
@@ -45,6 +45,7 @@ class Measured:
     doubts: Sequence[str] = ()
     notes: Sequence[str] = ()
     report: bool = False
+    reality: Reality = "real"
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,11 @@ class Snapshot:
     meters: Table = drawing.NO_TABLE
     doubts: Sequence[str] = ()
     notes: Sequence[str] = ()
+
+    @property
+    def mark(self) -> str:
+        """What stands above all numbers: that what is under way, or was kept, is simulated."""
+        return SIMULATED if least_real((self.load.reality, self.measured.reality)) == "simulated" else ""
 
     @property
     def power(self) -> drawing.Power | None:
@@ -145,8 +151,12 @@ def _measured(results: Results) -> Measured:
         Table(shown[0], tuple(shown[1:]), laid.words),
         last,
         tuple(f"{line.text}{line.more} ({line.rows})" for line in doubts),
-        tuple(f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in found.scales),
+        (
+            *simulated_notes(found.cells),
+            *(f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in found.scales),
+        ),
         (results.folder / "report.html").exists(),
+        least_real(cell.reality for cell in found.cells),
     )
 
 
@@ -182,9 +192,9 @@ def _seen(found: Progress, folder: Path, measured: Measured) -> Snapshot:
         charts=drawing.charts(shown, values),
         rates={one: rate for one, rate in rates.items() if rate is not None} if running else {},
         powers=drawing.powers(load, values[-1]) if running else {},
-        channels=now if running else {},
+        channels=drawing.graded(load, now) if running else {},
         hosts=drawing.hosts(load, values[-1]) if running else drawing.NO_TABLE,
-        meters=drawing.meters(values[-1]) if running else drawing.NO_TABLE,
+        meters=drawing.meters(drawing.graded(load, values[-1])) if running else drawing.NO_TABLE,
         doubts=last.doubts if running else (),
         notes=found.notes,
     )
@@ -212,6 +222,7 @@ def plain(snapshot: Snapshot) -> dict[str, Any]:
     found["charts"] = [asdict(chart) for chart in snapshot.charts]
     found |= {name: asdict(found[name]) for name in ("measured", "hosts", "meters")}
     rate = sum(snapshot.rates.values())
+    found["mark"] = snapshot.mark
     found["rate"] = f"{number(rate / drawing.RATE.per)} {drawing.RATE.symbol}" if snapshot.rates else ""
     found["watts"] = f"{number(snapshot.power.watts)} W" if snapshot.power else ""
     found["grade"] = f"{snapshot.power.grade}, without the switch" if snapshot.power else ""

@@ -14,7 +14,7 @@ from perjoule.exporting.bundle import differing
 from perjoule.exporting.crate import METADATA
 from perjoule.machine.bounded import bounded
 from perjoule.machine.untrusted import UNEXPECTED, json_of
-from perjoule.model import Cell, Doubt, Interval, Pattern, Record
+from perjoule.model import Cell, Doubt, Interval, Pattern, Record, least_real
 from perjoule.model.errors import CampaignError
 from perjoule.model.metrics import BOUNDARIES, IDLE, PER_JOULE, RATES, metric_of
 from perjoule.model.units import BYTES, bytes_text, exact_text
@@ -236,8 +236,7 @@ def _data_hosts_count(record: Record) -> int:
 
 def _hosts(records: Sequence[Record]) -> str:
     """Say what kind of hosts these were: the least real of all trials."""
-    kinds = {record.traits.reality for record in records}
-    return next((kind for kind in ("simulated", "emulated") if kind in kinds), "real")
+    return least_real(record.traits.reality for record in records)
 
 
 def _pattern(records: Sequence[Record]) -> str:

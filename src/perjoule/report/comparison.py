@@ -33,7 +33,8 @@ def page(found: Comparison) -> str:
     title = f"{found.names[1]} over {found.names[0]}"
     notes = [
         "Points: ratio of geometric means; lines: 95 % interval. "
-        f"The band marks irrelevant differences, {percent(RELEVANT_RATIO)} %."
+        f"The band marks irrelevant differences, {percent(RELEVANT_RATIO)} %.",
+        *found.notes,
     ]
     drawings = {"comparison": figure.ratios(marks, RELEVANT_RATIO, title, notes)} if marks else {}
     return document(

@@ -45,6 +45,7 @@ from perjoule.report.content import Content
 from perjoule.report.paper_figures import paper_drawings
 from perjoule.results.ageing import worn
 from perjoule.results.joules import SIDES
+from perjoule.results.limitations import simulated_notes
 from perjoule.results.metered import relative
 from perjoule.results.mixed_users import bars
 from perjoule.results.proportionality import curves
@@ -57,7 +58,7 @@ LOADS = (0, 25, 50, 75, 100)  # %
 
 def grades(found: Content, *, watts: bool) -> list[str]:
     """Return how the numbers of a figure were obtained."""
-    notes: list[str] = []
+    notes = [*simulated_notes(found.cells)]
     if found.scale != 1:
         notes.append(f"emulated at scale {found.scale:g}")
     if watts and found.modelled:
@@ -129,7 +130,7 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         yield "replacement", replacement(found.replacements, notes=[as_many, *power_notes])
     if found.mass_spectrum:
         told = "pairs of opposite charge of one trial; below: standard errors, and the fit of a peak over a background"
-        yield "dimuon", dimuon(found.mass_spectrum, notes=[told])
+        yield "dimuon", dimuon(found.mass_spectrum, notes=[told, *plain])
     shares = {
         ", ".join((*one.key[:2], *(() if direction in one.key[1] else (direction,)), clients_text(one.key[2]))): relative(
             [energy.budgets["net"]]
@@ -149,7 +150,7 @@ def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
         yield "parts", parts(one.parts, notes=[what, *plain])
     if found.alignments:
         shown = "samples, with the load pattern's fit; below: how far the meter's clock is ahead, with 95 % intervals"
-        yield "alignment", alignment(found.alignments[:ALIGNMENTS_COUNT], notes=[shown])
+        yield "alignment", alignment(found.alignments[:ALIGNMENTS_COUNT], notes=[shown, *plain])
     if found.timelines:
         hit = "; and each event, and when the file system was healthy again" if any(r.events for r in found.records) else ""
         dashed = f"grey: the headline window; dashed: the end of a write's burst and of its write-back{hit}"

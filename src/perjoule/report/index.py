@@ -15,7 +15,8 @@ from perjoule.model.units import clients_text
 from perjoule.report.content import Content, content
 from perjoule.report.document import document
 from perjoule.results.claims import graded
-from perjoule.results.table import Table, with_meter
+from perjoule.results.limitations import SIMULATED, simulated_notes
+from perjoule.results.table import Table, few, with_meter
 from perjoule.store import Results
 
 BEST = {metric_of(key).label: f"best by {metric_of(key).label}" for key in RANKED}
@@ -57,9 +58,9 @@ def index(title: str, entries: Sequence[Entry]) -> str:
     for name, metric in zip(("throughput", "efficiency"), RANKED, strict=True):
         if bars := [_bar(one, cell, metric) for one in ordered if (cell := one.best(metric))]:
             unit = metric_of(metric).unit.symbol
-            figures[name] = overview(
-                bars, unit, f"Best {unit} of each campaign", ["mean and 95 % interval; each on its own hosts"]
-            )
+            names = [one.name for one in ordered if simulated_notes(one.found.cells)]
+            notes = ["mean and 95 % interval; each on its own hosts", *([f"{SIMULATED}: {few(names)}"] if names else [])]
+            figures[name] = overview(bars, unit, f"Best {unit} of each campaign", notes)
     return document(
         "index.html",
         title,

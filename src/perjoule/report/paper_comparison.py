@@ -7,7 +7,8 @@ from perjoule.figures import comparison as figure
 from perjoule.figures import vega
 from perjoule.published import Paper
 from perjoule.report.document import document
-from perjoule.results.paper_comparison import alongside_table, lines, unit_of
+from perjoule.results.limitations import simulated_notes
+from perjoule.results.paper_comparison import alongside_table, cells_of, lines, unit_of
 
 
 def page(name: str, paper: Paper, found: Sequence[Held]) -> str:
@@ -30,4 +31,4 @@ def drawing(paper: Paper, found: Sequence[Held], title: str) -> vega.Spec:
         for one in found
         for cell, unit in [(one.pair.measured.cell, unit_of(one))]
     ]
-    return figure.beside(pairs, paper.name, title, [paper.reference])
+    return figure.beside(pairs, paper.name, title, [paper.reference, *simulated_notes(cells_of(found))])

@@ -54,6 +54,7 @@ def _row(cell: Cell) -> dict[str, object]:
         "servers_count": cell.servers_count,
         "failed_count": cell.failed_count,
         "grade": cell.grade,
+        "reality": cell.reality,
         "doubts": cell.doubts,
         "omitted": cell.omitted,
         "accuracy_unknown": cell.unstated,

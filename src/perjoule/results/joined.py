@@ -5,7 +5,7 @@ from math import expm1
 from statistics import median
 
 from perjoule.model.format import number, percent, uncertainty_text
-from perjoule.model.series import UNMEASURED
+from perjoule.model.series import UNMETERED
 from perjoule.model.units import listed
 from perjoule.results.ledger import Joined
 from perjoule.results.table import NAMES, Table
@@ -42,7 +42,7 @@ def joined_remarks(found: Sequence[Joined]) -> Iterator[str]:
     early, other = sum(one.earlier_count for one in found), sum(one.memory_count for one in found)
     if not early and not other and all(one.held is None for one in found):
         yield "nothing was measured that is like a pledged prediction: hardware, redundancy, clients and bytes must be the same"
-    if unmeasured := sorted({grade for one in found for grade in one.grades if grade in UNMEASURED}):
+    if unmeasured := sorted({grade for one in found for grade in one.grades if grade in UNMETERED}):
         powered = " and ".join(side.metric.label for side in found[0].sides[1:])  # all but throughput
         yield f"{powered} of the trials are {listed(unmeasured)}: they rest on values of hardware, as the predictions do"
     if early:

@@ -12,6 +12,7 @@ from perjoule.results.table import load_text
 PLACES_COUNT = 4  # named in a line; further ones are counted
 _PERCENT = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?= %)")
 THE_CAMPAIGN = "the campaign"
+SIMULATED = "simulated, not measured"
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,14 @@ def limitations(cells: Sequence[Cell], whole: Sequence[Doubt], *, omitted: bool 
 def lines(cells: Sequence[Cell], *, omitted: bool = False) -> list[Line]:
     """Give the lines of all groups of cells' doubts, or of what they omit."""
     return [line for group in limitations(cells, (), omitted=omitted) for line in group.lines]
+
+
+def simulated_notes(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """Return the note that belongs to every table and figure of simulated numbers; none if all were measured."""
+    having = [cell for cell in cells if cell.metrics]
+    which = [cell for cell in having if cell.reality == "simulated"]
+    rows = "" if len(which) == len(having) else f": {rows_text(which, len(having))}"
+    return (f"{SIMULATED}{rows}",) if which else ()
 
 
 def _without_numbers(words: str) -> str:

@@ -6,9 +6,11 @@ from math import inf
 
 from perjoule.analysis.paper_comparison import Held, Ranking, held, rankings
 from perjoule.analysis.paper_facts import beside, measured
+from perjoule.model import Cell
 from perjoule.model.format import number, p_text, ratio_text
 from perjoule.model.metrics import Unit, metric_of
 from perjoule.published import Paper
+from perjoule.results.limitations import simulated_notes
 from perjoule.results.table import NAMES, PLACE, Table, place
 from perjoule.store import Results
 from perjoule.summary import summary
@@ -47,8 +49,14 @@ def unit_of(one: Held) -> Unit:
     return metric_of(one.pair.measured.metric).unit
 
 
+def cells_of(found: Sequence[Held]) -> list[Cell]:
+    """Return the cells that were compared, each once."""
+    return list({id(cell): cell for cell in (one.pair.measured.cell for one in found)}.values())
+
+
 def lines(found: Sequence[Held]) -> Iterator[str]:
-    """Return lines on how rankings agree, and what differs in the configuration."""
+    """Return lines on what was simulated, how rankings agree, and what differs in the configuration."""
+    yield from simulated_notes(cells_of(found))
     yield from map(ranking_line, rankings(found))
     about: dict[str, dict[str, None]] = {}
     for one in found:
@@ -82,6 +90,7 @@ def as_data(paper: Paper, found: Sequence[Held]) -> dict[str, object]:
             "workload": one.pair.measured.cell.workload,
             "direction": one.pair.measured.cell.direction,
             "clients_count": one.pair.measured.cell.clients_count,
+            "reality": one.pair.measured.cell.reality,
             "compared": one.kind,
             "ratio": one.ratio.mean,
             "low": one.ratio.low,

@@ -101,7 +101,8 @@ def point_text(point: Point) -> str:
     """Print rate and work per joule, "95.2 MiB/s, 0.81 MiB/J (modelled)", or the power of an idle trial."""
     keys = [key for key in (*RATES, *PER_JOULE, *IDLE[::-1]) if key in point.metrics]
     said = ", ".join(f"{number(point.metrics[key] / metric_of(key).unit.per)} {metric_of(key).unit.symbol}" for key in keys)
-    return said + (f" ({point.grade})" if any(metric_of(key).energy for key in keys) else "")
+    grade = point.grade if any(metric_of(key).energy for key in keys) else ""
+    return said + (" (simulated)" if point.reality == "simulated" else f" ({grade})" if grade else "")
 
 
 def maximum(interval: Interval, per: float = 1.0) -> str:

@@ -13,7 +13,9 @@ from perjoule.store.records import to_json
 SHARE = 0.01  # of an error in a number: what the smallest of them are differences of
 UNCERTAIN = "uncertainty"  # how labels of metrics end that have other definitions since format 1
 METRICS = "*"  # among what a table lacks: any metric
-OLD_TABLE = frozenset({METRICS, "doubts", "omitted", "shared", "ran", "servers_count", "redundancy", "widening", "grades"})
+_NEW_IN_2 = frozenset({METRICS, "doubts", "omitted", "shared", "ran", "servers_count", "redundancy", "widening", "grades"})
+_NEW_IN_3 = frozenset({"reality", "grade", "grades"})  # watts of what was simulated had the grade of the meter or the model
+LACKING = {1: _NEW_IN_2 | _NEW_IN_3, 2: _NEW_IN_3}  # what tables of older formats do not have, or have in other words
 
 
 class Note(str):

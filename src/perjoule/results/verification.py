@@ -24,7 +24,7 @@ from perjoule.model.records import FORMAT
 from perjoule.results import belonging, modelled_watts
 from perjoule.results.likeness import differing, differing_rows
 from perjoule.results.table import few
-from perjoule.results.table_likeness import OLD_TABLE, Note, Older, Redefined, differing_cells
+from perjoule.results.table_likeness import LACKING, Note, Older, Redefined, differing_cells
 from perjoule.store import Results
 from perjoule.store.ageing import ageing_series
 from perjoule.store.clearing import ATTEMPT
@@ -195,7 +195,7 @@ def _table(results: Results, latest: Sequence[_Attempt]) -> Iterator[str]:
     except PerjouleError as error:
         yield str(error)
         return
-    yield from differing_cells(stored, computed, OLD_TABLE if results.table_format() == 1 else frozenset())
+    yield from differing_cells(stored, computed, LACKING.get(results.table_format(), frozenset()))
 
 
 def _reported(results: Results) -> bool:

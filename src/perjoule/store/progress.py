@@ -18,7 +18,7 @@ from typing import Any
 from perjoule.machine import removal
 from perjoule.machine.processes import Identity
 from perjoule.machine.untrusted import from_json, json_from
-from perjoule.model import Channel
+from perjoule.model import Channel, Reality
 from perjoule.store.records import to_json
 
 NAME = "progress.jsonl"
@@ -63,6 +63,7 @@ class Load:
     hosts: tuple[Place, ...] = ()
     clients: tuple[str, ...] = ()  # names of the hosts that load
     servers: tuple[str, ...] = ()  # names of the hosts whose watts count
+    reality: Reality = "real"  # as the trial's record will have it
 
 
 @dataclass(frozen=True)

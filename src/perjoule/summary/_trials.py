@@ -1,7 +1,7 @@
 """The kept numbers of trials."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from perjoule.figures.overhead import Overhead
@@ -54,8 +54,7 @@ def read(results: Results, record: Record, digest: str) -> TrialSummary | None:
     if found is None:
         return None
     points = (
-        Point(record.trial, n.direction, n.metrics, n.doubts, n.grade, n.shared, n.source, n.omitted, n.grades, n.unstated)
-        for n in found.points
+        Point(record.trial, *(getattr(n, one.name) for one in fields(n)), reality=record.traits.reality) for n in found.points
     )
     return TrialSummary(tuple(points), found.metered, found.timeline, found.overhead, found.watts, found.periods)
 

@@ -108,6 +108,7 @@
     document.title = `${now.kept_count}/${now.trials_count || "?"} ${now.name}: perjoule`;
     at("name").textContent = now.name;
     at("said").textContent = now.state === "running" ? `running: ${now.said}` : now.said;
+    at("mark").textContent = now.mark;
     at("trial").replaceChildren(now.trial, ...(now.phase ? [made("span", `  ${now.phase}, ${Math.round(now.phase_s + now.age_s)} s`)] : []));
     at("rate").textContent = now.rate || "–";
     at("watts").textContent = now.watts || "–";

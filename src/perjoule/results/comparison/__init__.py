@@ -7,10 +7,11 @@ from math import nan
 from perjoule.analysis.better import Judge, Verdict, refusal, refused_verdict, verdict
 from perjoule.analysis.changes import Change, undeclared
 from perjoule.analysis.statistics import hedges_g
-from perjoule.model import Direction, Interval
+from perjoule.model import Direction, Interval, Reality
 from perjoule.model.errors import CampaignError
 from perjoule.model.metrics import BY_LABEL, COMPARED, metric_of
 from perjoule.results.comparison.doubts import outlier_lines, side_doubts, trend_doubts
+from perjoule.results.limitations import SIMULATED
 from perjoule.results.sides import Key, Side, matched
 from perjoule.results.table import few
 
@@ -31,6 +32,7 @@ class Row:
     judged: Verdict
     than: str  # what the second is compared with
     effect: float = nan  # Hedges' g
+    reality: tuple[Reality, Reality] = ("real", "real")  # of both sides
 
     @property
     def verdict(self) -> str:
@@ -47,6 +49,13 @@ class Comparison:
     doubts: tuple[str, ...]
     outliers: tuple[str, ...]
     changes: tuple[Change, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which side was simulated, in which rows."""
+        simulated = {name: sum(row.reality[n] == "simulated" for row in self.rows) for n, name in enumerate(self.names)}
+        of = len(self.rows)
+        return tuple(f"{name}: {SIMULATED}{f', in {n} of {of} rows' if n < of else ''}" for name, n in simulated.items() if n)
 
 
 def known(metric: str) -> str:
@@ -112,4 +121,5 @@ def _row(first: Side, second: Side, pair: tuple[Key, Key], metric: str, count: i
     effect = nan if judged.refused else hedges_g(*values)
     than = labels[0] if len(labels) > 1 else first.name
     shown = before.metrics[key], after.metrics[key]
-    return Row(" -> ".join(labels), pair[0][2], pair[0][3], pair[0][4], metric, *shown, judged, than, effect)
+    reality = before.reality, after.reality
+    return Row(" -> ".join(labels), pair[0][2], pair[0][3], pair[0][4], metric, *shown, judged, than, effect, reality)

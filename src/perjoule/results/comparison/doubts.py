@@ -26,7 +26,7 @@ def side_doubts(first: Side, second: Side, pairs: Sequence[tuple[Key, Key]], acr
     if not all(_in_turns(first, second, pair) for pair in pairs):
         yield f"{first.name} and {second.name} were not measured in turns: a change over time would look like a difference"
     if across:
-        yield "energies are compared across grades of power"
+        yield "numbers are compared across grades"
     for side, n in ((first, 0), (second, 1)):
         alone = [key for key in side.found if key not in {pair[n] for pair in pairs}]
         failed_count = sum(record.status == "failed" for record in side.records)

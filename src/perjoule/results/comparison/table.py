@@ -70,6 +70,8 @@ def _row_data(row: Row) -> dict[str, object]:
         "metric": BY_LABEL[row.metric].key,
         "before": row.before.values,
         "after": row.after.values,
+        "before_reality": row.reality[0],
+        "after_reality": row.reality[1],
         "verdict": row.verdict,
     }
     one = row.judged

@@ -49,7 +49,7 @@ class Row:
     direction: Direction
     clients_count: int
     servers_count: int
-    grade: str  # of the power; "" where the metric does not rest on any
+    grade: str  # "simulated", or of the power; "" where the metric does not rest on any
     metric: str  # key
     moments: tuple[int, ...]  # which campaigns, in order of time
     values: tuple[Interval, ...]  # of each
@@ -111,7 +111,7 @@ def history(folders: Sequence[Results], metrics: Sequence[str]) -> History:
             for key in metrics:
                 if key in cell.metrics and cell.metrics[key].mean > 0:
                     of = metric_of(key)
-                    grade = cell.grade_of(of.boundary) if of.energy else ""
+                    grade = "simulated" if cell.reality == "simulated" else cell.grade_of(of.boundary) if of.energy else ""
                     row = (cell.filesystem, cell.workload, cell.direction, cell.clients_count, cell.servers_count, grade, key)
                     found.setdefault(row, []).append((at, cell.metrics[key]))
     several = {row: values for row, values in found.items() if len(values) > 1}
