@@ -86,7 +86,7 @@ def test_while_it_is_measured(folder):
 def test_below_the_table_and_every_view_of_it(folder):
     for view in ((), ("--winners",), ("--joules",), ("--budget",)):
         assert f"\n{SIMULATED}\n" in said("show", folder, *view), view
-    assert "power is" not in said("show", folder)  # which is said of watts beside what was measured
+    assert "power is" not in said("show", folder)  # the words for watts beside a measured rate
 
 
 def test_in_json(folder):

@@ -124,7 +124,8 @@ Reality = Literal["real", "emulated", "simulated"]  # of a trial's hosts and fil
 
 def least_real(parts: Iterable[Reality]) -> Reality:
     """Return the reality of a whole from those of its parts; of nothing, "real"."""
-    return max(parts, key=get_args(Reality).index, default="real")
+    order: Sequence[Reality] = get_args(Reality)
+    return max(parts, key=order.index, default="real")
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ DRIVE = "drive-"  # begins the component of a channel of a single drive: "drive-
 SAMPLE = ("t_s", "duration_s", "value", "asked_s", "arrived_s")  # the numbers of a sample, as files keep them
 Grade = Literal["wall", "PDU", "BMC", "component", "modelled", "nameplate", "counter", "simulated"]
 UNMEASURED: frozenset[Grade] = frozenset({"modelled", "nameplate"})
-UNMETERED: frozenset[Grade] = UNMEASURED | {"simulated"}  # of watts that no meter read
+UNMETERED: frozenset[Grade] = frozenset({*UNMEASURED, "simulated"})  # of watts that no meter read
 
 
 @dataclass(frozen=True)
