@@ -24,6 +24,7 @@ from typing import Literal
 
 from perjoule.analysis.contrast import Estimate, Sample, Term, contrast
 from perjoule.analysis.drift import Trend
+from perjoule.analysis.grades import different_grades, differing
 from perjoule.analysis.statistics import CONFIDENCE_RATIO, holm_counts
 from perjoule.analysis.trends import campaign_trend
 from perjoule.model import Cell, Interval
@@ -216,25 +217,6 @@ def refusal(cells: Sequence[Cell], metric: str, *, across_grades: bool = False) 
     if grades := (() if across_grades else differing(cells, metric)):
         return different_grades(metric, grades)
     return "" if all(min(cell.metrics[metric].values) > 0 for cell in cells) else "not all values are positive"
-
-
-def differing(cells: Sequence[Cell], metric: str) -> tuple[str, ...]:
-    """Return the grades of a metric, if the cells' differ: then they are not ranked among each other.
-
-    What rests on joules has the grade of the power. Anything else is simulated, or else measured.
-    """
-    of = metric_of(metric)
-    different = sorted({grade for cell in cells if (grade := cell.grade_of(of.boundary) if of.energy else _grade(cell))})
-    return tuple(different) if len(different) > 1 else ()
-
-
-def different_grades(metric: str, grades: Sequence[str]) -> str:
-    """Say that a metric is of different grades."""
-    return f"{'power is' if metric_of(metric).energy else 'numbers are'} of different grades ({', '.join(grades)})"
-
-
-def _grade(cell: Cell) -> str:
-    return "simulated" if cell.reality == "simulated" else "measured"
 
 
 def sample(cell: Cell, metric: str, trend: Trend | None = None, gap: float = 1.0) -> Sample:

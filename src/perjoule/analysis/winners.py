@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from math import exp, log
 from statistics import fmean
 
-from perjoule.analysis.better import Judge, Verdict, different_grades, differing, level, refusal
+from perjoule.analysis.better import Judge, Verdict, level, refusal
 from perjoule.analysis.cells import filesystem_names
 from perjoule.analysis.contrast import Term, contrast
+from perjoule.analysis.grades import different_grades, differing
 from perjoule.model import Cell, Direction, Interval, Record
 from perjoule.model.metrics import DEFAULT, RANKED, RATES
 from perjoule.model.units import MIB

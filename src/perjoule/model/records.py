@@ -125,7 +125,7 @@ Reality = Literal["real", "emulated", "simulated"]  # of a trial's hosts and fil
 def least_real(parts: Iterable[Reality]) -> Reality:
     """Return the reality of a whole from those of its parts; of nothing, "real"."""
     order: Sequence[Reality] = get_args(Reality)
-    return max(parts, key=order.index, default="real")
+    return order[max(map(order.index, parts), default=0)]
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def test_cells_come_back_with_infinite_intervals():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"version": 3}, "format version 3"),
+        ({"version": 4}, "format version 4"),
         ({"colour": "red"}, 'no field "colour"'),
         ({"status": "great"}, "Record.status"),
         ({"scale": "fast"}, "Record.scale: expected a valid number"),

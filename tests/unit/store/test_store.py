@@ -126,7 +126,7 @@ def test_a_place_where_no_folder_can_be_is_reported(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("results.json", '{"version": 3}', "format version 3"),
+        ("results.json", '{"version": 4}', "format version 4"),
         ("results.json", "[]", "no version"),
         ("results.json", "{", "damaged"),
         ("journal.jsonl", '{"trial": 1}\n', "line 1 is damaged"),
