@@ -22,7 +22,7 @@ from perjoule.model import Point, Record, Series
 from perjoule.model.errors import PerjouleError
 from perjoule.model.records import FORMAT
 from perjoule.results import belonging, modelled_watts
-from perjoule.results.likeness import differing, differing_rows
+from perjoule.results.likeness import close, differing, differing_rows
 from perjoule.results.table import few
 from perjoule.results.table_likeness import LACKING, Note, Older, Redefined, differing_cells
 from perjoule.store import Results
@@ -38,6 +38,8 @@ ALWAYS = ("record.json", "series.parquet")  # in every attempt
 
 WRITE_AGAIN = "`perjoule report` writes it again"
 ADDED = {"latency": 2, "calls": 2}  # the format since which a quantity of raw outputs is among the stored series
+REDATED_FORMAT = 2  # the format since which the bytes of a read's long last call are those of its end
+REDATED_COUNT = 2  # samples at the end of a log that this divides otherwise
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,17 @@ def _same_series(again: Series, stored: Series | None, version: int, where: str)
     if stored is None:
         return f"{where}: {again.channel.name} is in the raw outputs but not among the stored series"
     words = differing_rows(stored, again)
+    if words and version < REDATED_FORMAT and _redated(stored, again):
+        return Note(f"results of format {version} date the last bytes of a read to the half second after its log's last line")
     return f"{where}: {again.channel.name} differs from the raw outputs: {words}" if words else ""
+
+
+def _redated(stored: Series, again: Series) -> bool:
+    """Whether two logs of fio differ by the moment of the last bytes alone: the same bytes, by the same client's end."""
+    earlier = slice(0, max(len(again.t_s) - REDATED_COUNT, 0))
+    alike = len(stored.t_s) == len(again.t_s) and not differing_rows(stored.at(earlier), again.at(earlier))
+    ends = ([one.t_s[-1], float(one.value @ one.duration_s)] for one in (stored, again))
+    return again.channel.meter == "fio" and alike and all(close(*pair) for pair in zip(*ends, strict=True))
 
 
 def _table(results: Results, latest: Sequence[_Attempt]) -> Iterator[str]:

@@ -3,14 +3,17 @@ import re
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from measured import STEADY, measured
 from perjoule import store
 from perjoule.analysis.cells import cells
 from perjoule.analysis.points import points
+from perjoule.model import Channel, Series
 from perjoule.model.doubts import CACHE, METERS
-from perjoule.results.verification import verify
+from perjoule.results.table_likeness import Note
+from perjoule.results.verification import _same_series, verify
 from perjoule.store.journal import sha256
 from perjoule.store.records import record_text
 
@@ -243,3 +246,24 @@ def test_a_row_that_is_in_the_table_twice_is_found(results):
     results.keep_table((*results.table(), results.table()[0]))
     (difference,) = verify(results).differences
     assert "2 times in the table" in difference
+
+
+def test_a_read_of_format_1_whose_last_call_was_long_verifies_with_a_note_and_no_other_change():
+    """Format 1 dated those bytes to the half second behind the log's last line, format 2 to their end."""
+    channel = Channel("fio", "client-1", "all", "goodput", "B/s", "window mean", "counter")
+
+    def log(*pieces):
+        began_s, ended_s, moved_bytes = np.array(pieces, dtype=float).T
+        return Series(channel, ended_s, ended_s - began_s, moved_bytes / (ended_s - began_s))
+
+    again = log((10, 10.5, 16), (10.5, 13, 0), (13, 13.4, 16))
+    stored = log((10, 10.5, 16), (10.5, 11, 16), (11, 13.4, 0))
+    assert isinstance(_same_series(again, stored, 1, "here"), Note)
+    assert "differs from the raw outputs" in _same_series(again, stored, 2, "here")
+    for forged in (
+        log((10, 10.5, 15), (10.5, 11, 17), (11, 13.4, 0)),
+        log((10, 10.5, 16), (10.5, 11, 17), (11, 13.4, 0)),
+        log((10, 10.5, 16), (10.5, 11, 16), (11, 13.5, 0)),
+        log((10, 10.5, 16), (10.5, 13.4, 16)),
+    ):
+        assert "differs from the raw outputs" in _same_series(again, forged, 1, "here")

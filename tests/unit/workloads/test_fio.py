@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -153,6 +154,48 @@ def test_what_arrives_at_once_after_a_stall_lies_behind_the_last_line() -> None:
     series = report.goodput([log], (moved,), 0.0)
     assert series is not None
     assert float(series.value @ series.duration_s) == pytest.approx(64 * MIB, rel=1e-12)
+
+
+@pytest.mark.parametrize("direction", ["read", "write"])
+def test_bytes_of_a_long_last_call_count_when_it_returned(direction: Literal["read", "write"]) -> None:
+    """Fio looks each half second while calls are made, and logs a look if a call has returned since the last one.
+
+    The last line is of 11.0, and the last call returns at the end. A read has no fsync behind it: fio looked at 11.5, 12.0, 12.5
+    and 13.0, and no call had returned. A write's calls had all returned by 11.5, or a line would be there.
+    """
+    moved = ClientResult("client-1", direction, 10.0, 13.4, 48 * MIB, 3)
+    way = "01"[direction == "write"]
+    series = report.goodput([f"10500, 32768, {way}, 0, 0\n11000, 32768, {way}, 0, 0\n"], (moved,), 0.0)
+    assert series is not None
+    held = dict(zip(series.t_s.tolist(), (series.value * series.duration_s / MIB).tolist(), strict=True))
+    assert held == pytest.approx(
+        {10.5: 16, 11.0: 16, 13.0: 0, 13.4: 16} if direction == "read" else {10.5: 16, 11.0: 16, 11.5: 16, 13.4: 0}
+    )
+
+
+def test_a_read_of_a_single_long_call_moves_its_bytes_at_its_end() -> None:
+    series = report.goodput([""], (ClientResult("a", "read", 10.0, 12.3, 4 * MIB, 1),), 0.0)
+    assert series is not None
+    assert (series.t_s.tolist(), (series.value * series.duration_s).tolist()) == ([12.0, 12.3], [0, pytest.approx(4 * MIB)])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_a_client_reads_by_any_moment_is_what_its_calls_returned(seed: int) -> None:
+    """Calls of random length, with a long one at the end, and the log that fio's definition makes of them."""
+    draw = np.random.default_rng(seed)
+    lasted_s = draw.exponential(0.15, 30)
+    lasted_s[-1] = draw.uniform(0.7, 4)
+    returned_s = 10 + np.cumsum(lasted_s)
+    ended_s = 10 + round(float(lasted_s.sum()), 3)
+    looks_s = np.arange(10.5, ended_s, 0.5)
+    counts = np.histogram(returned_s, [10.0, *looks_s])[0]
+    log = "".join(f"{round(1e3 * t_s)}, {count * 8192}, 0, 0, 0\n" for t_s, count in zip(looks_s, counts, strict=True) if count)
+    series = report.goodput([log], (ClientResult("a", "read", 10.0, ended_s, 30 * 4 * MIB, 30),), 0.0)
+    assert series is not None
+    for at_s in np.arange(10.0, ended_s, 0.1):
+        inside_s = np.clip(at_s - series.t_s + series.duration_s, 0, series.duration_s)
+        low, high = (4 * MIB * int((returned_s < at_s + edge_s).sum()) for edge_s in (-0.65, 0.65))
+        assert low - 1 <= float(series.value @ inside_s) <= high + 1
 
 
 @pytest.mark.parametrize("option", ["log_avg_msec=2000", "bwavgtime=100"])

@@ -159,7 +159,9 @@ def goodput(logs: Sequence[str], moved: Sequence[ClientResult], offset_s: float)
 
     `value` is the rate over the sample's own window, of `duration_s` ending at `t_s`: sum(value * duration_s) is the client's
     total. fio logs no last, partial window; whatever the logs lack of `moved` is added there, however much: after a stall most of
-    a file may arrive at once. None if the logs hold more than `moved`.
+    a file may arrive at once. That window begins at fio's last look: of a read, the last half second after the last line that the
+    load saw through, since no call had returned at a look without a line. During the closing fsync of writes fio doesn't look, so
+    theirs is the half second right behind the last line. None if the logs hold more than `moved`.
 
     Args:
         logs: one per job: lines "UTC ms, KiB/s, direction, block size, offset".
@@ -176,10 +178,15 @@ def goodput(logs: Sequence[str], moved: Sequence[ClientResult], offset_s: float)
         return None
     t_s = np.unique(np.concatenate([np.empty(0), *(times[times > began_s] for times, _ in lines)]))
     so_far = sum((np.interp(t_s, times, total) for times, total in lines), np.zeros(len(t_s)))
-    if len(t_s) and ended_s - t_s[-1] < MERGED_S:
+    seen_s, seen_bytes = (t_s[-1], so_far[-1]) if len(t_s) else (began_s, 0.0)
+    if len(t_s) and ended_s - seen_s < MERGED_S:
         t_s, so_far = t_s[:-1], so_far[:-1]
-    elif len(t_s) and unlogged_bytes > 0 and t_s[-1] + AVERAGED_S + MERGED_S < ended_s:  # what ended later would have been logged
-        t_s, so_far = np.append(t_s, t_s[-1] + AVERAGED_S), np.append(so_far, moved_bytes)
+    elif unlogged_bytes > 0 and seen_s + AVERAGED_S + MERGED_S < ended_s:
+        if all(one.direction == "read" for one in moved):
+            looks_count = (ended_s - MERGED_S - seen_s) // AVERAGED_S
+            t_s, so_far = np.append(t_s, seen_s + looks_count * AVERAGED_S), np.append(so_far, seen_bytes)
+        elif len(t_s):  # what ended later would have been logged
+            t_s, so_far = np.append(t_s, seen_s + AVERAGED_S), np.append(so_far, moved_bytes)
     if unlogged_bytes < 0:
         so_far *= moved_bytes / (moved_bytes - unlogged_bytes)
     t_s, so_far = np.append(t_s, ended_s), np.append(so_far, moved_bytes)
