@@ -25,7 +25,7 @@ from itertools import combinations
 import numpy as np
 from scipy import stats
 
-from perjoule.analysis.better import Judge
+from perjoule.analysis.better import Judge, verdict
 from perjoule.analysis.statistics import interval
 from perjoule.analysis.stopping import narrow_enough, stopped_interval, widening
 from perjoule.model import Cell, Ran
@@ -143,6 +143,17 @@ def stopped(difference: float, runs_count: int) -> tuple[float, float]:
     return said / runs_count, holds / runs_count
 
 
+def folders(case: Case, runs_count: int) -> float:
+    """How often two campaigns of one combination each, repetition after repetition, are said to differ."""
+    dice = np.random.default_rng(5)
+    said = 0
+    for _ in range(runs_count):
+        (one,), (other,) = campaign(case, dice), campaign(replace(case, difference=0.0), dice)
+        terms = [(1.0, Judge([one]).sample(one, METRIC)), (-1.0, Judge([other]).sample(other, METRIC))]
+        said += verdict(terms, METRIC, 1, (one, other)).sign != 0
+    return said / runs_count
+
+
 Options = Mapping[str, object]  # of a Case
 CONDITIONS: tuple[tuple[str, Options], ...] = (
     ("nothing", {}),
@@ -161,6 +172,7 @@ TABLES: tuple[tuple[str, Options, Sequence[tuple[str, Options]]], ...] = (
     ("interleaved, every other file system scatters three times as much", {"unequal": True}, CONDITIONS[:1]),
     ("each file system's model is wrong by 4 % (standard uncertainty)", {"shared": 0.04}, CONDITIONS[:1]),
 )
+FOLDERS = "two folders of one combination each, compared with one another"
 STOPPED = "repeated 3 to 8 times until the interval is within 10 %, scatter 8 %, two file systems"
 
 
@@ -200,6 +212,15 @@ def main() -> None:
     print(f"{runs_count} simulated campaigns a row, scatter {SCATTER:.0%}; standard error of a share of 5 %: ", end="")
     print(f"{np.sqrt(0.05 * 0.95 / runs_count):.2%}")
     wrong = sum(table(runs_count, rows, *one) for one in TABLES)
+    if re.search(rows, FOLDERS):
+        print(f"\n{FOLDERS}")
+        for repetitions in (5, 10):
+            for correlation in (0.0, CORRELATION, 2 * CORRELATION):
+                case = Case("grouped", 1, repetitions, correlation=correlation)
+                false = folders(case, runs_count)
+                wrong += not correlation and too_many(false, runs_count)
+                power = folders(replace(case, difference=DIFFERENCES[0]), runs_count // 4)
+                print(f"n = {repetitions:2}, AR(1) {correlation:g}: false {false:6.2%}, finds {DIFFERENCES[0]:.0%} {power:4.0%}", flush=True)
     if re.search(rows, STOPPED):
         print(f"\n{STOPPED}")
         for difference in (0.0, *DIFFERENCES):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING
 
 from perjoule.analysis.modes import summarised_by_median
@@ -110,7 +111,16 @@ def maximum(interval: Interval, per: float = 1.0) -> str:
     return number(interval.maximum / per)
 
 
-_BY_MEDIAN: Mapping[Text, Text] = {with_interval: with_repetitions, mean: middle}
+def whole(interval: Interval, per: float = 1.0) -> str:
+    """Print a mean without decimals: of a share that is known to a few percent only."""
+    return f"{interval.mean / per:z.0f}"
+
+
+def _whole_middle(interval: Interval, per: float = 1.0) -> str:
+    return f"{median(interval.values) / per:z.0f}"
+
+
+_BY_MEDIAN: Mapping[Text, Text] = {with_interval: with_repetitions, mean: middle, whole: _whole_middle}
 
 COLUMNS: tuple[tuple[str, Text], ...] = (
     ("throughput_bytes_per_s", with_interval),
@@ -134,7 +144,7 @@ WHERE_MEASURED: tuple[tuple[str, Text], ...] = (
     ("burst_efficiency_bytes_per_j", mean),
     ("burst_operations_per_s", mean),
     ("burst_operations_per_j", mean),
-    ("durable_ratio", mean),
+    ("durable_ratio", whole),
 )
 
 

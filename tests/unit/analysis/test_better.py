@@ -165,6 +165,17 @@ def test_correlated_repetitions_widen_the_interval_as_fewer_would() -> None:
     assert grown.freedom < plain.freedom
 
 
+@pytest.mark.parametrize(("gap", "r"), [(1.0, 0.3), (1.5, 0.3**1.5), (2.0, 0.0), (3.0, 0.0)])
+def test_a_correlation_that_is_not_significant_widens_only_repetitions_that_follow_one_another(gap: float, r: float) -> None:
+    """By docs/explanations/how-numbers-are-made.md, "The best": each term by (1 + r) / (1 - r)."""
+    unsure = Trend(0.0, -0.1, 0.1, 1.0, 0.3, 0.2, error=0.0, freedom=10, span_s=8.0)
+    one, other = (np.var(np.log(values), ddof=1) / len(values) * (1 + r) / (1 - r) for values in (ONE, OTHER))
+    found = contrast(one_after_the_other(ONE, OTHER, trend=unsure, gap=gap))
+    assert found.scatter == pytest.approx(one + other)
+    left = [max(4 * (1 - r) / (1 + r) - 1, 1.0)] * 2
+    assert found.freedom == math.floor((one + other) ** 2 / (one**2 / left[0] + other**2 / left[1]) + 1e-9)
+
+
 def test_where_the_interval_decided_when_to_stop_it_is_as_much_wider_in_comparisons() -> None:
     plain, wide = (contrast(one_after_the_other(ONE, OTHER, widening=factor)) for factor in (1.0, 1.2))
     assert wide.error == pytest.approx(1.2 * plain.error)
