@@ -38,9 +38,9 @@ def parameters(found: Profile, direction: Direction) -> tuple[Parameter, ...]:
     """
     known, measured = found.known[direction], _measured(found, direction)
     listed: list[Parameter] = []
-    whole = found.unit_bytes < inf  # then these follow from how units lie
-    unused = {"in_flight", "at_once"} if whole and direction == "read" else {"in_flight"} if whole else set[str]()
-    for name in (*(name for name in NUMBERS if name not in unused), *WORKS):
+    whole, read = found.unit_bytes < inf, direction == "read"
+    unused = {"in_flight": whole, "at_once": whole and read, "on_disk_ratio": read}  # two follow from how units lie
+    for name in (*(name for name in NUMBERS if not unused.get(name)), *WORKS):
         value = _value(known.fit, name)
         low, high = (float(end) for end in np.quantile([_value(draw, name) for draw in known.draws], [0.05, 0.95]))
         near = (1 - high, 1 - low) if name in SHARES and value > 1 / 2 else (low, high)

@@ -20,6 +20,7 @@ from perjoule.prediction.observation import WAYS, Observation
 from perjoule.prediction.validation import Level, Test, left_out, quantile_ratio
 
 SUFFIX = ".json"
+VERSION = 2  # of a profile; in version 1 numbers were fitted to a law that had reads written back
 LEAST, MOST = 1e-12, 1e20  # of numbers in a file: no product of a few of them is 0 or infinite
 _PATTERN = Pattern(4 * MIB, "sequential", direct=False)  # of all profiles of an earlier version, which don't say it
 _UNLIMITED = ("at_once", "unit_bytes", "server_memory_bytes")
@@ -57,7 +58,7 @@ class Profile:
     points: tuple[Observation, ...]
     known: Mapping[Direction, Known]
     pattern: Pattern = _PATTERN  # of the loads
-    version: int = 1  # of this format
+    version: int = VERSION
 
     @property
     def client_bytes(self) -> float:
@@ -115,7 +116,10 @@ def profile(
 
 
 def read(text: str, name: str) -> Profile:
-    """Read a profile's file. Raises CampaignError: it is not a profile, or its points differ from those that it was fitted to."""
+    """Read a profile's file; one of an earlier version is fitted again to its points, which takes seconds.
+
+    Raises CampaignError: it is not a profile, or its points differ from those that it was fitted to.
+    """
     try:
         data: Json = json_from(text)
         if not isinstance(data, dict):
@@ -127,7 +131,20 @@ def read(text: str, name: str) -> Profile:
         raise CampaignError(f"not a profile: {error}", where=name, next="write one with `perjoule calibrate`") from None
     if digest != found.digest:
         raise CampaignError("its points differ from those that it was fitted to", where=name, next="calibrate again")
-    return found
+    return found if found.version == VERSION else _fitted_again(found)
+
+
+def _fitted_again(earlier: Profile) -> Profile:
+    return profile(
+        earlier.kind,
+        earlier.options,
+        earlier.points,
+        release=earlier.release,
+        data_roles=earlier.data_roles,
+        unit_bytes=earlier.unit_bytes,
+        emulated=earlier.emulated,
+        pattern=earlier.pattern,
+    )
 
 
 def _require_possible(value: Any, name: str = "") -> None:

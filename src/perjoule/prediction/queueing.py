@@ -89,6 +89,7 @@ def job(demand: Demand, fleet: Fleet, spread: Spread, client_bytes: Number, in_f
     user_bytes = np.asarray(fleet.clients_count) * client_bytes
     stations = np.maximum(1.0, np.asarray(fleet.servers_count) / (spread.group_count if spread.whole else 1.0))
     held = DIRTY_RATIO * np.asarray(fleet.server_memory_bytes) * fleet.servers_count
+    written_bytes = user_bytes * demand.flow.disk_written_ratio  # of reads none, which so leave nothing to be written back
     return Job(
         user_bytes=user_bytes,
         clients_count=fleet.clients_count,
@@ -98,7 +99,7 @@ def job(demand: Demand, fleet: Fleet, spread: Spread, client_bytes: Number, in_f
         cpu_s=times["server CPU"],
         disks_s=times["disks"],
         fullest_ratio=spread.uneven_ratio * placed_ratio(fleet, spread, client_bytes),
-        most_left_ratio=np.minimum(1.0, held / np.maximum(1.0, user_bytes * demand.flow.disk_written_ratio)),
+        most_left_ratio=np.where(written_bytes > 0, np.minimum(1.0, held / np.maximum(1.0, written_bytes)), 0.0),
         least_flying_count=MANY_COUNT if spread.whole else 0.0,
         most_at_once=1.0 if spread.whole and spread.read else inf,
         in_flight_count=1.0 if spread.whole else in_flight_count,

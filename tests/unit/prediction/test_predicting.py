@@ -46,6 +46,20 @@ def test_a_profile_reads_back_as_it_was_written() -> None:
     assert read(_text(_profile()), "made.json") == _profile()
 
 
+def test_a_profile_of_an_earlier_version_is_fitted_again_to_its_points() -> None:
+    """Its numbers were fitted to another law, so they would give other throughputs than those measured."""
+    now = _profile()
+    known = now.known["write"]
+    off = replace(known, fit=replace(known.fit, way=replace(known.fit.way, fixed_s=9.0)))
+    assert read(_text(replace(now, known={"write": off}, version=1)), "made.json") == now
+
+
+def test_of_reads_no_share_that_is_written_back_is_among_the_numbers() -> None:
+    found = shipped("moosefs")
+    assert "on_disk_ratio" not in {one.name for one in parameters(found, "read")}
+    assert "on_disk_ratio" in {one.name for one in parameters(found, "write")}
+
+
 def test_a_profile_of_a_file_system_that_is_not_there_predicts_nothing() -> None:
     strange = replace(_target(), profile=replace(_profile(), kind="usterfs"))
     with pytest.raises(CampaignError, match='an unknown file system "usterfs"'):
@@ -260,14 +274,17 @@ def test_what_was_not_measured_is_named() -> None:
 
 
 def test_another_size_than_measured_is_named_and_no_surer() -> None:
-    """Of MooseFS's reads, points without their number of clients were predicted worse than all points together."""
+    """Of MooseFS's reads, points without their number of clients were predicted worse than all points together.
+
+    Only what calibration found of the time by file may count less in a longer load: 1 % of the band at most.
+    """
     target = Target(shipped("moosefs"), catalogue.cluster("odroid-hc4"), {})
     measured, longer = (tuple(predictions(target, [4], size)) for size in (round(target.profile.client_bytes), 1024 * MIB))
     assert [one.beyond for one in measured] == [(), ()]
     assert [one.beyond for one in longer] == [("size",), ("size",)]
     for one, other in zip(measured, longer, strict=True):
         (value, low, _), (longer_value, longer_low, _) = one.throughput_bytes_per_s, other.throughput_bytes_per_s
-        assert longer_value / longer_low >= 0.999 * value / low
+        assert longer_value / longer_low >= 0.99 * value / low
 
 
 def test_what_is_like_the_measured_points_has_at_least_the_band_of_points_left_out_by_clients() -> None:

@@ -138,6 +138,15 @@ def test_what_memory_holds_is_written_back_afterwards() -> None:
     assert float(found_s) == pytest.approx(0.25 + 1.0 + 0.5, rel=1e-4)
 
 
+@pytest.mark.parametrize("on_disk_ratio", [0.0, 0.5, 1.0])
+def test_a_read_leaves_nothing_to_be_written_back(on_disk_ratio: float) -> None:
+    """200 MiB each of two clients from 4 disks of 300 MiB/s behind networks of 1000 MiB/s, every stage beside the others."""
+    way = Way(in_flight=1e6, overlap=50.0, on_disk_ratio=on_disk_ratio, fixed_s=0.0)
+    wide = replace(FLEET, server_network_bytes_per_s=1000.0 * MIB, client_network_bytes_per_s=1000.0 * MIB)
+    reads = job(Demand(replace(READ, disk_read_ratio=1.0)), wide, Spread(1, read=True), 200 * MIB)
+    assert float(duration_s(way, reads)) == pytest.approx(400 / 1200, rel=1e-3)
+
+
 def test_memory_holds_a_fifth_of_itself_at_most() -> None:
     small = replace(FLEET, server_memory_bytes=100.0 * MIB)
     assert float(job(Demand(ONE_COPY), small, Spread(1), 400 * MIB).most_left_ratio) == pytest.approx(4 * 20 / 800)
