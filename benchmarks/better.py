@@ -220,10 +220,8 @@ def main() -> None:
                 false = folders(case, runs_count)
                 wrong += not correlation and too_many(false, runs_count)
                 power = folders(replace(case, difference=DIFFERENCES[0]), runs_count // 4)
-                print(
-                    f"n = {repetitions:2}, AR(1) {correlation:g}: false {false:6.2%}, finds {DIFFERENCES[0]:.0%} {power:4.0%}",
-                    flush=True,
-                )
+                found = f"finds {DIFFERENCES[0]:.0%} {power:4.0%}"
+                print(f"n = {repetitions:2}, AR(1) {correlation:g}: false {false:6.2%}, {found}", flush=True)
     if re.search(rows, STOPPED):
         print(f"\n{STOPPED}")
         for difference in (0.0, *DIFFERENCES):
