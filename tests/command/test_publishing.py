@@ -8,25 +8,28 @@ import stat
 import zipfile
 from dataclasses import replace
 from html.parser import HTMLParser
+from math import inf
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from attacks.bundles import HOSTILE as HOSTILE_BUNDLES
 from laboratory import laboratory
 from measured import STEADY, measured
+from oracle import students
 from perjoule import exporting, importing, publishing, report, store
 from perjoule.cli import cli
 from perjoule.exporting.archive import open_archive, unpacked
 from perjoule.exporting.crate import CHECKSUMS, METADATA
 from perjoule.importing.sources import sources
 from perjoule.machine import removal
-from perjoule.model import Interval
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.publishing import entry as entries
 from perjoule.publishing.entry import checked
 from perjoule.publishing.ranking import groups
+from perjoule.results import table
 from perjoule.summary import summary
 from places import ROOT
 from unit.exporting.test_bundle import rewritten
@@ -404,12 +407,88 @@ def test_our_own_list_verifies_and_says_what_each_load_is() -> None:
     assert {place.row.workload for place in places if place.rank is None} == {"where the data lie"}
 
 
-def test_numbers_whose_intervals_overlap_share_a_rank(bundle: Path) -> None:
+def ranked(entry, *spans):
+    rows = [replace(entry.rows[0], id=str(n), total_low=low, total_high=high) for n, (low, high) in enumerate(spans)]
+    (group,) = groups([replace(entry, rows=tuple(rows))])
+    return {place.row.id: place.rank for place in group.places}
+
+
+def test_numbers_whose_total_intervals_overlap_share_a_rank(bundle: Path) -> None:
     one = checked(bundle)
-    spans = [(10.0, 9.0, 11.0), (9.5, 8.5, 10.5), (5.0, 4.0, 6.0), (20.0, float("-inf"), float("inf"))]
-    rows = [replace(one.rows[0], id=str(n), interval=Interval(m, low, high, (m, m))) for n, (m, low, high) in enumerate(spans)]
-    (group,) = groups([replace(one, rows=tuple(rows))])
-    assert [(place.row.id, place.rank) for place in group.places] == [("0", 1), ("1", 1), ("2", 3), ("3", None)]
+    assert ranked(one, (9.0, 11.0), (8.5, 10.5), (4.0, 6.0), (-inf, inf)) == {"0": 1, "1": 1, "2": 3, "3": None}
+    assert ranked(one, (9.0, 11.0), (6.0, 9.0)) == {"0": 1, "1": 1}, "that touch, too"
+
+
+def test_two_clusters_that_differ_by_less_than_their_meters_err_share_a_rank(tmp_path: Path) -> None:
+    for accuracy, ranks in (("0.1 %", [1, 2]), ("5 %", [1, 1])):
+        room = tmp_path / accuracy.split()[0]
+        room.mkdir()
+        found = [checked(bundle_of(room, str(watts), watts=watts, accuracy=accuracy)) for watts in (400.0, 420.0)]
+        places = [group.places for group in groups(found) if group.boundary == "net"]
+        assert len(places) == 3
+        assert all([place.rank for place in own] == ranks for own in places), accuracy
+
+
+def total(values, shared):
+    """Mean, half widths of scatter and meter, and half of the total: docs/how-to/publish.md, computed again from trials."""
+    mean, low, high = students.interval(np.array(values))
+    scatter, meter = (high - low) / 2, sum(shared) / len(shared)
+    return mean, scatter, meter, (scatter**2 + meter**2) ** 0.5
+
+
+def shared_key(metric):
+    return re.sub(r"(efficiency|operations)_", r"\1_shared_uncertainty_", metric)
+
+
+def test_the_total_interval_of_the_list_is_that_of_a_second_calculation(bundle: Path) -> None:
+    one = checked(bundle)
+    for row in one.rows:
+        every = [trial.values for trial in one.trials]
+        own = [values for values in every if values.get((row.direction, row.metric)) in row.interval.values]
+        key = shared_key(row.metric)
+        mean, scatter, meter, whole = total(row.interval.values, [values[row.direction, key] for values in own])
+        assert meter > 0
+        assert (row.total_low, row.total_high) == pytest.approx((mean - whole, mean + whole), rel=1e-9)
+        digits = len(row.text.split()[0].partition(".")[2])
+        printed = [float(word) * row.per for word in row.text.split(" ± ")]
+        assert printed == pytest.approx([mean, scatter, meter], abs=0.51 * row.per * 10**-digits)
+
+
+def test_efficiencies_of_our_list_have_the_total_interval_of_a_second_calculation() -> None:
+    larger_count = 0
+    for path in publishing.bundles(ROOT / "docs" / "list"):
+        with open_archive(path) as archive, unpacked(archive) as folder:
+            cells = summary(store.open_results(folder)).cells
+        for cell in cells:
+            for metric in (key for key in cell.metrics if key.endswith("efficiency_bytes_per_j") and "burst" not in key):
+                shared = cell.metrics[shared_key(metric)].values if shared_key(metric) in cell.metrics else (0.0,)
+                mean, scatter, meter, whole = total(cell.metrics[metric].values, shared)
+                assert table.total_ends(cell, metric) == pytest.approx((mean - whole, mean + whole), rel=1e-9)
+                larger_count += meter > scatter
+    assert larger_count > 5, "where the meter's uncertainty is what decides"
+
+
+def test_pages_print_the_meters_uncertainty_after_the_scatter(bundle: Path, tmp_path: Path) -> None:
+    publishing.add(bundle, tmp_path / "list")
+    built = publishing.build(tmp_path / "list", tmp_path / "site")
+    for page in (built.page, tmp_path / "site/entries" / built.entries[0].id / "index.html"):
+        numbers = re.findall(r"[\d.]+ ± [\d.]+(?: ± [\d.]+)?", page.read_text())
+        assert len(numbers) == 3
+        assert all(number.count("±") == 2 for number in numbers), numbers
+
+
+def test_a_meter_that_states_no_accuracy_gives_no_rank(tmp_path: Path) -> None:
+    with pytest.raises(CampaignError, match=r"none of its 3 numbers can be ranked \(its meter states no accuracy"):
+        checked(bundle_of(tmp_path, "unknown", accuracy=""))
+
+
+def test_repetitions_in_two_modes_have_no_mean_and_no_rank(tmp_path: Path) -> None:
+    rates = (1.0, 1.01, 1.02, 2.0, 2.01, 2.02)
+    found = checked(bundle_of(tmp_path, "modes", days=tuple(range(7, 13)), rates=rates))
+    (row,) = (row for row in found.rows if "ior" in row.workload)
+    assert "±" not in row.text.split("]")[0] and row.text.count(" ± ") == 1
+    assert any("two modes" in words for words in row.objections)
+    assert {place.rank for group in groups([found]) for place in group.places if place.row is row} == {None}
 
 
 def test_the_description_of_a_bundle_may_be_anything(bundle: Path, tmp_path: Path) -> None:

@@ -115,5 +115,9 @@ def summarised_by_median(cell: Cell) -> bool:
 
     That holds for all its metrics, because the product of medians is the median of a product of what follows from one another.
     """
-    found = [cell.metrics[key] for key in SUMMARISED if key in cell.metrics]
-    return any(wide(one) or modes(one.values) for one in found)
+    return in_modes(cell) or any(wide(cell.metrics[key]) for key in SUMMARISED if key in cell.metrics)
+
+
+def in_modes(cell: Cell) -> bool:
+    """Whether a row's repetitions have two modes."""
+    return any(modes(cell.metrics[key].values) for key in SUMMARISED if key in cell.metrics)

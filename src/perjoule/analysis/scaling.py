@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from perjoule.analysis.better import refusal, sample
 from perjoule.analysis.contrast import contrast
+from perjoule.analysis.modes import summarised_by_median
 from perjoule.analysis.statistics import CONFIDENCE_RATIO, fisher_p, student_quantile
 from perjoule.analysis.stopping import widening_of
 from perjoule.model import Cell, Direction, Interval
@@ -68,6 +69,7 @@ class Scaling:
     laws: tuple[Law, ...]
     refused: tuple[str, ...]  # which laws were not fitted, and why
     doubts: tuple[str, ...]
+    by_median: frozenset[int] = frozenset()  # numbers of storage hosts whose repetitions have no useful mean
 
     def ideal(self, servers_count: float) -> float:
         """Return the ideal for a number of storage hosts, from the mean at the smallest."""
@@ -136,6 +138,7 @@ def _scaling(
         laws=tuple(laws),
         refused=tuple(refused),
         doubts=_doubts(values) if laws else (),
+        by_median=frozenset(n for n, cell in found.items() if summarised_by_median(cell)),
     )
 
 

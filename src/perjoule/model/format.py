@@ -33,14 +33,15 @@ def estimate(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 999.5 else f"{float(f'{value:.3g}'):,.0f}".replace(",", " ")
 
 
-def with_interval(interval: Interval, per: float = 1.0) -> str:
+def with_interval(interval: Interval, per: float = 1.0, *, by_median: bool = False) -> str:
     """Print a mean with half its 95 % interval; "?" for one repetition.
 
     If the interval is wider than a third of the mean on either side, few repetitions scatter too much, or in two modes, for mean
-    and interval to mean anything: then the median, followed by every repetition from low to high.
+    and interval to mean anything: then the median, followed by every repetition from low to high. So too if `by_median`, as for
+    rows that `analysis.modes.summarised_by_median` names.
     """
     half = (interval.high - interval.low) / 2
-    if wide(interval) and half / per >= NOTHING:
+    if by_median or (wide(interval) and half / per >= NOTHING):
         return with_repetitions(interval, per)
     if not isfinite(half):
         return f"{number(interval.mean / per)} ± ?"

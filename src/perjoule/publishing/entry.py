@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from perjoule import store
 from perjoule.analysis.cells import filesystem_names
 from perjoule.analysis.hosts import data_hosts
+from perjoule.analysis.modes import in_modes
 from perjoule.analysis.plausibility import doubts
 from perjoule.exporting.archive import open_archive, unpacked
 from perjoule.exporting.bundle import differing
@@ -19,6 +21,7 @@ from perjoule.model.errors import CampaignError
 from perjoule.model.metrics import BOUNDARIES, IDLE, PER_JOULE, RATES, metric_of
 from perjoule.model.units import BYTES, bytes_text, exact_text
 from perjoule.results import verification
+from perjoule.results.table import cell_text, mean, total_ends
 from perjoule.store import Results
 from perjoule.summary import summary
 from perjoule.summary.computing import of_trial
@@ -53,8 +56,11 @@ class Ranked:
     boundary: str
     grade: str
     metric: str  # a key of `model.metrics`
-    interval: Interval
-    rate: Interval | None  # throughput, or operations per second; of an idle file system its power
+    interval: Interval  # of the repetitions alone
+    total_low: float  # ends of the 95 % interval with the meter's uncertainty; infinite if it is unknown
+    total_high: float
+    text: str  # as `show` prints it: with the scatter of the repetitions, and after a second "±" the meter's uncertainty
+    rate_text: str  # throughput, or operations per second; of an idle file system its power; "–" where there is none
     rate_metric: str
     objections: tuple[str, ...]  # why it has no rank
 
@@ -200,8 +206,7 @@ def _rows(cells: Sequence[Cell], records: Sequence[Record], implausible: Set[Dou
             if not work:
                 continue
             number += 1
-            interval = cell.metrics[f"{boundary.prefix}{work}"]
-            grade = cell.grade_of(boundary.name)
+            metric, grade = f"{boundary.prefix}{work}", cell.grade_of(boundary.name)
             yield Ranked(
                 f"row-{number}",
                 _label(cell.filesystem),
@@ -214,11 +219,13 @@ def _rows(cells: Sequence[Cell], records: Sequence[Record], implausible: Set[Dou
                 hosts,
                 boundary.name,
                 grade,
-                f"{boundary.prefix}{work}",
-                interval,
-                cell.metrics.get(rate),
+                metric,
+                cell.metrics[metric],
+                *total_ends(cell, metric),
+                cell_text(cell, metric),
+                cell_text(cell, rate, mean),
                 rate,
-                tuple(_objections(cell, grade, interval, implausible)),
+                tuple(_objections(cell, grade, metric, implausible)),
             )
 
 
@@ -249,13 +256,17 @@ def _words(pattern: Pattern) -> str:
     return ", ".join(word for word in (pattern.access, size, "direct" if pattern.direct else "") if word)
 
 
-def _objections(cell: Cell, grade: str, interval: Interval, implausible: Set[Doubt]) -> Iterator[str]:
+def _objections(cell: Cell, grade: str, metric: str, implausible: Set[Doubt]) -> Iterator[str]:
     if grade in REFUSED_GRADES or not grade:
         yield "its power is simulated" if grade else "the grade of its power is unknown"
     if any(metric_of(key).event for key in cell.metrics):
         yield "its servers were hit on purpose"
-    if len(interval.values) < 2:
+    if len(cell.metrics[metric].values) < 2:
         yield "one repetition has no interval"
+    elif not all(map(isfinite, total_ends(cell, metric))):
+        yield "its meter states no accuracy, so its uncertainty is unknown"
+    if in_modes(cell):
+        yield "its repetitions have two modes, which no mean and interval describe"
     yield from (doubt for doubt in cell.doubts if doubt in implausible)
 
 

@@ -35,8 +35,8 @@ class Group:
 def groups(entries: Sequence[Entry]) -> tuple[Group, ...]:
     """Group the numbers of all entries, and rank each group; those without a rank come last.
 
-    A rank is one more than the count of numbers whose whole interval is above this one's: equal ranks are not significantly
-    different from the first of them.
+    A rank is one more than the count of numbers whose whole total interval, with the meter's uncertainty, is above this one's:
+    equal ranks are not significantly different from the first of them.
     """
     found: dict[tuple[str, ...], list[tuple[Entry, Ranked]]] = {}
     for entry in entries:
@@ -53,9 +53,9 @@ def _order(key: tuple[str, ...]) -> tuple[object, ...]:
 
 
 def _ranked(those: Sequence[tuple[Entry, Ranked]]) -> tuple[Place, ...]:
-    counted = [row for _, row in those if not row.objections and isfinite(row.interval.low)]
+    counted = [row for _, row in those if not row.objections and isfinite(row.total_low)]
     places = [
-        Place(entry, row, 1 + sum(other.interval.low > row.interval.high for other in counted) if row in counted else None)
+        Place(entry, row, 1 + sum(other.total_low > row.total_high for other in counted) if row in counted else None)
         for entry, row in those
     ]
     return tuple(sorted(places, key=lambda one: (one.rank is None, one.rank or 0, -one.row.interval.mean, one.entry.digest)))

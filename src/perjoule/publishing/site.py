@@ -20,7 +20,7 @@ from perjoule.machine import removal
 from perjoule.machine.pages import policy
 from perjoule.machine.untrusted import words
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
-from perjoule.model.format import any_number, like, with_interval
+from perjoule.model.format import like
 from perjoule.model.metrics import BOUNDARIES, metric_of
 from perjoule.publishing.entry import Entry, Trial, checked
 from perjoule.publishing.folder import BUNDLES, bundles
@@ -146,9 +146,7 @@ def _common() -> Mapping[str, object]:
         "script": script,
         "policy": policy(script),
         "version": __version__,
-        "value": _value,
         "like": _like,
-        "with_interval": with_interval,
         "load": load_text,
         "metric_of": metric_of,
         "boundaries": {one.name: one.hosts for one in BOUNDARIES},
@@ -166,10 +164,6 @@ def _raw(trial: Trial, index: int, folder: Path) -> list[tuple[str, str]]:
             (folder / link).write_text(text, encoding="utf-8")
         found.append((name, link))
     return found
-
-
-def _value(value: float, per: float = 1.0) -> str:
-    return any_number(value / per)
 
 
 def _like(value: float, per: float, shown: str) -> str:

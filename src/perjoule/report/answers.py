@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from perjoule import published
 from perjoule.analysis.winners import Finding
 from perjoule.model import Cell
-from perjoule.model.format import with_interval
 from perjoule.model.metrics import EVENT_COSTS, IDLE, PER_JOULE, RATES, metric_of
 from perjoule.model.units import clients_text, listed
 from perjoule.report.content import Content
 from perjoule.report.methods import GRADES
 from perjoule.results.claims import graded
-from perjoule.results.table import load_text, pair_texts, with_meter
+from perjoule.results.table import load_text, pair_texts, row_text, with_meter
 
 NO_WINNER = "No clear winner"
 ANSWERS_COUNT = 8  # on the first screen; the table of the best has all
@@ -75,7 +74,7 @@ def _events(cells: Sequence[Cell]) -> str:
     costs: dict[str, list[str]] = {}
     for cell in cells:
         for key in (key for key in EVENT_COSTS if key in cell.metrics):
-            cost = f"{with_interval(cell.metrics[key], metric_of(key).unit.per)} {metric_of(key).label}"
+            cost = f"{row_text(cell, key)} {metric_of(key).label}"
             costs.setdefault(cell.filesystem, []).append(cost)
     each = (f"{filesystem} {', '.join(words)}" for filesystem, words in costs.items())
     return f" With events: {'; '.join(each)}." if costs else ""

@@ -8,7 +8,7 @@ from perjoule.model import Cell, Record, Spec, Worn, value_at
 from perjoule.model.format import number, percent
 from perjoule.model.metrics import COMPARED, metric_of
 from perjoule.model.units import BYTES
-from perjoule.results.table import NAMES, PLACE, Table, pair_texts, place, value_text
+from perjoule.results.table import NAMES, PLACE, Table, pair_texts, place, row_text
 
 _WENT_THROUGH = ("file system", "full before", "full", "GiB usable", "files", "GiB written", "GiB deleted", "GiB overwritten")
 _GIB = BYTES["GiB"]
@@ -33,7 +33,7 @@ def wear_table(records: Sequence[Record], cells: Sequence[Cell]) -> Table:
     """Lay out aged file systems over the same one that is new, or least full; empty if no two differ in their age alone."""
     rows: list[tuple[str, ...]] = []
     for before, after, metric, found in _compared(records, cells):
-        values = (value_text(cell.metrics[metric], metric) for cell in (before, after))
+        values = (row_text(cell, metric) for cell in (before, after))
         ratio = ("–", "–") if found.refused else pair_texts(found)
         rows.append((*place(after), metric_of(metric).label, *values, *ratio, found.sentence(before.filesystem)))
     headers = (*PLACE, "metric", "new", "aged", "aged / new (95 %)", "p", "verdict")

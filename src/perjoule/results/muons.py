@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from math import isfinite
 
 from perjoule import drivers
-from perjoule.model import Cell, Interval, Record
+from perjoule.analysis.modes import summarised_by_median
+from perjoule.model import Cell, Record
 from perjoule.model.format import with_interval
 from perjoule.model.metrics import metric_of
 from perjoule.model.spectrum import TITLES, MassSpectrum
@@ -24,7 +25,7 @@ def muons_table(cells: Sequence[Cell]) -> Table:
     rows = [
         (
             *(cell.filesystem, cell.workload, str(cell.clients_count)),
-            *(_text(cell.metrics[key], per) if key in cell.metrics else "–" for _, key, per in COLUMNS),
+            *(_text(cell, key, per) if key in cell.metrics else "–" for _, key, per in COLUMNS),
             *(_mass(cell, name) for name in TITLES),
         )
         for cell in cells
@@ -34,9 +35,10 @@ def muons_table(cells: Sequence[Cell]) -> Table:
     return Table((*headers, *(f"{title} in GeV" for title in TITLES.values())), tuple(rows))
 
 
-def _text(value: Interval, per: float) -> str:
-    if abs(value.mean) >= 0.1 * per or not value.mean:
-        return with_interval(value, per)
+def _text(cell: Cell, key: str, per: float) -> str:
+    value, by_median = cell.metrics[key], summarised_by_median(cell)
+    if abs(value.mean) >= 0.1 * per or not value.mean or by_median:
+        return with_interval(value, per, by_median=by_median)
     half = f"{(value.high - value.low) / 2 / per:.2g}" if isfinite(value.high) else "?"
     return f"{value.mean / per:.3g} ± {half}"  # a small job has few watt-hours
 

@@ -9,7 +9,7 @@ from perjoule.model.format import number
 from perjoule.model.metrics import RATES, metric_of
 from perjoule.model.units import clients_text
 from perjoule.results.mixed_users import in_units
-from perjoule.results.table import NAMES, Table, value_text
+from perjoule.results.table import NAMES, Table, row_text, value_text
 
 _WHERE = ("file system", "workload", "clients")
 _RATE, _POWER = RATES[0], "mean_w"
@@ -30,8 +30,8 @@ def loads_table(found: Sequence[Proportionality]) -> Table:
             *_place(one),
             number(level.asked_ratio / metric_of("asked_load_ratio").unit.per),
             value_text(level.load, "load_ratio"),
-            value_text(level.cell.metrics.get(_RATE), _RATE),
-            value_text(level.cell.metrics[_POWER], _POWER),
+            row_text(level.cell, _RATE),
+            row_text(level.cell, _POWER),
             value_text(level.gap, _GAP),
             value_text(level.energy_per_byte, _PER_BYTE),
             str(len(level.cell.metrics[_POWER].values)),

@@ -31,7 +31,8 @@ def scaling_table(found: Sequence[Scaling]) -> Table:
         for n, value in one.values.items():
             ideal = one.of_ideal.get(n)
             key = (one.filesystem, one.workload, one.direction, str(one.clients_count), str(n))
-            rows.append((*key, with_interval(value, unit.per), unit.symbol, _percent(ideal), str(len(value.values))))
+            text = with_interval(value, unit.per, by_median=n in one.by_median)
+            rows.append((*key, text, unit.symbol, _percent(ideal), str(len(value.values))))
     return Table((*PLACE, "servers", "value", "of", "% of ideal", "n"), tuple(rows), (*NAMES, "of"))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import hypot, inf, isinf
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -60,14 +61,32 @@ def with_meter(cell: Cell, key: str) -> str:
     That is the error that all repetitions on one meter share, which their scatter does not show; with a single repetition, its
     whole uncertainty. All have as many decimals. It is "?" if a meter does not state its accuracy.
     """
-    found, of = cell.metrics[key], metric_of(key)
-    meter = cell.metrics.get(of.shared_uncertainty if len(found.values) > 1 else of.uncertainty)
-    text = _of_row(cell, with_interval)(found, of.unit.per)
-    if of.boundary in cell.unstated and of.budgeted:
-        return f"{text} ± ?"
-    if meter is None:
+    text, half, per = row_text(cell, key), _meter_half(cell, key), metric_of(key).unit.per
+    if half is None:
         return text
-    return f"{text} ± {like(meter.mean / of.unit.per, text)}"
+    return f"{text} ± {'?' if isinf(half) else like(half / per, text)}"
+
+
+def total_ends(cell: Cell, key: str) -> tuple[float, float]:
+    """Return the ends of a metric's total 95 % interval, in SI units: half of it is that of its repetitions' mean and the meter's
+    uncertainty that they share, in quadrature. Infinite after one repetition, or if a meter does not state its accuracy.
+    """
+    found, meter = cell.metrics[key], _meter_half(cell, key) or 0.0
+    return found.mean - hypot(found.mean - found.low, meter), found.mean + hypot(found.high - found.mean, meter)
+
+
+def _meter_half(cell: Cell, key: str) -> float | None:
+    """Return half of the 95 % interval that the meter adds to the scatter; infinite if unknown, None if no meter has a part."""
+    found, of = cell.metrics[key], metric_of(key)
+    if of.boundary in cell.unstated and of.budgeted:
+        return inf
+    meter = cell.metrics.get(of.shared_uncertainty if len(found.values) > 1 else of.uncertainty)
+    return meter and meter.mean
+
+
+def row_text(cell: Cell, key: str) -> str:
+    """Print a metric's mean with half its 95 % interval, without the meter's uncertainty, or as its row is; "–" if missing."""
+    return value_text(cell.metrics.get(key), key, _of_row(cell, with_interval))
 
 
 def cell_text(cell: Cell, key: str, text: Text = with_interval) -> str:

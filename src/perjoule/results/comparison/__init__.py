@@ -6,6 +6,7 @@ from math import nan
 
 from perjoule.analysis.better import Judge, Verdict, refusal, refused_verdict, verdict
 from perjoule.analysis.changes import Change, undeclared
+from perjoule.analysis.modes import summarised_by_median
 from perjoule.analysis.statistics import hedges_g
 from perjoule.model import Direction, Interval, Reality
 from perjoule.model.errors import CampaignError
@@ -33,6 +34,7 @@ class Row:
     than: str  # what the second is compared with
     effect: float = nan  # Hedges' g
     reality: tuple[Reality, Reality] = ("real", "real")  # of both sides
+    by_median: tuple[bool, bool] = (False, False)  # whether the repetitions of a side have no useful mean
 
     @property
     def verdict(self) -> str:
@@ -120,6 +122,6 @@ def _row(first: Side, second: Side, pair: tuple[Key, Key], metric: str, count: i
     values = [one.metrics[key].values for one in (before, after)]
     effect = nan if judged.refused else hedges_g(*values)
     than = labels[0] if len(labels) > 1 else first.name
-    shown = before.metrics[key], after.metrics[key]
-    reality = before.reality, after.reality
-    return Row(" -> ".join(labels), pair[0][2], pair[0][3], pair[0][4], metric, *shown, judged, than, effect, reality)
+    place = (" -> ".join(labels), pair[0][2], pair[0][3], pair[0][4])
+    realities, by_median = (before.reality, after.reality), (summarised_by_median(before), summarised_by_median(after))
+    return Row(*place, metric, before.metrics[key], after.metrics[key], judged, than, effect, realities, by_median)

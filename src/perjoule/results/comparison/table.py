@@ -33,7 +33,8 @@ def comparison_table(found: Comparison) -> Table:
 def _cells(row: Row) -> tuple[str, ...]:
     per = BY_LABEL[row.metric].unit.per
     place = (row.filesystem, row.workload, row.direction, str(row.clients_count), row.metric)
-    values = with_interval(row.before, per), with_interval(row.after, per)
+    pairs = zip((row.before, row.after), row.by_median, strict=True)
+    values = [with_interval(value, per, by_median=by_median) for value, by_median in pairs]
     found = row.judged
     if found.refused:
         return (*place, *values, "–", "–", "–", row.verdict, "–")

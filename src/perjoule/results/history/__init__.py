@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from perjoule.analysis.better import RELEVANT_RATIO
+from perjoule.analysis.modes import summarised_by_median
 from perjoule.analysis.steps import LEAST_COUNT, Level, Step, levels, steps
 from perjoule.model import Cell, Direction, Interval
 from perjoule.model.errors import CampaignError, MachineError
@@ -55,6 +56,7 @@ class Row:
     values: tuple[Interval, ...]  # of each
     steps: tuple[Step, ...]
     levels: tuple[Level, ...]
+    by_median: bool = False  # whether the newest campaign's repetitions have no useful mean
 
     @property
     def verdict(self) -> Verdict:
@@ -105,7 +107,7 @@ def history(folders: Sequence[Results], metrics: Sequence[str]) -> History:
         raise CampaignError(
             "a history needs the results of two campaigns or more", next="measure the campaign again, into another folder"
         )
-    found: dict[tuple[str, str, Direction, int, int, str, str], list[tuple[int, Interval]]] = {}
+    found: dict[tuple[str, str, Direction, int, int, str, str], list[tuple[int, Cell]]] = {}
     for at, moment in enumerate(moments):
         for cell in moment.cells:
             for key in metrics:
@@ -113,7 +115,7 @@ def history(folders: Sequence[Results], metrics: Sequence[str]) -> History:
                     of = metric_of(key)
                     grade = "simulated" if cell.reality == "simulated" else cell.grade_of(of.boundary) if of.energy else ""
                     row = (cell.filesystem, cell.workload, cell.direction, cell.clients_count, cell.servers_count, grade, key)
-                    found.setdefault(row, []).append((at, cell.metrics[key]))
+                    found.setdefault(row, []).append((at, cell))
     several = {row: values for row, values in found.items() if len(values) > 1}
     sought_count = sum(len(values) >= LEAST_COUNT for values in several.values())
     rows = tuple(_row(row, values, sought_count) for row, values in several.items())
@@ -121,10 +123,11 @@ def history(folders: Sequence[Results], metrics: Sequence[str]) -> History:
     return History(next(iter(named)), tuple(moments), rows, {at: _changes(moments[at - 1], moments[at]) for at in stepped})
 
 
-def _row(key: tuple[str, str, Direction, int, int, str, str], values: Sequence[tuple[int, Interval]], sought_count: int) -> Row:
-    means = [interval.mean for _, interval in values]
-    found = steps(means, sought_count)
-    return Row(*key, tuple(at for at, _ in values), tuple(interval for _, interval in values), found, levels(means, found))
+def _row(key: tuple[str, str, Direction, int, int, str, str], cells: Sequence[tuple[int, Cell]], sought_count: int) -> Row:
+    values = tuple(cell.metrics[key[-1]] for _, cell in cells)
+    means = [interval.mean for interval in values]
+    found, by_median = steps(means, sought_count), summarised_by_median(cells[-1][1])
+    return Row(*key, tuple(at for at, _ in cells), values, found, levels(means, found), by_median)
 
 
 def _moment(results: Results) -> Moment:

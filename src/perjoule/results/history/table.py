@@ -22,7 +22,8 @@ def _cells(found: History, row: Row) -> tuple[str, ...]:
     label = f"{metric.label} ({row.grade})" if row.grade else metric.label
     place = (row.filesystem, row.workload, row.direction, str(row.clients_count), label, row.verdict, str(len(row.values)))
     level = row.levels[-1].mean if len(row.values) >= LEAST_COUNT else None
-    values = with_interval(row.values[-1], metric.unit.per), number(level.mean / metric.unit.per) if level else "–"
+    latest = with_interval(row.values[-1], metric.unit.per, by_median=row.by_median)
+    values = latest, number(level.mean / metric.unit.per) if level else "–"
     if not row.steps:
         return (*place, *values, "–", "–", "–")
     last = row.steps[-1]
