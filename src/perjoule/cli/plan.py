@@ -118,7 +118,7 @@ def _show(found: "Answer", everything: bool, number: int | None) -> None:
     out.print(f"{texts.TOTALS}: all of {need.years:g} years, from the wall, with the switch")
     best = found.pick(LEAST_REGRET)
     out.print(f"\nleast regret, candidate {best.id}:", style="bold")
-    for line in texts.about(best):
+    for line in (*texts.about(best), *filter(None, [texts.less_regret(found)])):
         show_line(f"  {line}")
     changes = texts.main_changes(found)
     out.print("\nwhat changes the ranking:" if changes else "\nno value within its interval changes the ranking", style="bold")

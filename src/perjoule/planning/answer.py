@@ -1,12 +1,13 @@
 """The answer to a need: the front with its bands, what to pick by each aim and with least regret, or the nearest possible."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from perjoule.planning import measures
 from perjoule.planning.candidates import Choice, Machine, Space, space
+from perjoule.planning.contradictions import Measurement, measurements
 from perjoule.planning.enumeration import Candidates, Constraint, all_candidates, bottleneck, constraints, met, outcomes
 from perjoule.planning.front import front
 from perjoule.planning.measures import AIMS, Measure
@@ -36,7 +37,7 @@ class Banded:
 class Row:
     """One candidate."""
 
-    id: int  # in the order of the front, from 1: by energy
+    id: int  # in the order of the front, from 1: by energy, those that a measurement contradicts behind the others
     machine: Machine
     choice: Choice
     servers_count: int
@@ -51,6 +52,12 @@ class Row:
     meets_ratio: float  # share of draws in which all constraints hold
     regret_ratio: float  # 95th percentile over draws of the worst aim's distance from its best
     picks: tuple[str, ...]  # "energy", "least regret", ...
+    measurements: tuple[Measurement, ...]  # of the same servers and file system, where the profile was wrong
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether a measurement contradicts what is predicted of it: it is no pick, and comes after the others."""
+        return any(one.contradicts for one in self.measurements)
 
     @property
     def text(self) -> str:
@@ -91,12 +98,15 @@ def answer(question: Question, draws_count: int = DRAWS_COUNT) -> Answer:
     every = all_candidates(there, need)
     possible = np.flatnonzero(every.meets)
     if not len(possible):
-        moves, nearest = _impossible(there, need, every, draws_count)
+        moves, nearest = _impossible(question, there, every, draws_count)
         return Answer(question, there, len(every), 0, (), (), moves, nearest)
     best = every.of(possible[front(every.objectives[possible])])
     best = best.of(np.argsort(best.objectives[:, 0], kind="stable"))
-    rows = tuple(_rows(there, need, best, draws_count))
-    return Answer(question, there, len(every), len(possible), rows, changes(there, need, best), (), None)
+    found = list(_rows(question, there, best, draws_count))
+    sound = [n for n, row in enumerate(found) if not row.contradicted] or [*range(len(found))]
+    rows = (replace(row, id=n) for n, row in enumerate(sorted(found, key=lambda row: row.contradicted), start=1))
+    turned = changes(there, need, best.of(np.array(sound)))
+    return Answer(question, there, len(every), len(possible), tuple(rows), turned, (), None)
 
 
 def derived(need: Need, found: Outcome) -> Outcome:
@@ -128,16 +138,30 @@ def regrets(aims: Floats, meets: Bools) -> Floats:
     return np.asarray(np.where(np.isnan(found), np.inf, found), dtype=np.float64)
 
 
-def _rows(there: Space, need: Need, some: Candidates, draws_count: int) -> Iterator[Row]:
+def _rows(question: Question, there: Space, some: Candidates, draws_count: int) -> Iterator[Row]:
+    need, servers = question.need, question.parts.server
     wanted = constraints(need)
     now = outcomes(there, need, some, there.book.values)
     drawn = outcomes(there, need, some, there.book.draws(draws_count, SEED))
     now, drawn = now | derived(need, now), drawn | derived(need, drawn)
     meets = met(need, drawn)
     sure = meets.mean(axis=0)
-    regret = regrets(np.stack([drawn[aim] for aim in AIMS], axis=-1), meets)
     bands = {what: np.percentile(values, BAND, axis=0) for what, values in drawn.items()}
-    picks = _picks(now, sure, regret)
+    measured = [
+        tuple(
+            measurements(
+                servers[there.machines[int(some.machine[n])].server].cluster,
+                there.choices[int(some.choice[n])],
+                int(some.servers_count[n]),
+                {what: float(bands[what][0][n]) for what in (measures.READ, measures.WRITE)},
+            )
+        )
+        for n in range(len(some))
+    ]
+    sound = np.array([not any(one.contradicts for one in own) for own in measured])
+    sound |= not sound.any()
+    regret = regrets(np.stack([drawn[aim] for aim in AIMS], axis=-1), meets & sound)
+    picks = _picks(now, sure, regret, sound)
     binding = bottleneck(there, need, some)
     for n in range(len(some)):
         machine, choice = there.machines[int(some.machine[n])], there.choices[int(some.choice[n])]
@@ -159,32 +183,36 @@ def _rows(there: Space, need: Need, some: Candidates, draws_count: int) -> Itera
             float(sure[n]),
             float(regret[n]),
             tuple(name for name, place in picks.items() if place == n),
+            measured[n],
         )
 
 
-def _picks(now: Outcome, sure: Floats, regret: Floats) -> dict[str, int]:
-    """Choose a row by each aim, and the one with least regret of those that are sure to meet the need, or of the surest."""
-    found = {aim.name: int(np.argmin(now[aim])) for aim in AIMS}
-    found[measures.THROUGHPUT.name] = int(np.argmax(now[measures.THROUGHPUT]))
-    enough = sure >= min(SURE_RATIO, sure.max())
+def _picks(now: Outcome, sure: Floats, regret: Floats, sound: Bools) -> dict[str, int]:
+    """Choose a row by each aim, and the one with least regret of those that are sure to meet the need, or of the surest.
+
+    Of the sound ones: of candidates that no measurement contradicts.
+    """
+    found = {aim.name: int(np.argmin(np.where(sound, now[aim], np.inf))) for aim in AIMS}
+    found[measures.THROUGHPUT.name] = int(np.argmax(np.where(sound, now[measures.THROUGHPUT], -np.inf)))
+    enough = sound & (sure >= min(SURE_RATIO, sure[sound].max()))
     found[LEAST_REGRET] = int(np.argmin(np.where(enough, regret, np.inf)))
     return found
 
 
-def _impossible(there: Space, need: Need, every: Candidates, draws_count: int) -> tuple[tuple[Move, ...], Row]:
+def _impossible(question: Question, there: Space, every: Candidates, draws_count: int) -> tuple[tuple[Move, ...], Row]:
     """Find the fewest constraints to move, and how far: one set of them for each candidate that misses no more than these.
 
     Of the candidates that miss the same constraints, and of all for `nearest`, the one whose worst miss is smallest counts; of
     those with the same worst miss, such as too few clients, the one whose next miss is smallest.
     """
-    wanted = constraints(need)
+    wanted = constraints(question.need)
     missed = every.strains > 1
     order = np.lexsort(np.sort(every.strains, axis=1).T)  # the last key, the worst miss, counts most
     misses_count = missed[order].sum(axis=1)
     few = order[misses_count == misses_count.min()]
     firsts = np.sort(np.unique(missed[few], axis=0, return_index=True)[1])[:MOVES_COUNT]
     places = [int(place) for place in few[firsts]]
-    rows = list(_rows(there, need, every.of(np.array([*places, order[0]])), draws_count))
+    rows = list(_rows(question, there, every.of(np.array([*places, order[0]])), draws_count))
     moves = (
         Move(tuple((one, one.moved(row.values[one.what].value)) for one, miss in zip(wanted, misses, strict=True) if miss), row)
         for misses, row in zip(missed[places], rows, strict=False)

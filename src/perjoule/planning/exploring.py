@@ -21,10 +21,13 @@ from perjoule.planning.texts import (
     cells,
     change_text,
     heading,
+    less_regret,
     main_changes,
+    measured_lines,
     misses,
     most_tried,
     move_text,
+    sure_text,
 )
 
 _PICKS = {LEAST_REGRET: LEAST_REGRET} | {
@@ -55,7 +58,7 @@ def page(found: Answer) -> str:
         measures=measures,
         number=estimate,
         totals=TOTALS,
-        picks=[(title.capitalize(), found.pick(name)) for name, title in _PICKS.items()] if found.rows else [],
+        picks=[_card(found, name, title) for name, title in _PICKS.items()] if found.rows else [],
         headers=HEADERS,
         words=WORDS,
         rows=[(row, cells(row)) for row in found.rows],
@@ -67,6 +70,13 @@ def page(found: Answer) -> str:
         quantities=[one for one in found.space.book.quantities if one.status != "stated" or one.source.startswith("stated")],
         version=__version__,
     )
+
+
+def _card(found: Answer, name: str, title: str) -> tuple[str, Row, list[str]]:
+    """Return the title of a pick, its row, and lines about how far it can be trusted."""
+    row = found.pick(name)
+    remark = less_regret(found) if name == LEAST_REGRET else ""
+    return title.capitalize(), row, [sure_text(row), *measured_lines(row), *filter(None, [remark])]
 
 
 def _asset(name: str) -> str:
@@ -99,4 +109,5 @@ def _point(row: Row) -> dict[str, object]:
         "about": list(about(row)),
         "values": {key: [band.value, band.low, band.high] for key, band in values.items()},
         "picks": row.picks,
+        "contradicted": row.contradicted,
     }

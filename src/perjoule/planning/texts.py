@@ -7,7 +7,7 @@ from math import ceil
 from perjoule.model.format import percent
 from perjoule.model.units import counted
 from perjoule.planning import measures
-from perjoule.planning.answer import Answer, Move, Row
+from perjoule.planning.answer import LEAST_REGRET, Answer, Move, Row
 from perjoule.planning.enumeration import Constraint
 from perjoule.planning.measures import AIMS, Measure
 from perjoule.planning.ranking import Change
@@ -18,6 +18,7 @@ _SHOWN = (measures.THROUGHPUT, measures.IDLE, *AIMS)  # columns
 _UNITS = {one: one.unit.symbol for one in _SHOWN} | {measures.IDLE: f"{measures.IDLE.words} {measures.IDLE.unit.symbol}"}
 HEADERS = ("#", "servers", "each", "file system", *_UNITS.values(), "meets", "regret", "best at")
 WORDS = ("each", "file system", "best at")  # of them, those of columns that hold words
+CONTRADICTED = "a measurement contradicts it"
 TOTALS = f"{measures.ENERGY.unit.symbol}, {measures.MONEY.unit.symbol} and {measures.CARBON.unit.symbol}"
 
 
@@ -39,7 +40,7 @@ def cells(row: Row) -> tuple[str, ...]:
         *(one.number(row.values[one].value) for one in _SHOWN),
         f"{percent(row.meets_ratio)} %",
         f"{percent(row.regret_ratio)} %",
-        ", ".join(row.picks),
+        CONTRADICTED if row.contradicted else ", ".join(row.picks),
     )
 
 
@@ -65,8 +66,38 @@ def about(row: Row) -> Iterator[str]:
     yield f"{of(measures.CARBON)}, of it {measures.EMBODIED.words} {of(measures.EMBODIED)}"
     losses = row.values[measures.LOSSES]
     yield f"loses data {losses.value:.1g} ({losses.low:.1g} to {losses.high:.1g}) times a year at most, by failures of disks"
-    sure = f"meets the need in {percent(row.meets_ratio)} % of the draws; regret {percent(row.regret_ratio)} %"
-    yield f"least to spare: {row.tightest} ({percent(row.spare_ratio)} %); {sure}"
+    yield f"least to spare: {row.tightest} ({percent(row.spare_ratio)} %); {sure_text(row)}"
+    yield from measured_lines(row)
+
+
+def sure_text(row: Row) -> str:
+    """Say how sure a candidate is to meet the need, and how wrong it can be."""
+    return f"meets the need in {percent(row.meets_ratio)} % of the draws; regret {percent(row.regret_ratio)} %"
+
+
+def measured_lines(row: Row) -> Iterator[str]:
+    """Say what was measured of the same servers and file system, where it differs from its prediction: what contradicts first."""
+    for one in sorted(row.measurements, key=lambda one: not one.contradicts):
+        if one.contradicts:
+            yield f"contradicted: {one.text}; here {banded(row, one.what)} are predicted"
+        else:
+            yield f"may be as wrong: {one.text}"
+
+
+def less_regret(answer: Answer) -> str:
+    """Name the candidates with less regret than the pick, and why they are not it; "" if there is none."""
+    best = answer.pick(LEAST_REGRET)
+    others = [row for row in answer.rows if row.regret_ratio < best.regret_ratio]
+    each = [
+        f"candidate {row.id} ({percent(row.regret_ratio)} %) "
+        + (
+            f"is no pick: {CONTRADICTED}"
+            if row.contradicted
+            else f"meets the need in {percent(row.meets_ratio)} % of the draws alone"
+        )
+        for row in others
+    ]
+    return f"less regret: {'; '.join(each)}" if each else ""
 
 
 def change_text(change: Change) -> str:
@@ -143,6 +174,8 @@ def row_data(row: Row) -> dict[str, object]:
         "meets_ratio": row.meets_ratio,
         "regret_ratio": row.regret_ratio,
         "picks": row.picks,
+        "contradicted": row.contradicted,
+        "measurements": [{**vars(one.published), "contradicts": one.contradicts} for one in row.measurements],
         "values": {one.key: band for one, band in row.values.items()},
     }
 

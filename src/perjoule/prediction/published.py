@@ -15,7 +15,7 @@ from perjoule.drivers.protocols import planned
 from perjoule.model import Direction, Flow, Json, Spec
 from perjoule.prediction.bounds import Demand, Fleet, times_s_per_byte
 from perjoule.prediction.observation import WAYS, fleet
-from perjoule.prediction.predicting import Prediction, Target, predictions
+from perjoule.prediction.predicting import Prediction, Target, fleet_of, predictions
 from perjoule.prediction.profile import shipped
 from perjoule.prediction.queueing import Spread, Way, duration_s, job
 
@@ -49,6 +49,7 @@ class Published:
 
     paper: str
     cluster: str
+    servers_count: float  # that held data
     filesystem: str
     redundancy: str
     direction: Direction
@@ -91,7 +92,16 @@ def _green_storage() -> Iterator[Published]:
             best = max((one for one in found if one.direction == way), key=_rate)
             value, low, high = best.throughput_bytes_per_s
             yield Published(
-                *("green-storage", cluster, kind, best.redundancy.text, way, f"1 to {most}", "profile"),
+                *(
+                    "green-storage",
+                    cluster,
+                    float(fleet_of(target, 1).servers_count),
+                    kind,
+                    best.redundancy.text,
+                    way,
+                    f"1 to {most}",
+                    "profile",
+                ),
                 *(None if best.rests_on else value, (low, high), printed[f"max_{name.replace('-', '_')}_{way}"]),
             )
 
@@ -108,7 +118,7 @@ def _cubieboards() -> Iterator[Published]:
         if one.quantity != "throughput" or one.place != "Table 3":
             continue
         there = replace(boards, clients_count=float(str(one.facts["clients"])))
-        where = ("cubieboard", str(one.facts["cluster"]), str(one.facts["filesystem"]))
+        where = ("cubieboard", str(one.facts["cluster"]), float(boards.servers_count), str(one.facts["filesystem"]))
         if one.facts["direction"] == "read":
             value = _by_law(Flow(client_received_ratio=1, storage_sent_ratio=1, disk_read_ratio=1), there)
             yield Published(*where, "any", "read", str(one.facts["clients"]), "law", value, None, one.value)
@@ -137,4 +147,4 @@ def _ceph_servers() -> Iterator[Published]:
             if flow is not None
         }
         value = printed[f"copies_{way}"] * float(network_s["copies"] / network_s["code"])
-        yield Published("ceph-1tib", "63 servers", kind, "6+2", way, "many", "bytes", value, None, printed[f"code_{way}"])
+        yield Published("ceph-1tib", "63 servers", 63.0, kind, "6+2", way, "many", "bytes", value, None, printed[f"code_{way}"])

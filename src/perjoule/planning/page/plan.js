@@ -113,9 +113,10 @@
     place.append(legend);
     at("electricity-now").textContent = `${(price() / electricity.per).toFixed(2)} ${electricity.unit}`;
     at("grid-now").textContent = `${Math.round(carbon() / grid.per)} ${grid.unit}`;
-    at("best").textContent = shown.length
-      ? AIMS.map((name) => { const best = shown.reduce((a, b) => (value(b, name) < value(a, name) ? b : a)); return `Least ${name}: candidate ${best.id} (${text(value(best, name))} ${data.axes[name].label.split(" ")[0]}), ${best.text}.`; }).join(" ")
-      : "No candidate of the front has these.";
+    const sound = shown.filter((row) => !row.contradicted); // a measurement is worth more than a prediction
+    at("best").textContent = sound.length
+      ? AIMS.map((name) => { const best = sound.reduce((a, b) => (value(b, name) < value(a, name) ? b : a)); return `Least ${name}: candidate ${best.id} (${text(value(best, name))} ${data.axes[name].label.split(" ")[0]}), ${best.text}.`; }).join(" ")
+      : shown.length ? "A measurement contradicts every candidate of the front that has these." : "No candidate of the front has these.";
     describe();
     root.dataset.drawn = root.dataset.theme;
   };

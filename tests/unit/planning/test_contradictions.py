@@ -1,0 +1,115 @@
+"""A plan beside what papers measured on the same servers with the same file system."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from perjoule import planning, published
+from perjoule.cli.json_output import plain
+from perjoule.model.units import MIB
+from perjoule.planning import contradictions
+from perjoule.planning.answer import LEAST_REGRET
+from perjoule.planning.contradictions import measurements
+from perjoule.planning.exploring import page
+from perjoule.planning.measures import READ, WRITE
+from perjoule.planning.texts import CONTRADICTED, about, as_data, cells, less_regret
+from places import EXAMPLES
+
+PRINTED = {one.id: one.value for one in published.paper("green-storage").numbers}
+PROMISE = {READ: 400 * MIB, WRITE: 100 * MIB}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return planning.answer(planning.read(EXAMPLES / "needs" / "archive.toml"), draws_count=100)
+
+
+@pytest.fixture(scope="module")
+def last(found):
+    """Five Odroid HC4 with GlusterFS 4+1, which the paper measured."""
+    (row,) = (row for row in found.rows if row.contradicted)
+    return row
+
+
+def test_a_candidate_that_the_paper_measured_slower_says_so_and_is_no_pick(found, last) -> None:
+    assert (last.machine.server, last.servers_count, last.choice.text) == ("odroid-hc4", 5, "glusterfs 4+1")
+    assert last is found.rows[-1] and last.id == len(found.rows) and not last.picks
+    assert PRINTED["max_arm_glusterfs_read"] == pytest.approx(268.6 * MIB, rel=1e-4)
+    (line,) = (line for line in about(last) if line.startswith("contradicted: "))
+    assert line.startswith(
+        "contradicted: green-storage measured 268.6 MiB/s read (5 x odroid-hc4, glusterfs 4+1, 1 to 4 clients)"
+    )
+    promised, low = re.search(r"here (\d+) \((\d+) to \d+\) MiB/s are predicted", line).groups()
+    assert 268.6 < int(low) <= int(promised)
+    assert cells(last)[-1] == CONTRADICTED
+    assert last.values[READ].low > PRINTED["max_arm_glusterfs_read"]
+
+
+def test_others_of_these_servers_say_that_their_profile_may_be_as_wrong(found) -> None:
+    best = found.pick(LEAST_REGRET)
+    assert best.choice.filesystem == "glusterfs" and not best.contradicted
+    assert any(line.startswith("may be as wrong: green-storage measured 268.6 MiB/s read") for line in about(best))
+    alien = [row for row in found.rows if row.machine.server not in ("odroid-hc4", "supermicro-2124bt")]
+    assert alien and not any(row.measurements for row in alien)
+
+
+def test_a_pick_with_more_regret_than_another_names_it(found, last) -> None:
+    best, text = found.pick(LEAST_REGRET), less_regret(found)
+    smaller = [row for row in found.rows if row.regret_ratio < best.regret_ratio]
+    assert last in smaller
+    assert all(f"candidate {row.id} ({100 * row.regret_ratio:.0f} %)" in text for row in smaller)
+    assert CONTRADICTED in text
+    unsure = replace(last, measurements=())
+    told = less_regret(replace(found, rows=(*found.rows[:-1], unsure)))
+    assert f"meets the need in {100 * last.meets_ratio:.0f} % of the draws alone" in told
+    assert less_regret(replace(found, rows=tuple(row for row in found.rows if row not in smaller))) == ""
+
+
+def test_each_card_of_the_page_has_regret_and_the_share_of_draws_that_meet_the_need(found) -> None:
+    cards = re.findall(r"<li><small>[^<]*: candidate (\d+)</small>(.*?)</li>", page(found), re.DOTALL)
+    assert len(cards) == 5
+    for number, text in cards:
+        row = found.rows[int(number) - 1]
+        assert f"meets the need in {100 * row.meets_ratio:.0f} % of the draws; regret {100 * row.regret_ratio:.0f} %" in text
+        assert not row.contradicted
+    assert "less regret: candidate" in cards[0][1]
+
+
+def test_json_has_what_was_measured(found, last) -> None:
+    rows = plain(as_data(found))["rows"]
+    assert [row["id"] for row in rows if row["contradicted"]] == [last.id]
+    (one,) = (one for one in rows[-1]["measurements"] if one["contradicts"])
+    assert (one["direction"], one["servers_count"]) == ("read", 5)
+    assert one["printed_bytes_per_s"] == PRINTED["max_arm_glusterfs_read"]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "servers_count", "low", "contradicts"),
+    [
+        ("odroid-hc4", 5, 400, [True]),
+        ("odroid-hc4", 4, 400, [True]),
+        ("odroid-hc4", 6, 400, [False]),  # one more server may be as much faster
+        ("odroid-hc4", 5, 250, [False]),  # the band holds what was measured
+        ("reference-2", 5, 400, []),
+        ("", 5, 400, []),
+    ],
+)
+def test_only_the_same_servers_contradict(last, cluster, servers_count, low, contradicts) -> None:
+    lows = {**PROMISE, READ: low * MIB}
+    assert [one.contradicts for one in measurements(cluster, last.choice, servers_count, lows)] == contradicts
+
+
+def test_where_all_are_contradicted_the_picks_are_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    question = planning.read(EXAMPLES / "needs" / "archive.toml")
+    text = (EXAMPLES / "needs" / "archive.toml").read_text()
+    (slow,) = (one for one in contradictions._missed() if (one.filesystem, one.direction) == ("glusterfs", "read"))
+    every = [
+        replace(slow, servers_count=1e6, redundancy=kept, filesystem=kind, printed_bytes_per_s=1.0)
+        for kind, kept in {(row.choice.filesystem, row.choice.redundancy.text) for row in planning.answer(question, 20).rows}
+    ]
+    monkeypatch.setattr(contradictions, "_missed", lambda: every)
+    found = planning.answer(planning.parse(f'{text}\n[choose]\nservers = ["odroid-hc4"]\n'), draws_count=20)
+    assert found.pick(LEAST_REGRET)
+    assert all(row.contradicted for row in found.rows)
+    assert {name for row in found.rows for name in row.picks} == {LEAST_REGRET, "energy", "money", "carbon", "throughput"}
