@@ -32,6 +32,7 @@ THEMES = {
     "filesystems/test_layouts.py",
     "filesystems/test_redundancy.py",
     "planning/test_definitions.py",
+    "results/test_modes.py",
     "results/test_verdicts.py",
     "store/test_golden.py",
     "store/test_format.py",

@@ -56,7 +56,7 @@ class Row:
 
     @property
     def contradicted(self) -> bool:
-        """Whether a measurement contradicts what is predicted of it: it is no pick, and comes after the others."""
+        """Whether a measurement contradicts what is predicted of it: it is picked only if all are, and comes after the others."""
         return any(one.contradicts for one in self.measurements)
 
     @property

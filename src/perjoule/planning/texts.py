@@ -85,13 +85,13 @@ def measured_lines(row: Row) -> Iterator[str]:
 
 
 def less_regret(answer: Answer) -> str:
-    """Name the candidates with less regret than the pick, and why they are not it; "" if there is none."""
+    """Name the candidates with less regret than the pick, and why they are not it; "" without any."""
     best = answer.pick(LEAST_REGRET)
     others = [row for row in answer.rows if row.regret_ratio < best.regret_ratio]
     each = [
         f"candidate {row.id} ({percent(row.regret_ratio)} %) "
         + (
-            f"is no pick: {CONTRADICTED}"
+            f"is not picked: {CONTRADICTED}"
             if row.contradicted
             else f"meets the need in {percent(row.meets_ratio)} % of the draws alone"
         )

@@ -60,7 +60,7 @@ class Ranked:
     total_low: float  # ends of the 95 % interval with the meter's uncertainty; infinite if it is unknown
     total_high: float
     text: str  # as `show` prints it: with the scatter of the repetitions, and after a second "±" the meter's uncertainty
-    rate_text: str  # throughput, or operations per second; of an idle file system its power; "–" where there is none
+    rate_text: str  # throughput, or operations per second; of an idle file system its power; "–" if it is missing
     rate_metric: str
     objections: tuple[str, ...]  # why it has no rank
 

@@ -32,7 +32,7 @@ def last(found):
     return row
 
 
-def test_a_candidate_that_the_paper_measured_slower_says_so_and_is_no_pick(found, last) -> None:
+def test_a_candidate_that_the_paper_measured_slower_says_so_and_is_not_picked(found, last) -> None:
     assert (last.machine.server, last.servers_count, last.choice.text) == ("odroid-hc4", 5, "glusterfs 4+1")
     assert last is found.rows[-1] and last.id == len(found.rows) and not last.picks
     assert PRINTED["max_arm_glusterfs_read"] == pytest.approx(268.6 * MIB, rel=1e-4)

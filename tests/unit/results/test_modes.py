@@ -22,7 +22,7 @@ from perjoule.results.scalability import scaling_table
 from perjoule.results.sides import Side
 from perjoule.results.table import Table
 
-TWO = (100.0, 101.0, 102.0, 130.0, 131.0, 132.0)  # MiB/s in two modes, of which the interval is no third of the mean
+TWO = (100.0, 101.0, 102.0, 130.0, 131.0, 132.0)  # MiB/s in two modes, whose interval is less than a third of the mean
 SINGLE = (116.0, 115.0, 117.0, 116.5, 115.5, 116.2)
 RATE, EVENTS = "throughput_bytes_per_s", "events_per_s"
 
