@@ -183,7 +183,7 @@ class Hosts:
             served = page
 
         browser = Browser(changed(dice.choice(REQUESTS), dice, list(REQUESTS)))
-        Handler(cast("Any", browser), ("127.0.0.1", 1), cast("Any", None))
+        Handler(cast("Any", browser), ("127.0.0.1", 1), cast("Any", SimpleNamespace(admit=lambda _: None)))
         assert b"Traceback" not in browser.said.getvalue()
 
     def fuzz_history(self, dice: Random) -> None:

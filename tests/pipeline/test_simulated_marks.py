@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import pyarrow.parquet as pq
@@ -59,7 +60,7 @@ def said(*arguments: object) -> str:
     return done.output
 
 
-def data(*arguments: object) -> dict[str, object]:
+def data(*arguments: object) -> dict[str, Any]:
     return json.loads(said(*arguments, "--json"))
 
 

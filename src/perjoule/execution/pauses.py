@@ -14,6 +14,7 @@ from perjoule.execution.write_back import LATE_S
 from perjoule.model.units import seconds_text
 
 LOOK_S = 0.1
+NOTICED_S = 1.0  # between two looks, above which nothing ran; a busy machine takes less
 STEP_S = 0.05  # between two looks, above which a clock was set
 TORN_S = 0.005  # in which one look must read all clocks: it may be interrupted between two of them
 
@@ -39,7 +40,12 @@ class Pause:
     def stood_still_s(self) -> float:
         """The time in which nothing ran; 0 if that is no more than usual."""
         gap_s = self.ended_s - self.began_s + self.suspended_s
-        return gap_s if gap_s > LATE_S or self.suspended_s > STEP_S else 0.0
+        return gap_s if gap_s > NOTICED_S or self.suspended_s > STEP_S else 0.0
+
+    @property
+    def fails(self) -> bool:
+        """Whether what was measured in it is not kept where the load stood still, too."""
+        return self.stood_still_s > LATE_S or self.suspended_s > STEP_S
 
 
 def now() -> Look:

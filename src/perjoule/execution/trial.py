@@ -151,7 +151,8 @@ class UnderWay:
         with pauses.Watch() as watch:
             yield
         stood_still = watch.stood_still_text()
-        if stood_still and (not self._elsewhere or any(pause.suspended_s > pauses.STEP_S for pause in watch.pauses)):
+        failing = [pause for pause in watch.pauses if pause.fails]
+        if failing and (not self._elsewhere or any(pause.suspended_s > pauses.STEP_S for pause in failing)):
             self._paused = self._paused or PausedError(stood_still)
         doubted = (stood_still, watch.set_text(), *(words for host in self._up.hosts.all for words in host.disturbances()))
         self._doubts += [TIMES.doubt(words) for words in doubted if words]

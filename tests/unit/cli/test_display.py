@@ -75,7 +75,7 @@ def test_the_speed_is_that_of_the_clients_that_load_in_emulated_time() -> None:
     assert said.strip() == "20.0 MiB/s on the clients' network"
     latest[replace(_channel("storage-1", "power"), component="board", grade="modelled")] = (12.0, 40.0, 0.5)
     latest[replace(_channel("", "power"), component="switch", grade="modelled")] = (12.0, 8.5, 0.5)
-    assert count(12.0).endswith("  40.0 W (modelled)")  # as in the table: the servers without the switch
+    assert count(12.0).endswith("  40.0 W (simulated)")  # as in the table: the servers without the switch
 
 
 def _channel(host: str, quantity: Any) -> Channel:

@@ -42,23 +42,25 @@ def test_pauses_suspensions_and_steps_are_distinguished(after: Look, stood_still
 
 
 STOPPED = """
-import time
+import sys
 from perjoule.execution.pauses import Watch
 with Watch() as watch:
     print("begun", flush=True)
-    time.sleep(1)
+    sys.stdin.readline()
 print(watch.stood_still_text())
 """
 
 
 def test_a_process_that_is_stopped_notices_it() -> None:
-    with subprocess.Popen([sys.executable, "-c", STOPPED], stdout=subprocess.PIPE, text=True) as watching:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", STOPPED], stdin=pipe, stdout=pipe, text=True) as watching:
+        assert watching.stdin
         assert watching.stdout
         assert watching.stdout.readline() == "begun\n"
         os.kill(watching.pid, signal.SIGSTOP)
         time.sleep(1.6)
         os.kill(watching.pid, signal.SIGCONT)
-        said = watching.stdout.read()
+        said = watching.communicate("\n")[0]
     assert said.startswith("perjoule or its machine stood still for ")
 
 

@@ -15,6 +15,7 @@ from perjoule.planning.exploring import page
 from perjoule.planning.measures import READ, WRITE
 from perjoule.planning.texts import CONTRADICTED, about, as_data, cells, less_regret
 from places import EXAMPLES
+from typed import present
 
 PRINTED = {one.id: one.value for one in published.paper("green-storage").numbers}
 PROMISE = {READ: 400 * MIB, WRITE: 100 * MIB}
@@ -40,7 +41,7 @@ def test_a_candidate_that_the_paper_measured_slower_says_so_and_is_not_picked(fo
     assert line.startswith(
         "contradicted: green-storage measured 268.6 MiB/s read (5 x odroid-hc4, glusterfs 4+1, 1 to 4 clients)"
     )
-    promised, low = re.search(r"here (\d+) \((\d+) to \d+\) MiB/s are predicted", line).groups()
+    promised, low = present(re.search(r"here (\d+) \((\d+) to \d+\) MiB/s are predicted", line)).groups()
     assert 268.6 < int(low) <= int(promised)
     assert cells(last)[-1] == CONTRADICTED
     assert last.values[READ].low > PRINTED["max_arm_glusterfs_read"]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,8 @@ def cell(values: tuple[float, ...], **more: Interval) -> Cell:
 
 
 def sentence(row: Cell) -> Table:
-    (found,) = answers(SimpleNamespace(cells=(row,), winners=()))  # type: ignore[arg-type]
+    content: Any = SimpleNamespace(cells=(row,), winners=())
+    (found,) = answers(content)
     assert "With events: moosefs" in found.sentence
     return Table(("sentence",), ((found.sentence.partition("With events")[2],),))
 
@@ -71,16 +73,16 @@ def test_a_row_in_two_modes_has_medians_and_repetitions(table: Callable[[Cell], 
 
 
 def test_a_history_prints_the_latest_by_its_median(monkeypatch: pytest.MonkeyPatch) -> None:
-    def moment(results: SimpleNamespace) -> histories.Moment:
-        return histories.Moment(results, results.utc_s, [cell(results.values)])  # type: ignore[arg-type]
+    def moment(results: Any) -> histories.Moment:
+        return histories.Moment(results, results.utc_s, [cell(results.values)])
 
     monkeypatch.setattr(histories, "_moment", moment)
     monkeypatch.setattr(histories, "name_of", lambda results: "one")
     for values, shown in ((TWO, "116.0 [100.0 101.0 102.0 130.0 131.0 132.0]"), (SINGLE, "116.0 ± 15.1")):
-        folders = [
+        folders: list[Any] = [
             SimpleNamespace(done=lambda: True, folder=Path("lab"), utc_s=n, values=own) for n, own in enumerate((SINGLE, values))
         ]
-        (row,) = history_table(histories.history(folders, [RATE])).rows  # type: ignore[arg-type]
+        (row,) = history_table(histories.history(folders, [RATE])).rows
         assert row[7] == shown
 
 

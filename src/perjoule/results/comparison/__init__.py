@@ -123,5 +123,6 @@ def _row(first: Side, second: Side, pair: tuple[Key, Key], metric: str, count: i
     effect = nan if judged.refused else hedges_g(*values)
     than = labels[0] if len(labels) > 1 else first.name
     place = (" -> ".join(labels), pair[0][2], pair[0][3], pair[0][4])
-    realities, by_median = (before.reality, after.reality), (summarised_by_median(before), summarised_by_median(after))
+    realities: tuple[Reality, Reality] = (before.reality, after.reality)
+    by_median = summarised_by_median(before), summarised_by_median(after)
     return Row(*place, metric, before.metrics[key], after.metrics[key], judged, than, effect, realities, by_median)
