@@ -71,7 +71,7 @@ def test_clusters_give_every_source_of_their_file(file: Path) -> None:
 def test_values_have_the_units_of_the_files() -> None:
     text = said("odroid-hc4")
     for line in (
-        "switch: 15.5 W ± 1.13 W, measured: section V-C a",
+        "switch: 15.5 W ± 0.15 W, measured: section V-C a",
         "memory: 4 GiB, datasheet",
         "price: 90 USD (65 USD to 140 USD), assumed",
         "mips: 4 910 (4 400 to 5 400), assumed",

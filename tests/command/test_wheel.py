@@ -68,7 +68,8 @@ show r
 report r
 verify r
 compare r --between slow fast
-history r
+run first.toml --into again
+history r again
 export r --bundle r.zip
 check first.toml
 tune tune.toml --for MiB/J --trials 4 --into tuned

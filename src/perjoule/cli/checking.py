@@ -25,7 +25,7 @@ from perjoule.model.units import bytes_text, counted, seconds_text
         "perjoule check examples/green-storage.toml --shrink 100",
         "perjoule check my.toml --list              every trial, in order",
         "perjoule check lab.toml --connect          ask its hosts and meters, too",
-        "perjoule check lab.toml --hosts            programs, ports and paths on each host",
+        "perjoule check lab.toml --hosts            programs, ports, paths per host",
     ),
 )
 @parameters.file
