@@ -66,8 +66,8 @@ REFUSED: Mapping[str, str] = {
     "a mount of a folder within": DISK.format(disk='type = "ext4"\noptions = ["X-mount.subdir=etc"]'),
     "a library of Ceph's": CEPH.format(conf='"osd class dir" = "/tmp"'),
     "a library of Ceph's, in capitals": CEPH.format(conf='OSD_CLASS_DIR = "/tmp"'),
-    "a line feed in a value of Ceph's": CEPH.format(conf='osd_memory_target = "1\\nbluestore_block_path = /dev/zero"'),
 }
+LINE_FEED = CEPH.format(conf='osd_memory_target = "1\\nbluestore_block_path = /dev/zero"')
 
 
 def perjoule(*words: object, cwd: Path) -> tuple[int, str]:
@@ -81,11 +81,11 @@ def perjoule(*words: object, cwd: Path) -> tuple[int, str]:
 # Each attack below gives "" where the promise held, and what broke where it did not.
 
 
-def campaign(text: str, room: Path) -> str:
-    """Check a campaign that must be refused, for words that are not permitted and for nothing else."""
+def campaign(text: str, reason: str, room: Path) -> str:
+    """Check a campaign that must be refused, for a reason that has these words and for nothing else."""
     (room / "attack.toml").write_text(f'name = "attack"\n{text}')
     code, line = perjoule("check", "attack.toml", cwd=room)
-    return "" if code == 2 and "permitted" in line else f"exit code {code}: {line}"
+    return "" if code == 2 and reason in line else f"exit code {code}: {line}"
 
 
 def ssh_configuration(room: Path) -> str:

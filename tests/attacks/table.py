@@ -42,14 +42,16 @@ class Tests:
 
 def attacks() -> Iterator[Attack]:
     """Name all attacks."""
-    folder, place = "unit/testbeds/cluster/test_work_folder.py", "unit/store/test_place.py"
-    hostile, shared = "unit/testbeds/cluster/test_hostile.py", "unit/testbeds/cluster/test_shared_folder.py"
+    folder, place = "unit/testbeds/cluster/test_folders.py", "unit/store/test_place.py"
+    hostile, shared = "unit/testbeds/cluster/test_heard.py", "unit/testbeds/cluster/test_logs.py"
     yield Attack("a user of a host owns or swaps the work folder", "no user of a host becomes the one who logs in", Tests(folder))
     words = "a campaign reaches no device and no program but those named"
     for what, text in commands.REFUSED.items():
-        yield Attack(f"a campaign: {what}", words, partial(commands.campaign, text))
+        yield Attack(f"a campaign: {what}", words, partial(commands.campaign, text, "permitted"))
+    line_feed = partial(commands.campaign, commands.LINE_FEED, "control character")
+    yield Attack("a campaign: a line feed in a value of Ceph's", words, line_feed)
     yield Attack("words of mkfs and mount", "no word of a disk reaches beyond it", Tests("unit/model/test_disk_words.py"))
-    yield Attack("options of ceph.conf", "no option names a file or program", Tests("unit/filesystems/test_ceph_tuning.py"))
+    yield Attack("options of ceph.conf", "no option names a file or program", Tests("unit/filesystems/_ceph/test_tuning.py"))
     yield Attack("a campaign: an ssh configuration", "check and doctor run nothing of a file's", commands.ssh_configuration)
     yield Attack("what reads names programs", "reading starts nothing that a file names", Tests("command/test_starting.py"))
     yield Attack("a connection is lost on a shared folder", "who made it removes it", Tests(shared))
@@ -63,7 +65,7 @@ def attacks() -> Iterator[Attack]:
     yield Attack("slow connections", "nobody holds the live page shut", commands.slow_connections)
     yield Attack("formulas as labels", "no text of a CSV file is a formula", commands.formulas)
     yield Attack("markup as labels", "no word of a stranger is a script", Tests("browser/test_markup.py"))
-    yield Attack("no bash on a host", "the sentence names what is missing", Tests("unit/testbeds/cluster/test_bash.py"))
+    yield Attack("no bash on a host", "the sentence names what is missing", Tests("unit/testbeds/cluster/test_login.py"))
 
 
 def main(words: Sequence[str], usage: str) -> int:
