@@ -110,7 +110,7 @@ def test_an_idle_file_system_has_the_rates_of_its_hosts_counters(idle: Results) 
         assert means["raw_w_per_byte"] == pytest.approx(means["idle_w"] / 8e12)
         assert means["usable_bytes_per_w"] == pytest.approx(4e12 / means["idle_w"])
         assert cell.metrics["usable_uncertainty_bytes_per_w"].mean > 0
-        assert cell.grade == "modelled"
+        assert cell.grade == "simulated"
     assert mounted.metrics["clients_mounted_count"].mean == 2
     assert unmounted.metrics["clients_mounted_count"].mean == 0
 
