@@ -182,10 +182,10 @@ class Targets(Hosts, Texts, Wires):
 
     @classmethod
     def weights(cls) -> dict[str, int]:
-        """How often each target is drawn, of some 1100; none may be rare."""
+        """How often each target is drawn, of some 1300; none may be rare."""
         slow = ("import", "results", "bundle", "commands", "need", "profile", "progress", "history", "aged", "list")
         waiting = ("snmp_meter", "kasa_meter")  # for answers that never come
-        rarer = {"raw": 120, "page_request": 20, "tuning": 10, **dict.fromkeys((*slow, *waiting), 6)}
+        rarer = {"raw": 120, "page_request": 20, "tuning": 10, **dict.fromkeys((*slow, *waiting), 7)}
         names = (name.removeprefix("fuzz_") for name in dir(cls) if name.startswith("fuzz_"))
         return {name: rarer.get(name, 60) for name in names}
 
