@@ -363,16 +363,31 @@ def the_trial(folder: Path) -> Record:
 
 
 def test_a_run_that_stood_still_while_it_measured_says_which_samples_it_lacks(tmp_path: Path) -> None:
-    with measuring(tmp_path / "results", PERJOULE) as process:
+    record = stopped(tmp_path / "results", 1.5)
+    assert record.attempt == 1
+    doubts = record.doubts
+    for meter in ("system", "simulated"):
+        (count,) = [int(text.split()[1]) for text in doubts if text.startswith(f"{meter}: ") and "samples left out" in text]
+        assert count >= 20  # of 30 in 1.5 s at 20 Hz
+
+
+def test_what_stood_still_for_longer_is_measured_again(tmp_path: Path) -> None:
+    record = stopped(tmp_path / "results", 3)
+    assert record.attempt == 2
+    assert not any("stood still" in text or "samples left out" in text for text in record.doubts)
+    (first,) = (tmp_path / "results").glob("trials/*/attempt-1/record.json")
+    assert "stood still" in json.loads(first.read_text())["reason"]
+
+
+def stopped(folder: Path, pause_s: float) -> Record:
+    """Stop perjoule for a while as it measures; give its trial."""
+    with measuring(folder, PERJOULE) as process:
         process.send_signal(signal.SIGSTOP)
-        time.sleep(2)
+        time.sleep(pause_s)
         process.send_signal(signal.SIGCONT)
         _, said = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 0, said
-    doubts = the_trial(tmp_path / "results").doubts
-    for meter in ("system", "simulated"):
-        (count,) = [int(text.split()[1]) for text in doubts if text.startswith(f"{meter}: ") and "samples left out" in text]
-        assert count >= 30  # of 40 in 2 s at 20 Hz
+    return the_trial(folder)
 
 
 @pytest.mark.parametrize("step_s", [3600, -3600])
