@@ -12,7 +12,9 @@ from perjoule.model.errors import MachineError
 SHORT_S = 20.0
 # For bash, in a shell of their own. `listeners` prints "PORT PID NAME" of whoever listens on the ports $@, on any address; "0 ?"
 # is the kernel, or somebody whose descriptors only root sees. `others` prints "PID NAME" of processes with the names $@ in the
-# network of this host: those of virtual hosts have one of their own.
+# network of this host: those of virtual hosts have one of their own. `started` is whether grep $2... finds a mark in the
+# environment of process $1 or of its session: a daemon may have cleaned its own or written its title over it, but not left its
+# session.
 LISTENERS = r"""
 listeners() {
   local port place state inode fd pid name line
@@ -26,11 +28,22 @@ listeners() {
     echo "$port ${pid:-0} ${name// /_}"
   done | sort -u
 }
+started() {
+  local pid=$1 session
+  shift
+  grep -qz "$@" "/proc/$pid/environ" 2> /dev/null && return
+  session=$(($(ps -o sess= -p "$pid")))
+  [ "$session" -gt 1 ] || return # of all that nobody gave a session of its own
+  for pid in $(ps -o pid= -s "$session"); do
+    grep -qz "$@" "/proc/$pid/environ" 2> /dev/null && return
+  done
+  return 1
+}
 strange() { # pass on lines that end in PID NAME, but not of processes that a run has started, dead or alive
   local line pid
   while read -r line; do
     pid=${line% *} pid=${pid##* }
-    grep -qz '^PERJOULE_HOST=' "/proc/$pid/environ" 2> /dev/null || echo "$line"
+    started "$pid" -e '^PERJOULE_HOST=' || echo "$line"
   done
 }
 others() {
@@ -45,23 +58,16 @@ others() {
   done
 }
 """
-# $1 the entry in the environment of all that we start, then ports. Prints what `listeners` does, and "ours" or "theirs": a
-# daemon may have cleaned its environment, but not left its session.
+# $1 the entry in the environment of all that we start, then ports. Prints what `listeners` does, and "ours" or "theirs".
 _WHOSE = (
     LISTENERS
     + r"""
 mark=$1
 shift
-marked() { grep -qzxF -e "$mark" "/proc/$1/environ" 2> /dev/null; }
-ours() {
-  local pid
-  [ -n "$mark" ] || return 0
-  marked "$1" && return
-  for pid in $(ps -o pid= -s "$(($(ps -o sess= -p "$1")))"); do marked "$pid" && return; done
-  return 1
-}
 listeners "$@" | while read -r port pid name; do
-  if [ "$pid" != 0 ] && ours "$pid" 2> /dev/null; then echo "$port $pid $name ours"; else echo "$port $pid $name theirs"; fi
+  whose=theirs
+  [ "$pid" = 0 ] || { [ -n "$mark" ] && ! started "$pid" -xF -e "$mark"; } || whose=ours
+  echo "$port $pid $name $whose"
 done
 """
 )

@@ -1,5 +1,7 @@
 """Ports that servers listen on: the table for a firewall's owner, and who is met there before a deployment."""
 
+import os
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pytest
 from perjoule import campaign, drivers
 from perjoule.drivers.protocols import Completed, FileSystem, Hosts
 from perjoule.filesystems.moosefs import MooseFS
+from perjoule.machine.ports import LISTENERS
 from perjoule.model.errors import MachineError
 from places import ROOT
 from scripted import ScriptedHost
@@ -55,3 +58,21 @@ def test_a_port_that_was_taken_after_the_checks_stops_a_deployment_before_it_tou
     assert isinstance(storage, Taken)
     assert [words[-5:] for words in storage.ran if "perjoule-ports" in words] == [[storage.mark, "9419", "9420", "9421", "9422"]]
     assert not [words for words in storage.ran if words[0] not in ("bash", "stat")]
+
+
+@pytest.mark.parametrize("mark", ["PERJOULE_HOST=of-another-run", ""])
+def test_a_daemon_of_a_run_that_wrote_over_its_environment_is_not_a_sites_own(mark: str, tmp_path: Path) -> None:
+    """As the data writer of a MooseFS master does, which lives on for a while after a connection is lost."""
+    name = f"pj{os.getpid()}"  # of no other process on this machine
+    daemon = tmp_path / name
+    daemon.write_bytes(Path("/bin/sleep").read_bytes())
+    daemon.chmod(0o755)
+    script = 'env -i "$1" 600 & until read -r comm < /proc/$!/comm && [ "$comm" = "${1##*/}" ]; do :; done; echo; wait'
+    argv = ["env", *([mark] if mark else []), "bash", "-c", script, "bash", str(daemon)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, start_new_session=True) as running:
+        assert running.stdout
+        running.stdout.readline()
+        look = ["bash", "--norc", "-c", f'{LISTENERS} others "$1" | strange', "look", name]
+        printed = subprocess.run(look, capture_output=True, text=True, check=True).stdout
+        os.killpg(running.pid, 9)
+    assert bool(printed) is not bool(mark), printed
