@@ -118,6 +118,7 @@ def logs(folder: Path, demo: Demo) -> None:
 
 # What a document takes for granted: the reader's own files.
 PREPARED: dict[str, Callable[[Path, Demo], object]] = {
+    "administrators.md": lambda folder, demo: shutil.copy(EXAMPLES / "cluster.toml", folder / "lab.toml"),
     "audit.md": lambda folder, demo: (
         measured(folder / "results" / "mine", "repetitions = 2"),
         shutil.copy(SOURCES / "published" / "cubieboard.toml", folder / "mine.toml"),

@@ -72,7 +72,7 @@ run first.toml --into again
 history r again
 export r --bundle r.zip
 check first.toml
-tune tune.toml --for MiB/J --trials 4 --into tuned
+tune tune.toml --for MiB/J --trials 10 --into tuned
 demo --simulate --set repetitions=1 --into demo
 watch r --once
 import imported fio.json
