@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import tempfile
 import time
 
@@ -33,6 +34,14 @@ def pytest_collection():
     finally:
         gc.enable()
         gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _signals_reach_programs():
+    """Let tests under nohup stop programs that they start: these inherit a signal that is ignored, and no handler."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 class Heard(Sink):
