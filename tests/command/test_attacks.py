@@ -204,9 +204,17 @@ def without_privileges() -> None:
         ctypes.CDLL(None).prctl(DROP_FROM_BOUND, capability, 0, 0, 0)
 
 
+STACK_BYTES = 8 * 1024**3
+
+
+def with_large_stacks() -> None:
+    """Have each thread ask for this much memory."""
+    resource.setrlimit(resource.RLIMIT_STACK, (STACK_BYTES, STACK_BYTES))
+
+
 def without_threads() -> None:
     """Have each thread ask for a stack that is larger than all memory of the program."""
-    resource.setrlimit(resource.RLIMIT_STACK, (8 * 1024**3, 8 * 1024**3))
+    with_large_stacks()
     resource.setrlimit(resource.RLIMIT_AS, (3 * 1024**3, 3 * 1024**3))
 
 
@@ -229,6 +237,18 @@ def test_without_threads_a_run_is_one_sentence_and_continues_later(small: Path, 
     folder = tmp_path / "results"
     said = told("run", small, "--into", folder, code=3, before=without_threads)
     assert "no more threads or processes can be started" in said
+    assert not folder.exists()  # meters are polled, side by side, before a run begins
+    argv = [PERJOULE, "run", small, "--into", folder]
+    with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, preexec_fn=with_large_stacks, env=AS_INSTALLED) as process:
+        until_s = time.monotonic() + LIMIT_S
+        while not progress(folder) and process.poll() is None and time.monotonic() < until_s:
+            time.sleep(0.001)
+        most_bytes = addresses_bytes(process.pid) + STACK_BYTES // 2
+        resource.prlimit(process.pid, resource.RLIMIT_AS, (most_bytes, most_bytes))
+        _, said = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 3
+    assert "no more threads or processes can be started" in said.rstrip("\n").rpartition("\n")[2]
+    assert "Traceback" not in said
     finished(folder)
 
 
@@ -343,6 +363,11 @@ def measuring(folder: Path, *argv: object) -> Generator[subprocess.Popen[str]]:
         yield process
 
 
+def addresses_bytes(pid: int) -> int:
+    """Return how much memory a process has requested."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize()
+
+
 def progress(folder: Path) -> str:
     found = folder / "progress.jsonl"
     return found.read_text() if found.exists() else ""
@@ -424,8 +449,7 @@ def test_without_files_to_open_in_the_middle_of_a_trial_it_is_one_sentence(tmp_p
 @pytest.mark.parametrize("more_mib", [0, 1, 16])
 def test_without_memory_in_the_middle_of_a_trial_it_is_one_sentence(more_mib: int, tmp_path: Path) -> None:
     with measuring(tmp_path / "results", PERJOULE) as process:
-        pages_count = int(Path(f"/proc/{process.pid}/statm").read_text().split()[0])
-        most_bytes = pages_count * resource.getpagesize() + more_mib * MIB
+        most_bytes = addresses_bytes(process.pid) + more_mib * MIB
         resource.prlimit(process.pid, resource.RLIMIT_AS, (most_bytes, most_bytes))
         refused(process, tmp_path / "results", "not enough memory")
 
