@@ -202,12 +202,13 @@ def _table(results: Results, latest: Sequence[_Attempt]) -> Iterator[str]:
             return
         if len(known) < len(latest):
             return
+        lacking = LACKING.get(results.table_format(), frozenset())
         asked = campaign_of(results)
         computed = cells_of(asked, [record for record, _ in known], [point for _, own in known for point in own])
     except PerjouleError as error:
         yield str(error)
         return
-    yield from differing_cells(stored, computed, LACKING.get(results.table_format(), frozenset()))
+    yield from differing_cells(stored, computed, lacking)
 
 
 def _reported(results: Results) -> bool:

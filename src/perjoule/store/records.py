@@ -37,11 +37,17 @@ def record_from(text: str) -> Record:
     data = json_from(text)
     if not isinstance(data, dict):
         raise ValueError("not a JSON object")
-    version = cast("dict[str, Any]", data).setdefault("version", 1)
-    if version not in range(1, FORMAT + 1):
-        raise ValueError(f"format version {version}, but this perjoule reads versions up to {FORMAT}")
-    record = from_json(Record, cast("Json", data))
+    fields = cast("dict[str, Any]", data)
+    record = from_json(Record, {**fields, "version": format_of(fields)})
     return record if "traits" in data else dataclasses.replace(record, traits=declared(record.trial))
+
+
+def format_of(fields: Mapping[str, Any]) -> int:
+    """Return the format of stored JSON; 1 if it has none. Raises ValueError if this perjoule does not know it."""
+    version = fields.get("version", 1)
+    if type(version) is not int or version not in range(1, FORMAT + 1):
+        raise ValueError(f"format version {version!r}, but this perjoule reads versions up to {FORMAT}")
+    return version
 
 
 def declared(trial: Trial) -> Traits:

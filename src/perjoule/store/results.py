@@ -19,7 +19,7 @@ from perjoule.store.attempt import Attempt
 from perjoule.store.disk import FULL, spoken
 from perjoule.store.journal import NAME, Entry, cut_torn_line, read_journal
 from perjoule.store.place import Place, entered
-from perjoule.store.records import record_from, to_json, with_time
+from perjoule.store.records import format_of, record_from, to_json, with_time
 
 if TYPE_CHECKING:
     from perjoule.store.recordings import ClockError
@@ -216,7 +216,7 @@ class Results:
         if not (self.folder / "table.json").exists():
             return FORMAT
         with spoken(self.folder / "table.json"):
-            return int(self._table().get("version", 1))
+            return format_of(self._table())
 
     def _table(self) -> dict[str, Any]:
         found: object = json_of(self.folder / "table.json")

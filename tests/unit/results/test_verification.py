@@ -12,6 +12,7 @@ from perjoule.analysis.cells import cells
 from perjoule.analysis.points import points
 from perjoule.model import Channel, Series
 from perjoule.model.doubts import CACHE, METERS
+from perjoule.model.records import FORMAT
 from perjoule.results.table_likeness import Note
 from perjoule.results.verification import _same_series, verify
 from perjoule.store.journal import sha256
@@ -240,6 +241,14 @@ def test_a_column_of_the_table_that_is_gone_is_found(results):
     path.write_text(json.dumps(table))
     (difference,) = verify(results).differences
     assert "servers_count is 0 and recomputed" in difference
+
+
+@pytest.mark.parametrize("version", ["x", None, [], 1.5, True, 0, FORMAT + 1])
+def test_a_table_of_no_known_format_is_a_difference(results, version):
+    path = results.folder / "table.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "version": version}))
+    (difference,) = verify(results).differences
+    assert f"{path}: the file is damaged: format version {version!r}" in difference
 
 
 def test_a_row_that_is_in_the_table_twice_is_found(results):
