@@ -228,7 +228,10 @@ rate = "10 Hz"
 """
 
 
-def test_a_run_that_stands_still_for_two_seconds_keeps_its_hosts_and_says_so(work: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("stood_s", "kept"), [(1.5, ["valid"]), (3.0, ["failed", "valid"])])
+def test_a_run_that_stands_still_keeps_its_hosts_and_says_so_and_for_long_it_measures_again(
+    stood_s: float, kept: list[str], work: Path, tmp_path: Path
+) -> None:
     text = CAMPAIGN.replace("repetitions = 3", "repetitions = 1").partition('kind = "fio"')[0] + STEADY
     progress = tmp_path / "r" / "progress.jsonl"
     with started("run", campaign(tmp_path, text=text), "--into", tmp_path / "r") as process:
@@ -236,15 +239,19 @@ def test_a_run_that_stands_still_for_two_seconds_keeps_its_hosts_and_says_so(wor
         runs = names(work)
         time.sleep(1.5)
         process.send_signal(signal.SIGSTOP)
-        time.sleep(2)
+        time.sleep(stood_s)
+        assert names(work) == runs
         process.send_signal(signal.SIGCONT)
         assert process.stderr is not None
         errors = process.stderr.read()
         assert process.wait(timeout=120) == 0, errors
-    (record,) = store.open_results(tmp_path / "r").records()
-    assert record.status == "valid", record.reason
-    (said,) = [doubt for doubt in record.doubts if doubt.startswith("system: ") and "samples left out" in doubt]
-    assert int(said.split()[1]) >= 15  # of 20
+    records = list(store.open_results(tmp_path / "r").records())
+    assert [record.status for record in records] == kept, [record.reason for record in records]
+    said = "perjoule or its machine stood still for "
+    assert [doubt.startswith(said) for doubt in records[0].doubts].count(True) == 1, records[0].doubts
+    assert records[0].reason.startswith(said) == (kept[0] == "failed")
+    (said,) = [doubt for doubt in records[0].doubts if doubt.startswith("system: ") and "samples left out" in doubt]
+    assert int(said.split()[1]) >= 7.5 * stood_s  # of ten per second
     assert state(work, runs) == []
 
 
