@@ -76,7 +76,7 @@ def configuration(
     """
     options = layout.options
     lines: dict[str, str] = dict.fromkeys(("global", "mgr", "mds", "osd", "client"), "")
-    for setting in changed:
+    for setting in (one for one in changed if one.place):  # others are of an image or a mount
         lines[setting.place] += f"\n{setting.name} = {setting.value}".rstrip()
     if layout.client_cache_bytes is not None:
         lines["client"] += "".join(f"\n{name} = {value}" for name, value in _cache(layout.client_cache_bytes).items())
