@@ -91,7 +91,7 @@ catalogue
 meters list
 meters simulate --help
 meters record --help
-doctor
+doctor first.toml
 drivers
 up --help
 down --help
