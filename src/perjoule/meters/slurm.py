@@ -102,6 +102,10 @@ class Slurm(Metered):
         path = shutil.which("sstat")
         return (Check("sstat", bool(path), path or "missing", "run perjoule where Slurm's commands are", needed=False),)
 
+    def answers(self) -> tuple[Check, ...]:
+        """Ask nothing: without a job, which the testbed has only when it is held, Slurm counts no energy."""
+        return super().answers() if self.job else ()
+
 
 def channel(meter: str, node: str, kind: str) -> Channel:
     """Return the channel of a node, as much of which is covered as the plugin's sensor sees."""
