@@ -17,7 +17,7 @@ from perjoule.simulators._behaviour import Manner
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 WAVE = Waveform("sine", 123.4, 246.8, 1.0)
-GAPS = ("late", "missing", "nan", "disconnect")  # what must leave a gap
+GAPS = ("zero", "unknown", "late", "missing", "nan", "disconnect")  # what must leave a gap
 
 
 def needs(tool: str, package: str) -> pytest.MarkDecorator:

@@ -178,7 +178,7 @@ class UnderWay:
         try:
             written = write_back.write_back(self._syncs, name)
             self._phases += [written.phase] if written.phase else []
-            late = write_back.late(loaded, written) if loaded else None
+            late = write_back.late(loaded, written, lent=self._up.hosts.lease is not None) if loaded else None
             self._doubts += (*written.doubts, *([late] if late else []))
         except PausedError as error:  # raised once the hosts are quiet again: the next attempt follows
             self._paused = self._paused or error

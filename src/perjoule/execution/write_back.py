@@ -99,16 +99,17 @@ def write_back(wanted: Sequence[Sync], name: str = WRITE_BACK) -> WrittenBack:
     return WrittenBack(Phase(name, first_s, ended_s), last_began_s=last_s, way_s=way_s)
 
 
-def late(loaded: Outcome, written: WrittenBack) -> Doubt | None:
+def late(loaded: Outcome, written: WrittenBack, *, lent: bool = False) -> Doubt | None:
     """Return a doubt if the last host began to sync long after the last client's end: until then it only waited.
 
-    Raises PausedError: so long that the write's time is unknown.
+    Raises PausedError: so long that the write's time is unknown, unless the hosts are `lent` by a batch system, whose steps may
+    end seconds after their programs.
     """
     if written.last_began_s is None or loaded.sustained or all(one.direction != "write" for one in loaded.results):
         return None
     late_s, load_s = written.last_began_s - loaded.ended_s, loaded.ended_s - loaded.began_s
     what = f"the write-back began {seconds_text(late_s)} after the last client's end"
-    if late_s > max(LATE_S + written.way_s, LATE_RATIO * load_s):
+    if not lent and late_s > max(LATE_S + written.way_s, LATE_RATIO * load_s):
         raise PausedError(f"{what}: a host, its connection or perjoule stood still")
     if late_s > min(max(DOUBTED_S, DOUBTED_RATIO * load_s), max(ALWAYS_DOUBTED_S + written.way_s, LATE_RATIO * load_s)):
         return TIMES.doubt(f"{what}, and that time counts as writing")
