@@ -90,7 +90,7 @@ class GlusterFS(Deployed):
     (docs/reference/permitted.md)."""
 
     def ports(self) -> Mapping[str, tuple[Port, ...]]:
-        """That of glusterd, which its peers and tools can't be told to look for elsewhere, and those of bricks."""
+        """That of glusterd, which is fixed for its peers and tools, and those of bricks."""
         return {"bricks": (Port(words.PORT, "glusterd"), Port(49152, "glusterfsd", last=60999))}
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
