@@ -92,10 +92,11 @@ def test_every_figure_that_the_records_allow_is_there(page: str) -> None:
     assert all(f'<figure id="{name}">' in page for name in figures)
 
 
-def test_modelled_watts_are_called_so(page: str) -> None:
-    assert "modelled from counters of CPU and disks" in page[: page.index("Results</h2>")]  # on the first screen
+def test_simulated_watts_are_called_so(page: str) -> None:
+    """Though a meter took them from counters: those of a simulated host are made up."""
+    assert "<dt>Watts</dt><dd>simulated, not measured</dd>" in page[: page.index("Results</h2>")]  # on the first screen
     efficiency = embedded(page)["figures"]["efficiency"]
-    assert "watts modelled" in " ".join(efficiency["title"]["subtitle"])
+    assert "simulated, not measured" in efficiency["title"]["subtitle"]
 
 
 def test_the_page_needs_nothing_from_outside(page: str) -> None:

@@ -5,6 +5,7 @@ share of the largest amount that it may be a difference of: 1e-18 J are 0 J. Who
 whole numbers and words must be equal, and moments to a few steps of a float.
 """
 
+import json
 from math import isfinite, ulp
 
 import numpy as np
@@ -76,5 +77,5 @@ def differing_rows(stored: Series, again: Series) -> str:
 
 
 def _digits(value: Json) -> str:
-    text = repr(value) if isinstance(value, float) else str(value)
+    text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:60]}..."

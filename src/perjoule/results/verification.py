@@ -189,7 +189,7 @@ def _redated(stored: Series, again: Series) -> bool:
     earlier = slice(0, max(len(again.t_s) - REDATED_COUNT, 0))
     alike = len(stored.t_s) == len(again.t_s) and not differing_rows(stored.at(earlier), again.at(earlier))
     ends = ([one.t_s[-1], float(one.value @ one.duration_s)] for one in (stored, again))
-    return again.channel.meter == "fio" and alike and all(close(*pair) for pair in zip(*ends, strict=True))
+    return again.channel.quantity == "goodput" and alike and all(close(*pair) for pair in zip(*ends, strict=True))
 
 
 def _table(results: Results, latest: Sequence[_Attempt]) -> Iterator[str]:

@@ -499,4 +499,4 @@ def test_a_results_folder_is_audited_and_a_number_changed_in_its_table_is_found(
     said = CliRunner().invoke(audit_command, [str(results.folder), "--strict"])
     assert said.exit_code == 1
     assert "likely cause: the decimal point one place off" in said.output
-    assert "energy_j is" in said.output  # as `perjoule verify` says
+    assert "energy_j.values[0] is" in said.output  # as `perjoule verify` says

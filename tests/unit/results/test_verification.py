@@ -231,7 +231,8 @@ def test_any_column_of_the_table_that_was_changed_is_found(results, column, valu
     table["cells"][0][column] = value
     path.write_text(json.dumps(table))
     (difference,) = verify(results).differences
-    assert f": {column} is" in difference
+    assert f": {column}" in difference
+    assert " and recomputed " in difference
 
 
 def test_a_column_of_the_table_that_is_gone_is_found(results):

@@ -137,7 +137,19 @@ exports() { # print the folders that the kernel's NFS server exports, but those 
     done < "$file"; } 2> /dev/null
   done | sort -u
 }
-while read -r -t 120 word run; do
+hear() { # a line of at most 120 s as $word, $number and $rest; in turns, as a signal just before bash waits is not seen while it does
+  local part line='' code
+  for _ in {1..60}; do
+    IFS= read -r -t 2 part
+    code=$? line+=$part
+    ((code <= 128)) || continue
+    word=${line%% *} rest=${line#"$word"} rest=${rest# } number=${rest%% *} rest=${rest#"$number"} rest=${rest# }
+    return "$code"
+  done
+  return 1
+}
+while hear; do
+  run="$number${rest:+ $rest}"
   case "$word" in
     look)
       read -ra words <<< "$run"
@@ -239,7 +251,7 @@ launch() { # the number, then the program
   rm -f "$own".*
 }
 echo ready
-while read -r -t 120 word number rest; do
+while hear; do
   case "$word" in
     alive) take; echo "answer 0 0 0 0"; give ;;
     tell) case "$number" in "$folder"/*)
