@@ -137,7 +137,7 @@ exports() { # print the folders that the kernel's NFS server exports, but those 
     done < "$file"; } 2> /dev/null
   done | sort -u
 }
-hear() { # a line of at most 120 s as $word, $number and $rest; in turns, as a signal just before bash waits is not seen while it does
+hear() { # a line of at most 120 s, in turns: bash does not see a signal that comes just before it waits
   local part line='' code
   for _ in {1..60}; do
     IFS= read -r -t 2 part
