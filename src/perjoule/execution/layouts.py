@@ -6,7 +6,6 @@ read that follows its own write (the same load, repetition and clients) finds wh
 the next one is prepared.
 """
 
-import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,10 +16,10 @@ from perjoule.drivers.protocols import Host, Mounted, Within
 from perjoule.machine.each import each
 from perjoule.model import Trial
 from perjoule.model.errors import PerjouleError
+from perjoule.store.layouts import Layout
 
 LIMIT_S = 600.0  # to remove what a trial left
 LOCATED_COUNT = 16  # files of a read whose hosts are kept
-RAW = "layout.json"  # in a trial's raw folder
 
 
 @dataclass
@@ -63,13 +62,13 @@ class Layouts:
 def keep(place: Within, clients: Sequence[Host], folder: Path) -> None:
     """Keep, in a raw folder, which layout a read finds, and which hosts hold each file as far as the file system says."""
     first = next((client for client in clients if client.name in place.directories), None)
-    holders: dict[str, Sequence[str]] = {}
+    holders: dict[str, tuple[str, ...]] = {}
     if first is not None:
         root = place.directories[first.name]
         try:
             paths = first.run(["find", root, "-type", "f", "-size", "+0"], timeout_s=LIMIT_S).stdout.splitlines()
             for path in sorted(paths)[:LOCATED_COUNT]:
-                holders[str(Path(path).relative_to(root))] = place.locate(Path(path))
+                holders[str(Path(path).relative_to(root))] = tuple(place.locate(Path(path)))
         except (PerjouleError, ValueError):
             holders = {}  # it is what the trial finds that counts
-    (folder / RAW).write_text(json.dumps({"layout": place.layout_name, "holders": holders}))
+    Layout(place.layout_name, holders).keep(folder)

@@ -1,36 +1,19 @@
 """Tables of what reads found: the layout of each repetition, and how many of a row's were placed differently."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from perjoule.machine.untrusted import read_as
 from perjoule.model import Trial
 from perjoule.results.table import PLACE, Table
 from perjoule.store import Results
-
-RAW = "layout.json"  # in a trial's raw folder; `execution.layouts` writes it
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The name of a layout, and the hosts that hold each of its files, as far as the file system says."""
-
-    layout: str
-    holders: Mapping[str, tuple[str, ...]]
-
-    @property
-    def placement(self) -> str:
-        """Files with their hosts."""
-        return "; ".join(f"{file}: {', '.join(hosts) or '?'}" for file, hosts in sorted(self.holders.items()))
+from perjoule.store.layouts import Layout, kept_layout
 
 
 def layouts(results: Results) -> Sequence[tuple[Trial, Layout]]:
     """Return the layout that each valid read found, in order of time; trials of older versions have none."""
     found: list[tuple[Trial, Layout]] = []
     for record in results.latest():
-        file = results.folder_of(record) / "raw" / RAW
-        if record.status == "valid" and file.exists():
-            found.append((record.trial, read_as(Layout, file)))
+        if record.status == "valid" and (layout := kept_layout(results.folder_of(record) / "raw")):
+            found.append((record.trial, layout))
     return found
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from perjoule.campaign.reading import behind_their_writes, follows
-from perjoule.execution.layouts import RAW, Layouts, keep
+from perjoule.execution.layouts import Layouts, keep
 from perjoule.model import Json, Spec, Trial
 from perjoule.model.errors import WorkloadError
+from perjoule.store.layouts import FILE
 from scripted import ScriptedHost, ScriptedMount
 
 
@@ -87,7 +88,7 @@ def test_the_hosts_of_each_file_are_kept(tmp_path: Path) -> None:
     place = Layouts(Located(host)).of(trial("read"), [host])
     host.answers = lambda words: (0, f"{place.directories['client-1']}/client-1.data\n" if words[0] == "find" else "")
     keep(place, [host], tmp_path)
-    kept = json.loads((tmp_path / RAW).read_text())
+    kept = json.loads((tmp_path / FILE).read_text())
     assert kept == {
         "layout": place.layout_name,
         "holders": {"client-1.data": [f"holder of trial-{place.layout_name}/client-1.data"]},
@@ -98,4 +99,4 @@ def test_the_hosts_of_each_file_are_kept(tmp_path: Path) -> None:
 
     Located.locate = lambda self, path: fails(path)
     keep(place, [host], tmp_path)
-    assert json.loads((tmp_path / RAW).read_text()) == {"layout": place.layout_name, "holders": {}}
+    assert json.loads((tmp_path / FILE).read_text()) == {"layout": place.layout_name, "holders": {}}
