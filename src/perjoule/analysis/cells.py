@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import isfinite
-from statistics import fmean
+from statistics import fmean, median
 
 from perjoule.analysis import modes
 from perjoule.analysis.efficiency import edp
@@ -142,15 +142,17 @@ def _shared(metric: str, repetitions: Sequence[Point]) -> dict[str, float]:
 
 
 def _with_edp_ratio(found: Sequence[Cell], weight: int, spread: Spread) -> tuple[Cell, ...]:
-    """Divide energy-delay products by the lowest mean among those of the same work and grade; a single one has no ratio.
+    """Divide energy-delay products by the lowest among those of the same work and grade; a single one has no ratio.
 
-    The product compares only the same work (Erxleben et al., "Green Storage", section IV, who normalise likewise).
+    The lowest is of what rows are summarised by, a mean or a median, so that the best row prints 1. The product
+    compares only the same work (Erxleben et al., "Green Storage", section IV, who normalise likewise).
     """
     products = {index: _products(cell, weight) for index, cell in enumerate(found) if "edp_js" in cell.metrics}
-    means: dict[object, list[float]] = {}
+    averages: dict[object, list[float]] = {}
     for index, values in products.items():
-        means.setdefault(_work(found[index]), []).append(fmean(values))
-    best = {work: min(values) for work, values in means.items() if work is not None and len(values) > 1}
+        average = median if modes.summarised_by_median(found[index]) else fmean
+        averages.setdefault(_work(found[index]), []).append(average(values))
+    best = {work: min(values) for work, values in averages.items() if work is not None and len(values) > 1}
     return tuple(
         replace(
             cell,

@@ -1,8 +1,10 @@
 from dataclasses import replace
 from math import inf
+from statistics import median
 
 import pytest
 
+from perjoule.analysis import modes
 from perjoule.analysis.baseline import OMITTED
 from perjoule.analysis.cells import as_read, cells
 from perjoule.cli.display import notes
@@ -91,6 +93,20 @@ def test_repetitions_without_a_rate_leave_a_row_without_an_edp_ratio(made):
     points = [point(made, {"edp_js": 10.0}), point(made, {"edp_js": 20.0}, filesystem="cephfs")]
     assert len(edp_ratios(points)) == 2
     assert edp_ratios([*points, lacking]) == {}
+
+
+def test_the_best_edp_is_one_where_rows_are_summarised_by_medians(made):
+    """In either order of mean and median: 10 is the lowest median, 12 the lowest mean."""
+    products = {"moosefs": [10.0, 10.0, 10.0, 40.0], "cephfs": [12.0, 12.0, 12.0, 12.0]}
+    points = [
+        point(made, {"edp_js": value, "throughput_bytes_per_s": 1e9 / value, "duration_s": value}, n, filesystem=name)
+        for name, values in products.items()
+        for n, value in enumerate(values, 1)
+    ]
+    rows = {cell.filesystem: cell for cell in cells([], points)}
+    assert modes.summarised_by_median(rows["moosefs"])
+    assert median(present(rows["moosefs"].metrics["edp_ratio"]).values) == 1
+    assert present(rows["cephfs"].metrics["edp_ratio"]).mean == pytest.approx(1.2)
 
 
 @pytest.mark.parametrize("values", [(5.0, 3.0), (9.0, 9.0, 2.0, 1e6)])
