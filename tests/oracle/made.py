@@ -46,6 +46,7 @@ class Meter:
     low_w: float = 40.0
     high_w: float = 60.0
     load_w: float = 0.0  # more while clients load
+    deaf_s: float = 0.0  # at the end of a trial, in which it is not read
 
     @property
     def words(self) -> dict[str, str]:
@@ -69,6 +70,7 @@ def samples(meter: Meter, began_s: float, ended_s: float, draw: np.random.Genera
         else power_w
     )
     kept = draw.random(count) >= meter.lost_ratio
+    kept &= t_s < ended_s - meter.deaf_s
     numbers = {"t_s": t_s, "duration_s": length_s if meter.semantics == "window mean" else 0.0, "value": value}
     return pd.DataFrame({**numbers, **meter.words})[kept]
 

@@ -232,12 +232,12 @@ def strangers(attempt: Attempt) -> float:
 
 def dynamic(attempt: Attempt, results: list[dict[str, Any]], found: dict[str, float]) -> dict[str, float]:
     """Net energy without what the same servers draw idle, before the load and at the quiet end of the tail."""
-    if not attempt.idle or np.isnan(found["energy_j"]):
+    if len(attempt.idle) < 2 or np.isnan(found["energy_j"]):
         return {}
     watts = [total(attempt, boundaries(attempt)[""], *span) / (span[1] - span[0]) for span in attempt.idle]
-    if np.isnan(watts).all():
+    if np.isnan(watts).any():
         return {}
-    energy_j = found["energy_j"] - float(np.nanmean(watts)) * found["duration_s"]
+    energy_j = found["energy_j"] - float(np.mean(watts)) * found["duration_s"]
     moved = found["efficiency_bytes_per_j"] * found["energy_j"]
     names = ("energy_j", "mean_w", "efficiency_bytes_per_j")
     values = (energy_j, energy_j / found["duration_s"], moved / energy_j)

@@ -1,6 +1,7 @@
 """What perjoule exports is what a second calculation makes of the same files, for every kind of meter."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -117,3 +118,12 @@ def test_where_the_joules_went_is_known_as_far_as_meters_tell(measured: pd.DataF
     assert have(measured, "part_server_cpu_j") == {"processors and disks", "processors of servers"}
     assert have(measured, "part_client_cpu_j") == {"processors and disks", "mounted, processors"}
     assert have(measured, "part_unsplit_j") >= BOTH.keys() - {"processors and disks"}
+
+
+def test_dynamic_energy_is_of_idle_power_before_and_after_or_there_is_none(tmp_path: Path) -> None:
+    meter = Meter("", "group", "window mean", covers=SERVERS, low_w=50, high_w=52, load_w=300)
+    make(tmp_path / "made", {"to the end": [meter], "deaf in the tail": [replace(meter, deaf_s=2.0)]})
+    found = recomputed(checked(tmp_path / "made"))
+    assert apart(found).values.tolist() == []
+    assert have(found, "energy_j") == {"to the end", "deaf in the tail"}
+    assert have(found, "dynamic_energy_j") == {"to the end"}

@@ -5,7 +5,7 @@
     dynamic   net without the same servers' idle power: E - P_b * T, u^2 = u^2(E) + (T * u(P_b))^2
 
 A meter's offset is in both and cancels; a wrong factor does not. If idle power changed from before to after, any power between
-counts as equally likely.
+counts as equally likely. One window alone would hide that change, and give one trial of a row another definition than the next.
 """
 
 from collections.abc import Sequence
@@ -23,6 +23,7 @@ from perjoule.analysis.terms import budget
 from perjoule.model import Record
 
 OMITTED = "dynamic energy omitted: idle-power uncertainty exceeds 20 % of the added energy"
+UNSETTLED = "dynamic energy omitted: idle power is not known both before and after the load (a longer settle, or a faster meter)"
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Idle:
 
     mean_w: float
     standard_w: float
-    windows: tuple[tuple[float, float], ...]  # those that determined it
+    windows: tuple[tuple[float, float], ...]  # before and after the load
 
 
 def idle_windows(record: Record) -> tuple[tuple[float, float], ...]:
@@ -47,22 +48,24 @@ def idle_windows(record: Record) -> tuple[tuple[float, float], ...]:
 
 
 def idle(record: Record, parts: Signed) -> Idle | None:
-    """Return the idle power of channels with signs; None if there is no idle window to determine it."""
-    found: list[tuple[tuple[float, float], float, float]] = []
-    for window in idle_windows(record):
-        length_s = window[1] - window[0]
-        budgets = [(sign, budget(series, *window)) for sign, series in parts]
-        known = [(sign, one) for sign, one in budgets if one is not None]
-        if not parts or len(known) < len(budgets):
-            continue
-        total = combined([(sign, replace(one, terms=tuple(t for t in one.terms if t.name != "accuracy"))) for sign, one in known])
-        scatter_w = hypot(*(_scatter_w(rates(integral(series), *window)) for _, series in parts))
-        found.append((window, total.value_j / length_s, hypot(total.standard_j / length_s, scatter_w)))
-    if not found:
+    """Return the idle power of channels with signs; None if it is not known before the load or after it."""
+    windows = idle_windows(record)
+    if not parts or len(windows) < 2:
         return None
-    watts = [mean_w for _, mean_w, _ in found]
-    error_w = hypot(*(standard_w for *_, standard_w in found)) / len(found)
-    return Idle(sum(watts) / len(watts), hypot(error_w, (max(watts) - min(watts)) / sqrt(12)), tuple(w for w, *_ in found))
+    found: list[tuple[float, float]] = []
+    for began_s, ended_s in windows:
+        length_s = ended_s - began_s
+        budgets = [(sign, one) for sign, series in parts if (one := budget(series, began_s, ended_s)) is not None]
+        if len(budgets) < len(parts):
+            return None
+        total = combined(
+            [(sign, replace(one, terms=tuple(t for t in one.terms if t.name != "accuracy"))) for sign, one in budgets]
+        )
+        scatter_w = hypot(*(_scatter_w(rates(integral(series), began_s, ended_s)) for _, series in parts))
+        found.append((total.value_j / length_s, hypot(total.standard_j / length_s, scatter_w)))
+    watts = [mean_w for mean_w, _ in found]
+    error_w = hypot(*(standard_w for _, standard_w in found)) / len(found)
+    return Idle(sum(watts) / len(watts), hypot(error_w, (max(watts) - min(watts)) / sqrt(12)), windows)
 
 
 def dynamic(energy: Budget, without: Idle, length_s: float) -> Budget | None:

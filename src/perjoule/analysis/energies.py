@@ -9,7 +9,7 @@ sigmas of the catalogue's coefficients; nameplates have no known uncertainty.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from perjoule.analysis.baseline import OMITTED, dynamic, idle
+from perjoule.analysis.baseline import OMITTED, UNSETTLED, dynamic, idle
 from perjoule.analysis.budget import NORMAL, Budget, edp_uncertainty
 from perjoule.analysis.coefficients import coefficient_terms
 from perjoule.analysis.contradictions import margin_j
@@ -65,7 +65,10 @@ def energies(
     """
     found = boundaries(record, series, began_s, ended_s, grade=grade)
     both = sides(record, series, found, began_s, ended_s)
-    known = _budgets(record, series, found, began_s, ended_s, loaded=work.loaded) | {
+    added = _added(record, series, found, began_s, ended_s) if work.loaded else ""
+    parts = {"net": found.net, "gross": found.gross, "controller": found.boards}
+    parts |= {"dynamic": added} if isinstance(added, Budget) else {}
+    known = {name: one for name, one in parts.items() if one is not None and one.value_j > 0} | {
         name: one.net for name, one in both.named.items() if one.net is not None and one.net.value_j > 0
     }
     budgets = {name: one.times(record.scale) for name, one in known.items()}
@@ -85,8 +88,8 @@ def energies(
             time_ratio = TIMER_S * record.scale / work.duration_s
             metrics["edp_uncertainty_js"] = metrics["edp_js"] * edp_uncertainty(net.expanded_j / net.value_j, NORMAL * time_ratio)
     doubts = [*found.doubts, *(doubt for one in both.named.values() for doubt in one.doubts)]
-    undynamic = work.loaded and found.net is not None and "dynamic" not in budgets
-    omitted = {**both.refused, **({"dynamic": OMITTED} if undynamic else {}), **_without_net(found)}
+    undynamic = {"dynamic": added} if isinstance(added, str) and added else {}
+    omitted = {**both.refused, **undynamic, **_without_net(found)}
     unstated = tuple(name for name, one in budgets.items() if "accuracy" in one.unknown and grades.get(name, found.grade) in REAL)
     doubts += disagreements(record, series, began_s, ended_s)
     packages_j = joules(component_parts(record, series), began_s, ended_s)
@@ -131,17 +134,17 @@ def _without_net(found: Boundaries) -> dict[str, str]:
     return {NET: f"energy of the servers omitted: {why}; the gross_* metrics have that of servers and switch"}
 
 
-def _budgets(
-    record: Record, series: Sequence[Series], found: Boundaries, began_s: float, ended_s: float, *, loaded: bool
-) -> dict[str, Budget]:
-    budgets = {"net": found.net, "gross": found.gross, "controller": found.boards}
-    if loaded and found.net is not None and found.parts is not None and (without := idle(record, found.parts.net)) is not None:
-        left = dynamic(found.net, without, length_s := ended_s - began_s)
-        if left is not None and found.grade == "modelled":
-            idle_time = ((*w, -length_s / len(without.windows) / (w[1] - w[0])) for w in without.windows)
-            left = left.and_terms(coefficient_terms(record, series, found.parts.net, ((began_s, ended_s, 1.0), *idle_time)))
-        budgets["dynamic"] = left
-    return {name: one for name, one in budgets.items() if one is not None and one.value_j > 0}
+def _added(record: Record, series: Sequence[Series], found: Boundaries, began_s: float, ended_s: float) -> Budget | str:
+    """Return what a load added to the net energy, or why it is omitted; "" where there is no net energy."""
+    if found.net is None:
+        return ""
+    if found.parts is None or (without := idle(record, found.parts.net)) is None:
+        return UNSETTLED
+    added = dynamic(found.net, without, length_s := ended_s - began_s)
+    if added is not None and found.grade == "modelled":
+        idle_time = ((*w, -length_s / len(without.windows) / (w[1] - w[0])) for w in without.windows)
+        added = added.and_terms(coefficient_terms(record, series, found.parts.net, ((began_s, ended_s, 1.0), *idle_time)))
+    return OMITTED if added is None or added.value_j <= 0 else added
 
 
 def _uncertainties(prefix: str, one: Budget, work: Work) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from perjoule import catalogue, published
-from perjoule.analysis.baseline import OMITTED
+from perjoule.analysis.baseline import OMITTED, UNSETTLED
 from perjoule.analysis.cells import as_read
 from perjoule.analysis.efficiency import capacity_bytes_per_idle_w
 from perjoule.analysis.energies import UNBUDGETED
@@ -170,7 +170,7 @@ def _joules_notes(cells: Sequence[Cell], clients_count: int) -> Iterator[str]:
         f"{whose} {'+'.join(found)}" for whose, found in (("servers", grades["net"]), ("clients", grades["clients"])) if found
     ]
     yield f"{clients}; headline window, mean of the repetitions" + (f"; power: {', '.join(told)}" if told else "")
-    yield from dict.fromkeys(words for cell in cells for words in cell.omitted if words != OMITTED)
+    yield from dict.fromkeys(words for cell in cells for words in cell.omitted if words not in (OMITTED, UNSETTLED))
 
 
 def _capacity(clusters: Sequence[str]) -> Spec:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from fnmatch import fnmatchcase
 from math import isfinite
 
 from perjoule.model import Cell
@@ -12,9 +13,11 @@ from perjoule.store.records import to_json
 
 SHARE = 0.01  # of an error in a number: what the smallest of them are differences of
 UNCERTAIN = "uncertainty"  # how labels of metrics end that have other definitions since format 1
-METRICS = "*"  # among what a table lacks: any metric
+METRICS = "*"  # among what a table lacks: any metric; another pattern stands for metrics that were defined otherwise
 _NEW_IN_2 = frozenset({METRICS, "doubts", "omitted", "shared", "ran", "servers_count", "redundancy", "widening", "grades"})
-_NEW_IN_3 = frozenset({"reality", "grade", "grades"})  # watts of what was simulated had the grade of the meter or the model
+# Watts of what was simulated had the grade of the meter or the model, dynamic energy could be by the baseline alone, and the best
+# energy-delay product was that of the lowest mean where rows print medians.
+_NEW_IN_3 = frozenset({"reality", "grade", "grades", "omitted", "dynamic_*", "edp_ratio"})
 LACKING = {1: _NEW_IN_2 | _NEW_IN_3, 2: _NEW_IN_3}  # what tables of older formats do not have, or have in other words
 
 
@@ -81,12 +84,18 @@ def _same_cell(row: str, stored: Cell, computed: Cell, scales: Mapping[str, floa
         one, other = stored.metrics.get(name), computed.metrics.get(name)
         if one is None and other is not None and METRICS in lacking:
             yield Older(name)
-        elif one is None or other is None:
-            yield f"table: {row}: {name} is only {'in the table' if other is None else 'among the recomputed numbers'}"
+            continue
+        if one is None or other is None:
+            words = f"{name} is only {'in the table' if other is None else 'among the recomputed numbers'}"
         else:
             words = differing(to_json(one), to_json(other), scales[_kind(name)], name)
-            redefined = name == "edp_ratio" or metric_of(name).label.endswith(UNCERTAIN)
-            if words and METRICS in lacking and redefined:
-                yield Redefined(name)
-            else:
-                yield f"table: {row}: {words}" if words else ""
+        if words and _redefined(name, lacking):
+            yield Redefined(name)
+        else:
+            yield f"table: {row}: {words}" if words else ""
+
+
+def _redefined(name: str, lacking: frozenset[str]) -> bool:
+    if METRICS in lacking and metric_of(name).label.endswith(UNCERTAIN):
+        return True
+    return any(fnmatchcase(name, pattern) for pattern in lacking - {METRICS})

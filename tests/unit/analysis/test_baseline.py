@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from oracle.budget import correlated
-from perjoule.analysis.baseline import OMITTED, dynamic, idle, idle_windows, rates
+from perjoule.analysis.baseline import OMITTED, UNSETTLED, dynamic, idle, idle_windows, rates
 from perjoule.analysis.budget import Budget, Term
 from perjoule.analysis.integral import Integral
 from perjoule.analysis.points import points
@@ -16,6 +16,7 @@ from perjoule.model import Phase
 from typed import present
 
 BASELINE = Phase("baseline", 4.0, 10.0)
+SERVERS = ("storage-1", "storage-2", "metadata-1")
 
 
 def trial(made, *phases):
@@ -39,6 +40,25 @@ def test_without_a_baseline_nothing_is_idle(made):
     record = trial(made, Phase("tail", 20.0, 40.0))
     assert idle_windows(record) == ()
     assert idle(record, ((1, made.steady("storage-1", 10.0)),)) is None
+
+
+@pytest.mark.parametrize(
+    "tail", [None, Phase("tail", 20.0, 20.0), Phase("tail", 20.0, 20.4)], ids=["no", "empty", "between samples"]
+)
+def test_no_trial_has_a_dynamic_energy_by_its_baseline_alone(made, tail):
+    """Of a row it would be the one that knows nothing of the change of idle power, and says that it is sure."""
+    record = trial(made, BASELINE, Phase("measure", 10.0, 20.0), *([tail] if tail else []))
+    series = [stepping(made, 10.0, 50.0, 14.0, host) for host in SERVERS]
+    assert idle(record, tuple((1, one) for one in series)) is None
+    (point,) = points(record, series)
+    assert point.metrics["energy_j"] == pytest.approx(1500)
+    assert not [key for key in point.metrics if key.startswith("dynamic")]
+    assert point.omitted["dynamic"] == UNSETTLED
+
+
+def test_without_idle_time_the_reason_is_not_that_idle_power_is_uncertain(made):
+    (point,) = points(trial(made, Phase("measure", 10.0, 20.0)), [stepping(made, 10.0, 50.0, 14.0, host) for host in SERVERS])
+    assert point.omitted["dynamic"] == UNSETTLED
 
 
 def stepping(made, before_w, load_w, after_w, host="storage-1"):

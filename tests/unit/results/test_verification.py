@@ -277,3 +277,19 @@ def test_a_read_of_format_1_whose_last_call_was_long_verifies_with_a_note_and_no
         log((10, 10.5, 16), (10.5, 13.4, 16)),
     ):
         assert "differs from the raw outputs" in _same_series(again, forged, 1, "here")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_dynamic_energy_by_the_baseline_alone_in_an_older_table_is_no_difference(results, version):
+    """Since format 3 it is omitted where idle power after the load is not known."""
+    path = results.folder / "table.json"
+    records = results.latest()
+    results.keep_table(cells(records, [p for r in records for p in points(r, results.series(r))]))
+    table = json.loads(path.read_text())
+    metrics = table["cells"][0]["metrics"]
+    metrics["dynamic_energy_j"] = metrics["energy_j"]
+    path.write_text(json.dumps({**table, "version": version}))
+    assert not [one for one in verify(results).differences if "dynamic" in one]
+    assert [one for one in verify(results).notes if "dynamic_energy_j" in one and "other definitions" in one]
+    path.write_text(json.dumps(table))
+    assert [one for one in verify(results).differences if "dynamic_energy_j is only in the table" in one]
