@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import pwd
 import select
 import signal
 import threading
@@ -163,19 +162,6 @@ def captured(
 def _last_words(stdout: str, stderr: str) -> str:
     lines = [line.strip() for line in (stderr.strip() or stdout.strip()).splitlines()[-3:]]
     return ": " + " | ".join(lines) if lines else ""
-
-
-def put(content: str | bytes, path: Path, *, where: str, mode: int, owner: str) -> None:
-    """Write a file, as `Host.put` promises."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        path.chmod(mode)
-        if owner:
-            user = pwd.getpwnam(owner)
-            os.chown(path, user.pw_uid, user.pw_gid)
-    except (OSError, LookupError) as error:
-        raise WorkloadError(f"can't write {path} ({error})", where=where) from None
 
 
 def tell(gate: Path, line: str, *, where: str) -> None:

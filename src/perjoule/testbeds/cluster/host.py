@@ -35,6 +35,35 @@ if [ -d "/sys/module/$1" ] || grep -qsF "[$1]" /proc/mdstat || modprobe --dry-ru
 fi
 if type -P -- "$2" > /dev/null; then echo tool; fi
 """
+# $1 a file, $2 its mode, $3 its owner or nothing, $4 the host's folder. Below $4 no link is followed, because daemons' users own
+# folders there: the file is made in a folder of ours, and then takes the place of whatever has its name.
+_PUT = r"""
+umask 077
+folder=${1%/*} name=${1##*/} here=$4
+if [[ $1 != "$4"/* ]]; then # of the user's, and so are its links
+  mkdir -p -m 755 -- "$folder" || exit
+  here=$folder
+fi
+enter() { # the folder $1 of this one, if it is where it seems to be
+  local above=$PWD
+  cd -P -- "./$1" && [ "$PWD" = "${above%/}/$1" ] || { echo "$above/$1 is a link" >&2; exit 1; }
+}
+cd -P -- "$here" || exit
+rest=${folder#"$here"}
+IFS=/ read -r -a parts <<< "$rest"
+for part in "${parts[@]}"; do
+  [ -n "$part" ] || continue
+  [ -d "$part" ] || mkdir -m 755 -- "$part" || [ -d "$part" ] || exit # somebody else may have made it meanwhile
+  enter "$part"
+done
+new=.put-$$-$RANDOM$RANDOM
+mkdir -m 700 -- "$new" || exit
+enter "$new"
+cat > content && { [ -z "$3" ] || chown -- "$3:" content; } && chmod -- "$2" content && mv -T -- content "../$name"
+code=$?
+rm -f -- content && cd .. && rmdir -- "$new"
+exit "$code"
+"""
 
 
 class SshHost(Host):
@@ -109,9 +138,8 @@ class SshHost(Host):
     def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
         """Write a file, making its folders if necessary."""
         data = content.encode() if isinstance(content, str) else content
-        script = 'umask 077; mkdir -p -m 755 "${1%/*}" && cat > "$1" && { [ -z "$3" ] || chown "$3:" "$1"; } && chmod "$2" "$1"'
         try:
-            self._line.raw([*BASH, script, "perjoule-put", str(path), f"{mode:o}", owner], data)
+            self._line.raw([*BASH, _PUT, "perjoule-put", str(path), f"{mode:o}", owner, str(self.directory)], data)
         except TransientError:
             raise
         except WorkloadError as error:

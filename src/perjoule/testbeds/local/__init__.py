@@ -32,7 +32,7 @@ from perjoule.machine import guarded, processes, removal
 from perjoule.machine.mounts import folder_check
 from perjoule.model import OPTIONS, Disk, Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
-from perjoule.testbeds import _device, _power, _process
+from perjoule.testbeds import _device, _power, _process, _put
 from perjoule.testbeds._device import view
 from perjoule.testbeds._kernel import cpu_ticks, disk_work, network_bytes, switches_count
 from perjoule.testbeds._machine import ThisMachine
@@ -187,7 +187,7 @@ class LocalHost(Host):
 
     def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
         """Write a file, making its folders if necessary."""
-        _process.put(content, path, where=self.name, mode=mode, owner=owner)
+        _put.put(content, path, inside=self.directory, where=self.name, mode=mode, owner=owner)
 
     def read(self, path: Path) -> bytes:
         """Read a file."""

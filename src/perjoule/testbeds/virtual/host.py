@@ -12,7 +12,7 @@ from perjoule.model import Disk
 from perjoule.model.doubts import UNLIKE, Doubt
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import bytes_text
-from perjoule.testbeds import _delay, _disk, _process
+from perjoule.testbeds import _delay, _disk, _process, _put
 from perjoule.testbeds._delay import Delay
 from perjoule.testbeds._kernel import Kept, read_once
 from perjoule.testbeds.virtual import memory, network
@@ -84,7 +84,8 @@ class VirtualHost(Host):
 
     def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
         """Write a file as the host sees it, making its folders if necessary."""
-        _process.put(content, self._outside(path), where=self.name, mode=mode, owner=owner)
+        inside = self._outside(self.directory)
+        _put.put(content, self._outside(path), inside=inside, where=self.name, mode=mode, owner=owner)
 
     def read(self, path: Path) -> bytes:
         """Read a file as the host sees it."""
