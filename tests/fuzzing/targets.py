@@ -252,7 +252,7 @@ class Targets(Hosts, Texts, Wires):
 
     def fuzz_raw(self, dice: Random) -> None:
         name = dice.choice(sorted(RAW))
-        self._parsed(name, dice.choice(sorted(self.raw[name])), dice)
+        assert self._parsed(name, dice.choice(sorted(self.raw[name])), dice).results
 
     def fuzz_latencies(self, dice: Random) -> None:
         """Every accepted log must be one that a load can have: its calls are counted, and their windows follow each other."""

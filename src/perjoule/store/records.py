@@ -39,6 +39,8 @@ def record_from(text: str) -> Record:
         raise ValueError("not a JSON object")
     fields = cast("dict[str, Any]", data)
     record = from_json(Record, {**fields, "version": format_of(fields)})
+    if record.outcome and not record.outcome.results:
+        raise ValueError("its outcome has no results")
     return record if "traits" in data else dataclasses.replace(record, traits=declared(record.trial))
 
 

@@ -23,6 +23,14 @@ def test_a_record_comes_back_as_it_was(made):
         assert record_from(record_text(record)) == record
 
 
+def test_a_record_whose_outcome_has_no_results_is_damaged(made):
+    """A number of nothing would be computed of it."""
+    fields = json.loads(record_text(made.record()))
+    fields["outcome"]["results"] = []
+    with pytest.raises(ValueError, match=r"^its outcome has no results$"):
+        record_from(json.dumps(fields))
+
+
 @pytest.mark.heavy
 @given(st.dictionaries(st.text(max_size=5), JSON, max_size=4))
 def test_any_facts_come_back_as_they_were(facts):
