@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from typing import Any
 
 import pytest
 
+import booted
+from on_hosts import hosts_of
 from perjoule.drivers.protocols import Host, Process
 
 NEEDS_SSHD = pytest.mark.skipif(not Path("/usr/sbin/sshd").exists(), reason="sshd is missing: apt install openssh-server")
@@ -23,11 +26,11 @@ OVER_SSH = "over ssh"  # a property of a test, [name, what came of each workload
 USER, SUDOER = "pj-user", "pj-sudoer"  # without rights, and with sudo; the hosts alone know them
 PERJOULE = Path(sys.executable).with_name("perjoule")
 # $1 the lab's folder, $2 the configuration of sshd: a host that keeps its disk when it reboots.
-BOOT = """
+DISK = """
 mountpoint -q "$1/work" || mount -t tmpfs -o size=8G none "$1/work"
 mountpoint -q ~/.bashrc || [ ! -e ~/.bashrc ] || mount --bind /dev/null ~/.bashrc
-exec /usr/sbin/sshd -D -e -f "$2"
 """
+BOOT = f'{DISK}exec /usr/sbin/sshd -D -e -f "$2"'
 KNOWN: list[Path] = []
 LOAD = "[load]\nrw=write\nbs=64k\nsize=1m\nrate=1m\ntime_based=1\nruntime={}\n"
 TREES = """
@@ -159,13 +162,18 @@ class Site:
     hosts: dict[str, Host]
     controller: Host
     load: str = LOAD
+    units: bool = False
+    """Whether systemd is their first process, and starts the sshd."""
 
     def boot(self, name: str) -> None:
         """Start its sshd, which keys and configuration are there for."""
-        host = self.hosts[name]
-        config, log = self.lab.folder / f"{name}.sshd", self.folder / f"{name}.log"
-        started = host.spawn(["bash", "-c", BOOT, "boot", self.lab.folder, config], log=log)
-        until(lambda: "listening" in started.output() or started.returncode is not None)
+        host, log = self.hosts[name], self.folder / f"{name}.log"
+        argv = ["bash", "-c", BOOT, "boot", self.lab.folder, self.lab.folder / f"{name}.sshd"]
+        if self.units:
+            host.run(["bash", "-c", DISK, "boot", self.lab.folder], timeout_s=10)
+            argv = ["sh", self.lab.folder / "start", self.lab.folder, name, booted.group(name), log]
+        started = host.spawn(argv, log=log)
+        until(lambda: "listening" in log.read_text() or started.returncode is not None)
         assert started.returncode is None, started.output()
 
     def end(self, name: str, pattern: str, number: str = "KILL") -> None:
@@ -224,3 +232,23 @@ class Site:
             for name, host in self.hosts.items()
             for line in host.run(["bash", "-c", look, self.lab.folder / "work"], timeout_s=20).stdout.splitlines()
         ]
+
+
+@contextlib.contextmanager
+def site_of(*, units: bool = False) -> Generator[Site]:
+    """A storage host and two clients with an sshd each; with `units`, each has a systemd."""
+    if units and (lack := booted.lacking()):
+        pytest.skip(lack)
+    with tempfile.TemporaryDirectory(prefix="pj-lab-") as folder:
+        with hosts_of(servers=1).hold(2) as held:
+            Path(folder).chmod(0o755)
+            lab = Lab(Path(folder))
+            (lab.folder / "work").mkdir()
+            booted.scripts(lab.folder)
+            there = [*held.by_role("storage"), *held.clients]
+            site = Site(Path(folder), lab, {host.name: host for host in there}, held.management, units=units)
+            for host in there:
+                lab.server(host.name, 22, host.address)
+                site.boot(host.name)
+            yield site
+        assert not units or booted.removed(*site.hosts) == ""

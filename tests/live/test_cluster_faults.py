@@ -16,16 +16,16 @@ from pathlib import Path
 
 import pytest
 
-from on_hosts import hosts_of
 from perjoule.drivers.protocols import Process
 from places import ROOT
-from sshd import LOAD, NEEDS_SSHD, Lab, Site, until
+from sshd import LOAD, NEEDS_SSHD, Site, site_of, until
 
 pytestmark = [
     pytest.mark.live,
     NEEDS_SSHD,
 ]
 
+WITH_UNITS = pytest.mark.parametrize("hosts", ["sessions", "units"], indirect=True)  # what holds a run's programs together there
 STRUCK, SERVER = "client-2", "storage-1"
 TRIALS_COUNT = 3  # of campaigns whose perjoule is killed
 # What perjoule says, as the how-to has it.
@@ -55,16 +55,8 @@ def test_the_how_to_has_these_sentences() -> None:
 
 
 @pytest.fixture(scope="module")
-def hosts() -> Iterator[Site]:
-    with tempfile.TemporaryDirectory(prefix="pj-lab-") as folder, hosts_of(servers=1).hold(2) as held:
-        Path(folder).chmod(0o755)
-        lab = Lab(Path(folder))
-        (lab.folder / "work").mkdir()
-        there = [*held.by_role("storage"), *held.clients]
-        site = Site(Path(folder), lab, {host.name: host for host in there}, held.management)
-        for host in there:
-            lab.server(host.name, 22, host.address)
-            site.boot(host.name)
+def hosts(request: pytest.FixtureRequest) -> Iterator[Site]:
+    with site_of(units=getattr(request, "param", "") == "units") as site:
         yield site
 
 
@@ -109,6 +101,7 @@ def restart(site: Site, name: str) -> None:
     site.boot(name)
 
 
+@WITH_UNITS
 def test_a_host_that_is_lost_and_comes_back_costs_one_trial(site: Site) -> None:
     def interrupt() -> None:
         site.link(STRUCK, "down")
@@ -148,6 +141,7 @@ def test_a_host_that_is_lost_for_good_ends_the_campaign_and_resume_continues(sit
     assert [status for status, _ in site.records()] == ["failed", "valid"]
 
 
+@WITH_UNITS
 def test_a_storage_host_that_is_lost_costs_a_trial_and_for_good_the_campaign_until_it_is_back(site: Site) -> None:
     """It has all data, so what clients mounted from it hangs."""
     if shutil.which("mfschunkserver") is None:
@@ -268,6 +262,7 @@ def test_a_client_ten_times_slower_than_the_other_is_a_doubt(site: Site) -> None
     assert re.search(rf"{APART}\d+ % of the time.*: {STRUCK} ended \S+ s after client-1", shown), shown
 
 
+@WITH_UNITS
 @pytest.mark.parametrize("kills_count", [3, pytest.param(40, marks=pytest.mark.slow)])
 def test_perjoule_killed_at_any_moment_leaves_hosts_clean_and_no_trial_lost_or_doubled(kills_count: int, site: Site) -> None:
     dice, name, kept, longest_s = random.Random(kills_count), "lab-0", list[tuple[str, str]](), 0.0

@@ -21,7 +21,7 @@ from perjoule.machine.each import each
 from perjoule.model import COMMANDS, OPTIONS, EventKind, Json, Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.model.options import InventoryFile
-from perjoule.model.units import Seconds
+from perjoule.model.units import Bytes, Seconds
 from perjoule.testbeds import _device
 from perjoule.testbeds._power import Power
 from perjoule.testbeds.cluster import devices, findings, logs, notes, pool, power
@@ -31,6 +31,7 @@ from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.machines import Machine, NodeName, Word, hardware_of, is_nobodys, node_of, one_table_each
 from perjoule.testbeds.cluster.openssh import Ssh, configuration
+from perjoule.testbeds.cluster.units import Limits
 
 __all__ = ["Cluster", "Login", "Machine", "NodeName"]
 
@@ -73,6 +74,11 @@ class Cluster(Testbed):
     """The only folder written to on a host, in its subfolder "cluster"; on this machine it holds the daemons' logs."""
     sudo: bool = False
     """Whether to run everything with sudo, which must not ask for a password."""
+    tasks_limit_count: Annotated[int, Field(gt=0)] | None = None
+    """How many processes and threads a run may have on each host; needs systemd there, whose own limit is the default."""
+    memory_limit_bytes: Annotated[Bytes, Field(gt=0)] | None = None
+    """How much memory the programs of a run may use on each host, together with what the kernel caches for them; needs systemd
+    there. No limit by default."""
     beside_production: bool = False
     """Whether hosts may be used on which a file system of the site's own runs that is of the same kind; perjoule never speaks to
     it, but loads the same disks and networks."""
@@ -183,7 +189,7 @@ class Cluster(Testbed):
                         raise MachineError(check.detail, where=check.name, next=check.fix)
                     states[machine.name] = power.facts(keeper)
                     refused.pop_all()
-                keeper.keep(run, tuple(dead))
+                keeper.keep(run, tuple(dead), Limits(self.tasks_limit_count, self.memory_limit_bytes))
                 held.append(keeper)
                 return keeper
 
@@ -323,6 +329,7 @@ class Cluster(Testbed):
                 }
                 for keeper, clock in zip(keepers, clocks, strict=True)
             },
+            "units": {keeper.login.name: keeper.unit for keeper in keepers if keeper.login.units},
             "missing": _missing.get(self.hosts, {}),
             "removed": [words for keeper in keepers for words in keeper.removed],
         }

@@ -28,6 +28,7 @@ from perjoule.testbeds.cluster.heard import Heard
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.openssh import CONNECT_S, SSH_FAILED
 from perjoule.testbeds.cluster.scripts import BASH, KEEP
+from perjoule.testbeds.cluster.units import Limits
 
 PROBED_S = CONNECT_S + 20.0
 FRESH_S = 60.0  # it waits for two minutes
@@ -57,6 +58,7 @@ class Keeper:
         self.login, self.began_s = login, time.monotonic()
         self.removed: list[str] = []  # what dead runs had left
         self.left: list[str] = []  # what of it is still there
+        self.unit = ""  # of systemd, that holds the run's programs; or why there is none
         self._heard, self._number = Heard(), 0
         self._asked: dict[int, Future[Answer]] = {}
         self._lock = threading.Lock()  # one word at a time
@@ -123,12 +125,15 @@ class Keeper:
             lines.append(line)
         return states("\n".join(lines))
 
-    def keep(self, run: str, dead: Sequence[str] = ()) -> None:
+    def keep(self, run: str, dead: Sequence[str] = (), limits: Limits | None = None) -> None:
         """Have it take the host for a run, from `dead` ones whose keepers still wait for them, and remove what those left.
 
-        Raises MachineError: another run has it.
+        With `limits` it asks systemd for a unit, if the login may be in one. Raises MachineError: another run has the host, or
+        nothing there sets these limits.
         """
         try:
+            if limits and self.login.units:
+                self._say(limits.word)
             self._say(" ".join(("keep", run, *dead)))
             until_s = time.monotonic() + KEPT_S
             while (line := self._line(until_s)) != "ready":
@@ -142,6 +147,8 @@ class Keeper:
                     self.removed.append(rest)
                 elif verb == "left":
                     self.left.append(rest)
+                elif verb in ("unit", "unitless"):
+                    self.unit = rest if verb == "unit" else f"none: {rest}"
         except BaseException:
             self.close()
             raise

@@ -3,6 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 from perjoule.model.errors import MachineError, PerjouleError, TransientError
 
@@ -20,6 +21,8 @@ OLD_BASH = "perjoule needs bash 5.0 or later"
 class Login(ABC):
     """How to start a program on one host, with its standard streams here."""
 
+    units: ClassVar[bool] = True
+    """Whether its programs may be in a unit of systemd: not if something else holds them together, and accounts for them."""
     name: str
 
     @property

@@ -11,6 +11,7 @@ from perjoule.machine.mapped import UNMAP
 from perjoule.machine.ports import LISTENERS
 from perjoule.testbeds._power.scripts import STATES
 from perjoule.testbeds.cluster.folders import FOLDERS, LOCKS
+from perjoule.testbeds.cluster.units import JOINED, UNITS
 
 MOST_BYTES = 64 * 1024**2  # of a command's output, which the keeper cuts there
 MOST_ERRORS_BYTES = 1024**2  # and of its errors
@@ -89,6 +90,7 @@ KEEP = (
     + FOLDERS
     + LOCKS
     + LISTENERS
+    + UNITS
     + r"""
 [ -n "$EPOCHREALTIME" ] || { echo "it has bash $BASH_VERSION; perjoule needs bash 5.0 or later" >&2; exit 3; }
 trap '' INT HUP PIPE # it may be answering when we go
@@ -123,10 +125,11 @@ for disk in /sys/block/*/device; do [ ! -e "$disk" ] || { disk=${disk%/device}; 
 for net in /sys/class/net/*/device; do [ ! -e "$net" ] || { net=${net%/device}; echo "interface ${net##*/}"; }; done
 tracking="" synchronized=""
 if type -P chronyc > /dev/null; then tracking=$(chronyc -c tracking 2> /dev/null); fi
-if [ -d /run/systemd/system ]; then synchronized=$(timedatectl show --property=NTPSynchronized 2> /dev/null); fi
+if [ -d /run/systemd/system ]; then synchronized=$(timeout 3 timedatectl show --property=NTPSynchronized 2> /dev/null); fi
 echo "chronyc $tracking"
 echo "timedatectl $synchronized"
 echo probed
+tasks_limit= memory_limit= # those that it is told belong to a unit
 library="import sys, importlib.util as u; sys.exit(u.find_spec(sys.argv[1]) is None)"
 exports() { # print the folders that the kernel's NFS server exports, but those below $1, by its tools' list and by its own
   local file folder
@@ -167,6 +170,7 @@ while hear; do
         unexported) why=$(exports "$1/cluster") && [ -z "$why" ] ;;
         *) true ;;
       esac && echo has || echo "lacks ${why//$'\n'/, }" ;;
+    unit) read -r tasks_limit memory_limit <<< "$run" ;;
     states) echo "$(eval "states $run" < /dev/null 2> /dev/null)"; echo stated ;;
     *) break ;;
   esac
@@ -196,14 +200,24 @@ until claimed "$host" "$run"; do
 done
 for old in "$root"/????????-"$2"; do # a run has eight letters
   [ -d "$old" ] || continue
-  sweep "PERJOULE_HOST=${old##*/}" && remove "$old"
+  all_ended "$old" && remove "$old"
   [ -e "$old" ] || { echo "removed $old"; continue; }
   [ ! -e "$old/power.end" ] ||
     refuse "a killed run changed power states of this host, and $old/power.end can't put them back; see why: bash $old/power.end"
   echo "left $old"
 done
+if [ -n "$tasks_limit" ] && confined "$mark" "$tasks_limit" "$memory_limit"; then
+  echo "unit ${unit##*/}"
+elif [ -n "$tasks_limit" ]; then
+  [ "$tasks_limit$memory_limit" = -- ] || refuse "only a unit of systemd has limits, and there is none: $why; remove them"
+  echo "unitless $why"
+fi
 own=$folder/programs
-mkdir -m 711 "$folder" "$own" && : > "$folder/perjoule-made-this" && exec 7<> <(:) 2> /dev/null ||
+apart() { # notes our unit, before there is a program, and makes its temporary folder
+  [ -z "$unit" ] || { mkdir -m 700 "$folder/tmp" && export TMPDIR=$folder/tmp && echo "$unit" > "$folder/unit"; } ||
+    { rm -f -- "$folder/unit"; rmdir -- "$folder/tmp"; false; }
+}
+mkdir -m 711 "$folder" "$own" && apart && : > "$folder/perjoule-made-this" && exec 7<> <(:) 2> /dev/null ||
   refuse "$folder can't be made; set work"
 echo >&7
 take() { read -r -u 7; }
@@ -224,12 +238,15 @@ launch() { # the number, then the program
   fi
   [ ! -e "$own.in" ] || input=$own.in
   if type -P -- "$1" > /dev/null; then
+    noted "$mark" "$number" "$@"
     (
       trap - TERM INT HUP PIPE QUIT
+      joined "$number" || { echo "perjoule: the run is ending" >&2; exit 125; }
       echo "$BASHPID" > "$own.pid"
       exec env LC_ALL=C.UTF-8 "PERJOULE_HOST=$mark" "PERJOULE_PROGRAM=$mark/$number" setsid "$@" 7>&-
     ) < "$input" > "$own.out" 2> "$own.err"
     code=$?
+    [ -z "$unit" ] || rmdir -- "$unit/programs/$number" # unless it has left something that runs
   else
     code=127
     echo "perjoule: $1 is not installed on this host" > "$own.err"
@@ -279,7 +296,7 @@ while hear; do
       eval "launch $number ${rest#* }" < /dev/null 8>&- 9>&- & ;;
     ask) read -r pid < "$own/$number.pid" && kill -TERM "$pid" ;;
     end)
-      { sweep "PERJOULE_PROGRAM=$mark/$rest"; code=$?; take; echo "answer $number $code 0 0"; give; } < /dev/null 8>&- 9>&- & ;;
+      { program_ended "$rest"; code=$?; take; echo "answer $number $code 0 0"; give; } < /dev/null 8>&- 9>&- & ;;
   esac 2> /dev/null
 done
 [ -n "$ended" ] || exec > /dev/null # whoever still listens takes an end of output for our death, and kills the connection
@@ -288,7 +305,7 @@ echo "ending $machine $$" > /proc/self/fd/9
 SECONDS=0
 for _ in {1..50}; do # what was just being started is not marked yet, but is waited for
   ((SECONDS < 60)) || break
-  sweep "PERJOULE_HOST=$mark" || exit 1
+  all_ended "$folder" || exit 1
   [ -z "$(jobs -pr)" ] && remove "$folder" && [ ! -e "$folder" ] && { given_back "$host"; exit 0; }
   sleep 0.05
 done
@@ -319,13 +336,19 @@ def ending(argv: Sequence[str], *, device: Sequence[str] = ()) -> str:
 
 
 # $1 the base name of a long-running program's files, then the program. It bears the marks itself, as what it is started with.
-LAUNCH = r"""
+LAUNCH = (
+    JOINED
+    + r"""
 export LC_ALL=C.UTF-8 PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 own=$1
 shift
 umask go-w
 cd /
 type -P -- "$1" > /dev/null || { echo "perjoule: $1 is not installed on this host" >&2; exit 127; }
+run=${own%/programs/*} unit=
+[ ! -e "$run/unit" ] || { read -r unit < "$run/unit" && export TMPDIR=$run/tmp; }
+noted "${run##*/}" "${own##*/}" "$@"
+[ -d "${own%/*}" ] && joined "${own##*/}" || { echo "perjoule: the run is ending" >&2; exit 125; }
 exec 4>&2 2> /dev/null
 (echo "$BASHPID" > "$own.pid"; exec "$@" 2>&4 4>&-)
 code=$?
@@ -333,3 +356,4 @@ rm -f "$own".*
 [ $code != 255 ] || code=254 # 255 is ssh's own failure
 exit $code
 """
+)

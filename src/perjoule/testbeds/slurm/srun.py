@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from perjoule.model.errors import MachineError, PerjouleError
 from perjoule.testbeds.cluster import Login
@@ -20,6 +21,7 @@ _SAYINGS = (
 class Srun(Login):
     """How to start a step on one node of a job."""
 
+    units: ClassVar[bool] = False  # a step has the job's limits
     name: str
     job: str
 

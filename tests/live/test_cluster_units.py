@@ -1,0 +1,292 @@
+"""Runs in a unit of systemd: what leaves its session and cleans its environment ends, too; where there is no unit, facts say why.
+
+Each host has a systemd of its own as first process (tests/booted.py).
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from perjoule.drivers.protocols import Process
+from perjoule.testbeds.cluster.openssh import Ssh
+from perjoule.testbeds.cluster.scripts import BASH, KEEP
+from sshd import NEEDS_SSHD, Site, site_of, until
+
+pytestmark = [
+    pytest.mark.live,
+    NEEDS_SSHD,
+]
+
+RUN = f"{os.getpid() % 10**8:08}"
+NAME = "client-1"
+UNIT = f"perjoule-{RUN}-{NAME}.scope"
+SLEEP = "86397"  # found in argument lists
+# Daemons by each way onto a host, one that keeps what it is started with, and three that keep nothing of it.
+HOLD = f"""
+import json, sys
+from perjoule.testbeds.cluster import Cluster
+away = ["env", "-i", "setsid", "--fork", "sh", "-c", "(setsid sleep {SLEEP} < /dev/null > /dev/null 2>&1 &)"]
+with Cluster(**json.loads(sys.argv[1])).hold(1) as hosts:
+    host = hosts.clients[0]
+    host.run(away, timeout_s=9)
+    host.spawn([*away], log=host.directory / "log").wait(timeout_s=9)
+    host.spawn(["sleep", "{SLEEP}"], log=host.directory / "log")
+    try:
+        host.run(["sh", "-c", '"$@"; sleep 600', "sh", *away], timeout_s=1)
+    except Exception as error:
+        print(error)
+    print("up", flush=True)
+    sys.stdin.read() if sys.argv[2] == "wait" else None
+"""
+# Runs a command on the client.
+ASK = """
+import json, sys
+from perjoule.testbeds.cluster import Cluster
+with Cluster(**json.loads(sys.argv[1])).hold(1) as hosts:
+    print(hosts.clients[0].run(sys.argv[2:], timeout_s=9).stdout)
+"""
+ENTER = ("bash", "-c", 'exec nsenter -t "$(pgrep -f "^/lib/systemd/systemd .*unit=lab.target")" -m -p -C -- "$@"', "enter")
+
+
+@pytest.fixture(scope="module")
+def site(request: pytest.FixtureRequest) -> Iterator[Site]:
+    with site_of(units=getattr(request, "param", "units") == "units") as there:
+        yield there
+
+
+def inside(site: Site, *argv: str) -> str:
+    """Run a command beside the host's systemd."""
+    return site.hosts[NAME].run([*ENTER, *argv], timeout_s=30, check=False).stdout
+
+
+def first(site: Site, signal: str, pattern: str = "^/lib/systemd/systemd .*unit=lab.target") -> None:
+    site.hosts[NAME].run(["pkill", f"-{signal}", "-f", pattern], timeout_s=10)
+
+
+def sleepers(site: Site) -> list[str]:
+    return site.hosts[NAME].run(["pgrep", "-xf", f"sleep {SLEEP}"], timeout_s=10, check=False).stdout.split()
+
+
+def folders(site: Site) -> list[str]:
+    return [line for line in site.left() if line.startswith(NAME)]
+
+
+def said(site: Site, *words: str, before: tuple[str, ...] = ()) -> list[str]:
+    """What a keeper answers to these words, after it has looked; then its connection ends."""
+    login = Ssh(NAME, site.hosts[NAME].address, user="root", identity=str(site.lab.folder / "key"), config=str(site.lab.config))
+    argv = login.command([*before, *BASH, KEEP, "perjoule-keeper", str(site.lab.folder / "work"), NAME])
+    done = site.controller.run(argv, text="\n".join((*words, "")), timeout_s=90, check=False)
+    lines = done.stdout.splitlines()
+    return lines[lines.index("probed") + 1 :]
+
+
+def kept(site: Site, limits: str = "- -", before: tuple[str, ...] = ()) -> list[str]:
+    return said(site, f"unit {limits}", f"keep {RUN}", before=before)
+
+
+def started(site: Site, script: str, *words: str, **more: object) -> Process:
+    """Start a program of ours beside perjoule, with the options of a testbed as its first argument."""
+    hosts = [{"name": n, "address": h.address, "role": h.role} for n, h in site.hosts.items()]
+    options = json.dumps(site.lab.options(hosts, 22) | more)
+    env = {"XDG_STATE_HOME": str(site.folder / "state"), "PERJOULE_SSH_CONFIG": str(site.lab.config)}
+    log = site.folder / f"started-{time.monotonic_ns()}.log"
+    return site.controller.spawn([sys.executable, "-c", script, options, *words], log=log, env=env)
+
+
+def held(site: Site, how: str) -> Process:
+    """Start a run with daemons on the client; they run when this returns."""
+    running = started(site, HOLD, how)
+    until(lambda: "up\n" in running.output() or running.returncode is not None)
+    assert "up\n" in running.output(), running.output()
+    return running
+
+
+def asked(site: Site, *argv: str, **more: object) -> list[str]:
+    """What a command on the client prints, or how that fails."""
+    running = started(site, ASK, *argv, **more)
+    running.wait(timeout_s=60)
+    return running.output().splitlines()
+
+
+def cleaned(site: Site) -> None:
+    until(lambda: folders(site) == [] and sleepers(site) == [], 30)
+
+
+@pytest.mark.parametrize(("site", "left_count"), [("sessions", 3), ("units", 0)], indirect=["site"])
+def test_only_a_unit_ends_what_has_left_its_session_and_cleaned_its_environment(site: Site, left_count: int) -> None:
+    held(site, "end").wait(timeout_s=30)
+    until(lambda: folders(site) == [])
+    survivors = sleepers(site)
+    site.hosts[NAME].run(["bash", "-c", 'kill -KILL "$@"; true', "kill", *survivors], timeout_s=10)
+    assert len(survivors) == left_count
+
+
+def test_a_program_that_is_ended_ends_with_all_that_it_started_and_nothing_else_does(site: Site) -> None:
+    running = held(site, "wait")
+    assert len(sleepers(site)) == 3  # of the fourth, which was ended at its time limit, nothing is left
+    running.kill()
+    cleaned(site)
+
+
+def test_a_killed_controller_leaves_nothing(site: Site) -> None:
+    running = held(site, "wait")
+    site.controller.run(["pkill", "-KILL", "-f", "perjoule.testbeds.cluster"], timeout_s=10)
+    running.wait(timeout_s=10)
+    cleaned(site)
+
+
+def test_a_killed_keeper_leaves_a_unit_that_the_next_one_ends(site: Site) -> None:
+    running = held(site, "wait")
+    site.hosts[NAME].run(["pkill", "-KILL", "-f", "perjoule-keeper"], timeout_s=10)
+    assert len(sleepers(site)) == 3
+    running.kill()
+    shown = site.perjoule("down")
+    assert shown.wait(timeout_s=60) == 0, shown.output()
+    assert (sleepers(site), folders(site)) == ([], [])
+    assert "perjoule-" not in inside(site, "systemctl", "list-units", "--all", "perjoule-*")
+
+
+def test_an_administrator_ends_a_run_by_its_unit(site: Site) -> None:
+    running = held(site, "wait")
+    inside(site, "systemctl", "stop", f"perjoule-*-{NAME}.scope")
+    cleaned(site)
+    running.kill()
+
+
+def test_the_journal_keeps_who_started_what(site: Site) -> None:
+    running = held(site, "end")
+    running.wait(timeout_s=30)
+    lines = inside(site, "journalctl", "--identifier=perjoule", "--output=cat").splitlines()
+    by = f"uid 0 from {site.controller.address} starts program"
+    assert [line for line in lines if f"-{NAME}: {by}" in line and line.endswith(f": sleep {SLEEP}")]
+    assert all(line.startswith("perjoule-") for line in lines)  # no argument begins a line
+
+
+def test_programs_have_a_temporary_folder_that_nobody_else_can_enter_and_goes_with_the_run(site: Site) -> None:
+    mode, file, *_ = asked(site, "sh", "-c", "f=$(mktemp) && stat -c '%A %U' -- \"${f%/*}\" && echo $f")
+    assert (mode, file.rpartition("/")[0].endswith(f"-{NAME}/tmp")) == ("drwx------ root", True)
+    assert folders(site) == []
+
+
+READY, TAKEN = ["ready"], f"refused {UNIT} is the name of another unit; see systemctl status {UNIT}, and stop it"
+
+
+def test_a_unit_of_that_name_is_somebody_elses(site: Site) -> None:
+    argv = [*ENTER, "systemd-run", "--scope", f"--unit={UNIT}", "sleep", SLEEP]
+    theirs = site.hosts[NAME].spawn(argv, log=site.folder / "theirs.log")
+    until(lambda: len(sleepers(site)) == 1 and UNIT in inside(site, "systemctl", "list-units", "perjoule-*"))
+    assert kept(site) == [TAKEN]
+    assert len(sleepers(site)) == 1
+    assert folders(site) == []
+    theirs.stop()
+    until(lambda: sleepers(site) == [])
+
+
+LEFT = """
+umask 022
+mkdir -p "$0" && cd "$0" && touch perjoule-made-this ../perjoule-made-this && echo "$1" > unit
+"""
+
+
+def test_a_note_that_names_another_unit_ends_nothing(site: Site) -> None:
+    for named in ("/sys/fs/cgroup/system.slice/lab.service", f"/sys/fs/cgroup/../cgroup/init.scope/{UNIT}/.."):
+        folder = site.lab.folder / f"work/cluster/{RUN}-{NAME}"
+        site.hosts[NAME].run(["bash", "-c", LEFT, folder, named], timeout_s=10)
+        assert said(site, f"keep {RUN[::-1]}")[0] == f"left {folder}"
+        site.hosts[NAME].run(["rm", "-rf", folder.parent], timeout_s=10)
+    assert "active" in inside(site, "systemctl", "is-active", "lab.service")
+
+
+@contextmanager
+def dead_bus(site: Site) -> Generator[None]:
+    inside(site, "systemctl", "stop", "dbus.socket", "dbus.service")
+    yield
+    inside(site, "systemctl", "start", "dbus.socket")
+
+
+@contextmanager
+def stopped_bus(site: Site) -> Generator[None]:
+    inside(site, "busctl", "status")  # starts it
+    first(site, "STOP", "^/usr/bin/dbus-daemon --system")
+    yield
+    first(site, "CONT", "^/usr/bin/dbus-daemon --system")
+
+
+@contextmanager
+def stopped_systemd(site: Site) -> Generator[None]:
+    first(site, "STOP")
+    yield
+    first(site, "CONT")
+
+
+@contextmanager
+def old_groups(site: Site) -> Generator[None]:
+    inside(site, "mount", "-t", "tmpfs", "none", "/sys/fs/cgroup")
+    yield
+    inside(site, "umount", "/sys/fs/cgroup")
+
+
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        (dead_bus, "its systemd starts none ("),
+        (stopped_bus, "its systemd does not answer"),
+        (stopped_systemd, "its systemd does not answer"),
+        (old_groups, "its control groups are not those of version 2 with cgroup.kill (Linux 5.14)"),
+    ],
+    ids=lambda one: getattr(one, "__name__", ""),
+)
+def test_where_systemd_gives_no_unit_the_keeper_is_as_it_is_elsewhere_and_says_why(site: Site, broken: object, why: str) -> None:
+    assert callable(broken)
+    with broken(site):
+        began_s = time.monotonic()
+        unit, *rest = kept(site)
+        refused = kept(site, "100 -")
+        took_s = time.monotonic() - began_s
+    assert unit.startswith(f"unitless {why}")
+    assert rest == READY
+    assert refused[0].startswith(f"refused only a unit of systemd has limits, and there is none: {why}")
+    assert took_s < 30
+    assert folders(site) == []
+    until(lambda: kept(site) == [f"unit {UNIT}", *READY])
+
+
+JOB = 'mkdir -p /sys/fs/cgroup/job_1/step_0 && echo 0 > /sys/fs/cgroup/job_1/step_0/cgroup.procs && exec "$@"'
+
+
+@pytest.mark.parametrize(
+    ("before", "why"),
+    [
+        (("unshare", "--pid", "--fork", "--mount-proc"), "its first process is not systemd"),
+        (("sh", "-c", JOB, "sh"), "/job_1/step_0 holds its programs, which is neither a login nor a service"),
+        (("env", "PATH=/usr/sbin:/sbin"), ""),
+    ],
+    ids=["container", "batch", "path"],
+)
+def test_programs_that_something_else_holds_together_stay_there(site: Site, before: tuple[str, ...], why: str) -> None:
+    assert kept(site, before=before)[0] == (f"unitless {why}" if why else f"unit {UNIT}")
+    assert folders(site) == []
+
+
+@pytest.mark.parametrize(
+    ("limit", "controller", "file", "most"),
+    [
+        ({"tasks_limit": 100}, "pids", "pids.max", "100"),
+        ({"memory_limit": "100 MB"}, "memory", "memory.max", "99999744"),  # whole pages
+    ],
+    ids=["tasks", "memory"],
+)
+def test_a_limit_holds_or_the_run_is_refused(site: Site, limit: dict[str, int], controller: str, file: str, most: str) -> None:
+    controllers = inside(site, "cat", "/sys/fs/cgroup/cgroup.controllers").split()
+    lines = asked(site, "sh", "-c", f"cat /sys/fs/cgroup/system.slice/perjoule-*-{NAME}.scope/{file}", **limit)
+    if controller in controllers:
+        assert most in lines
+    else:
+        word = {"pids": "tasks", "memory": "memory"}[controller]
+        assert lines[-1].endswith(f": its systemd does not limit {word}; remove {word}_limit")
+    assert folders(site) == []
