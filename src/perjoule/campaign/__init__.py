@@ -69,13 +69,14 @@ __all__ = [
 ]
 
 MOST_TRIALS = 100_000
+NO_FILES: Mapping[str, str] = {}
 _UNTIL_COUNT = 5  # least repetitions, if a stop rule names no other number
 BRACKETS = {name: "[testbed]" if name == "testbed" else f"[[{name}]]" for name in NAMES}  # how the tables are written
 
 
-def read(path: File, overrides: Sequence[str] = ()) -> Campaign:
-    """Read a campaign file; `overrides` look like "filesystem.goal=2". Raises CampaignError."""
-    return parse(text_of(path), source=path.name, overrides=overrides, folder=path.parent)
+def read(path: File, overrides: Sequence[str] = (), given: Mapping[str, str] = NO_FILES) -> Campaign:
+    """Read a campaign file; `overrides` look like "filesystem.goal=2", `given` is as for `parse`. Raises CampaignError."""
+    return parse(text_of(path), source=path.name, overrides=overrides, folder=path.parent, given=given)
 
 
 def demo(overrides: Sequence[str] = ()) -> Campaign:
@@ -85,7 +86,13 @@ def demo(overrides: Sequence[str] = ()) -> Campaign:
 
 
 def parse(
-    text: str, *, source: str = "campaign", overrides: Sequence[str] = (), folder: File | None = None, kept: bool = False
+    text: str,
+    *,
+    source: str = "campaign",
+    overrides: Sequence[str] = (),
+    folder: File | None = None,
+    given: Mapping[str, str] = NO_FILES,
+    kept: bool = False,
 ) -> Campaign:
     """Read a campaign.
 
@@ -95,12 +102,13 @@ def parse(
         overrides: "PATH=VALUE" from the command line, for every table of that name that has the option. The campaign holds them,
             and name and seed where the text has none: `parse(c.text, overrides=c.overrides)` gives the same campaign again.
         folder: the folder of files that the campaign names.
+        given: texts of files that the user has elsewhere, by the names that overrides have for them.
         kept: it is the campaign of results that are only read, and may pass on what would be refused if it were run.
 
     Raises:
         CampaignError: one sentence with the line of the error.
     """
-    found, place = document(text, source=source, overrides=overrides, folder=folder, kept=kept)
+    found, place = document(text, source=source, overrides=overrides, folder=folder, given=given, kept=kept)
     drawn = [f"name={File(source).stem}"] if "name" not in found else []
     found.setdefault("name", File(source).stem)
     header = _header({key: value for key, value in found.items() if key not in (*NAMES, EVENT)}, place)
@@ -145,7 +153,13 @@ def parse(
 
 
 def document(
-    text: str, *, source: str = "campaign", overrides: Sequence[str] = (), folder: File | None = None, kept: bool = False
+    text: str,
+    *,
+    source: str = "campaign",
+    overrides: Sequence[str] = (),
+    folder: File | None = None,
+    given: Mapping[str, str] = NO_FILES,
+    kept: bool = False,
 ) -> tuple[Table, Source]:
     """Read a campaign as TOML tables, with the overrides in them, and the meters that it gets where it names none.
 
@@ -153,7 +167,7 @@ def document(
         CampaignError: as `parse`, for whatever is wrong with its form.
     """
     found, place = read_toml(text, source)
-    place = replace(place, folder=folder, kept=kept)
+    place = replace(place, folder=folder, given=given, kept=kept)
     _check_shape(found, place)
     place = _override(found, [o for o in overrides if not o.startswith("meter.")], place)
     if "meter" not in found:

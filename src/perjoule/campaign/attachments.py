@@ -29,7 +29,7 @@ def takes_file(annotation: object) -> bool:
 
 
 def attached(path: Path, option: str, value: object, source: Source) -> Mapping[str, str]:
-    """Read the file that an option names, inside the campaign's folder.
+    """Read the file that an option names, inside the campaign's folder, if the user gives none of that name.
 
     Raises:
         CampaignError: the file is missing, or outside the folder.
@@ -38,6 +38,8 @@ def attached(path: Path, option: str, value: object, source: Source) -> Mapping[
     if name is None or name.is_absolute() or ".." in name.parts or not name.parts or name.parts[0] in OWN_NAMES:
         advice = f'write a path relative to the campaign\'s folder, such as {option} = "my.fio"'
         raise source.error((*path, option), f"{option} = {written(value)} is not a file in the campaign's folder", advice)
+    if str(name) in source.given:
+        return {"name": str(name), "text": source.given[str(name)]}
     file = (source.folder or File()) / name
     if file.exists() and not file.is_file():  # a pipe would never end
         raise source.error((*path, option), f"{option} = {written(value)} is not a file", "name a text file")

@@ -34,6 +34,7 @@ class Source:
     lines: Mapping[Path, int]
     changed: Mapping[Path, str] = field(default_factory=dict[Path, str])  # the override that gave a key its value
     folder: File | None = None  # where files lie that it names
+    given: Mapping[str, str] = field(default_factory=dict[str, str])  # files of the user's instead, by their names
     kept: bool = False  # with results, and read for them: nothing of it is started, so it may pass on what a run may not
 
     def where(self, path: Path) -> str:

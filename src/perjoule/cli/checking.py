@@ -10,6 +10,7 @@ from perjoule import campaign
 from perjoule.campaign.plan import Plan, short_loads
 from perjoule.cli import json_output, parameters
 from perjoule.cli.display import out, show_findings, show_missing
+from perjoule.cli.inputs import campaign_of
 from perjoule.cli.parameters import examples
 from perjoule.drivers.names import fold
 from perjoule.drivers.protocols import Check
@@ -31,6 +32,7 @@ from perjoule.model.units import bytes_text, counted, seconds_text
 @parameters.file
 @parameters.overrides
 @parameters.shrink
+@parameters.inventory
 @parameters.ssh_config
 @parameters.programs
 @click.option("--list", "listing", is_flag=True, help="Also list the trials, in order, with bytes and time of each.")
@@ -38,14 +40,21 @@ from perjoule.model.units import bytes_text, counted, seconds_text
 @click.option("--connect", is_flag=True, help="Also ask hosts and meters whether they have what the campaign needs.")
 @json_output.option
 def check(
-    file: Path, overrides: tuple[str, ...], shrink: int | None, listing: bool, by_host: bool, connect: bool, as_json: bool
+    file: Path,
+    overrides: tuple[str, ...],
+    shrink: int | None,
+    inventory: Path | None,
+    listing: bool,
+    by_host: bool,
+    connect: bool,
+    as_json: bool,
 ) -> None:
     """Dry run: print how many trials there are, what they move, the space needed, the estimated time and what is missing here.
 
     Changes nothing, on this machine or any other. Connects to hosts and meters only with --connect. What this machine lacks is a
     warning, since the campaign may run on another; with --connect the exit code is 3.
     """
-    asked = campaign.read(file, parameters.options(overrides, shrink))
+    asked = campaign_of(file, parameters.options(overrides, shrink), inventory)
     for error in campaign.impossible(asked).values():
         raise error
     plan, without = campaign.plan(asked), readiness.unable(asked)

@@ -1,16 +1,29 @@
 """Files that a command line names, JSON and clusters: read within limits, and refused in a sentence."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perjoule.cli import exits
 
 if TYPE_CHECKING:
+    from perjoule.model import Campaign
     from perjoule.model.hardware import Cluster
 
 MOST_NUMBERS_COUNT = 200
+_LISTED = "ansible-inventory.json"  # of a campaign's files, and kept with its results
 _OWN = 'docs/how-to/predict.md, "Your boards",'
+
+
+def campaign_of(path: Path, overrides: Sequence[str], inventory: Path | None) -> "Campaign":
+    """Read a campaign, with the hosts of the user's inventory if one is named. Raises CampaignError, MachineError."""
+    from perjoule import campaign
+    from perjoule.testbeds.cluster import listed
+
+    if inventory is None:
+        return campaign.read(path, overrides)
+    return campaign.read(path, (*overrides, f"testbed.inventory={_LISTED}"), {_LISTED: listed(inventory)})
 
 
 def json_text(path: Path) -> str:

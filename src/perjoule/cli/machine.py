@@ -13,6 +13,7 @@ import click
 from perjoule import campaign, catalogue, drivers
 from perjoule.cli import json_output, parameters
 from perjoule.cli.display import out, show_checks, show_findings, show_line
+from perjoule.cli.inputs import campaign_of
 from perjoule.cli.parameters import all_kinds, completing, examples
 from perjoule.drivers.protocols import Cleaned, Testbed
 from perjoule.execution import readiness, resources
@@ -129,20 +130,22 @@ def _entrance(name: str, pid: int) -> str:
 )
 @click.argument("file", type=click.Path(path_type=Path), metavar="[CAMPAIGN.toml]", required=False)
 @parameters.overrides
+@parameters.inventory
 @parameters.ssh_config
 @parameters.programs
 @json_output.option
-def doctor(file: Path | None, overrides: tuple[str, ...], as_json: bool) -> None:
+def doctor(file: Path | None, overrides: tuple[str, ...], inventory: Path | None, as_json: bool) -> None:
     """Check what this machine can and can't do, with fixes. Exit code 3 if `perjoule demo` can't run.
 
     With a campaign: check all of its hosts in parallel, and print one table of what they lack, with a fix for each finding.
     Hosts with the same finding share a line. Changes nothing on any host. Exit code 3 if the campaign can't run.
     """
     if file:
-        _doctor_of(campaign.read(file, parameters.options(overrides)), as_json)
+        _doctor_of(campaign_of(file, parameters.options(overrides), inventory), as_json)
         return
-    if overrides:
-        raise CampaignError("--set needs a campaign", next="write `perjoule doctor CAMPAIGN.toml --set ...`")
+    if overrides or inventory:
+        option = "--set" if overrides else "--inventory"
+        raise CampaignError(f"{option} needs a campaign", next=f"write `perjoule doctor CAMPAIGN.toml {option} ...`")
     made = {part: {kind: campaign.example(part, kind) for kind in drivers.kinds(part)} for part in drivers.PROTOCOLS}
     found = {part: {kind: driver.checks() for kind, driver in kinds.items()} for part, kinds in made.items()}
     optional = [driver.optional_checks() for driver in made["testbeds"].values() if isinstance(driver, Testbed)]

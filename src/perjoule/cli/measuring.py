@@ -13,6 +13,7 @@ from perjoule.cli import exits, parameters
 from perjoule.cli.consent import confirmed
 from perjoule.cli.display import err, out, show, show_line
 from perjoule.cli.giving import given_back
+from perjoule.cli.inputs import campaign_of
 from perjoule.cli.outputs import require_folder
 from perjoule.cli.parameters import examples
 from perjoule.cli.progress import Progress
@@ -64,6 +65,7 @@ def demo(into: Path | None, overrides: tuple[str, ...], simulate: bool, live: Li
 @parameters.shrink
 @parameters.simulate
 @live_page
+@parameters.inventory
 @parameters.ssh_config
 @parameters.programs
 @parameters.overwrite
@@ -74,10 +76,12 @@ def run_command(
     shrink: int | None,
     simulate: bool,
     live: Listening | None,
+    inventory: Path | None,
     devices: tuple[str, ...],
 ) -> None:
     """Run a campaign and write its report."""
-    start(campaign.read(file, parameters.options(overrides, shrink, simulate=simulate)), into, file.parent, devices, live=live)
+    asked = campaign_of(file, parameters.options(overrides, shrink, simulate=simulate), inventory)
+    start(asked, into, file.parent, devices, live=live)
 
 
 @click.command(

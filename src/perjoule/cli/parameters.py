@@ -94,6 +94,12 @@ ssh_config = click.option(
     expose_value=False,
     help="Your configuration for ssh, instead of ~/.ssh/config. It can run programs, so no campaign names one.",
 )
+inventory = click.option(
+    "--inventory",
+    type=click.Path(path_type=Path),
+    metavar="FILE|FOLDER",
+    help="Your inventory, listed by ansible-inventory, instead of the campaign's. It can run programs, so no campaign does this.",
+)
 shrink = click.option("--shrink", metavar="N", type=click.IntRange(min=1), help="Divide all sizes by N.")
 simulate = click.option("--simulate", is_flag=True, help="Simulate hosts, file systems, loads and meters: needs no hardware.")
 into = click.option(

@@ -189,10 +189,14 @@ PROGRAMS = "PERJOULE_PROGRAMS"  # of the environment: folders of the user's, as 
 _INSTALLED = ("/usr", "/opt")  # where only root installs
 
 
+def program_folders() -> tuple[str, ...]:
+    """Return the folders below which programs may be chosen: where only root installs, and those of the user's word."""
+    return (*_INSTALLED, *filter(None, os.environ.get(PROGRAMS, "").split(":")))
+
+
 def _installed(path: str) -> None:
     """Refuse programs that whoever wrote the campaign could have put beside it."""
-    places = [*_INSTALLED, *filter(None, os.environ.get(PROGRAMS, "").split(":"))]
-    if path and (".." in Path(path).parts or not any(Path(path).is_relative_to(place) for place in places)):
+    if path and (".." in Path(path).parts or not any(Path(path).is_relative_to(folder) for folder in program_folders())):
         what = f'programs in "{path}" would be run, and a campaign may name only those below {" and ".join(_INSTALLED)}'
         raise ValueError(f"{what} (install them there, or confirm the folder: add --programs {path} to the command)")
 

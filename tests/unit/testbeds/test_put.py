@@ -39,7 +39,7 @@ def host(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.fixture
 def theirs(tmp_path: Path) -> Path:
-    """A file that is none of ours."""
+    """A file of somebody else's."""
     file = tmp_path / "theirs"
     file.write_text("untouched")
     file.chmod(0o600)
@@ -98,7 +98,7 @@ def test_a_file_is_its_owners(host: Host, theirs: Path) -> None:
     assert (theirs.read_text(), theirs.stat().st_uid) == ("untouched", 0)
 
 
-def test_an_owner_that_is_not_there_is_said_and_the_file_that_was_there_stays(host: Host) -> None:
+def test_an_owner_that_is_not_there_is_an_error_and_the_file_that_was_there_stays(host: Host) -> None:
     host.put("one", host.directory / "key")
     with pytest.raises(WorkloadError, match="can't write"):
         host.put("two", host.directory / "key", owner="no-such-user")
@@ -107,7 +107,7 @@ def test_an_owner_that_is_not_there_is_said_and_the_file_that_was_there_stays(ho
 
 
 @pytest.mark.parametrize("obstacle", [Path.mkdir, lambda path: os.mkfifo(path)], ids=["folder", "pipe"])
-def test_what_is_no_file_is_never_waited_for(host: Host, obstacle: Callable[[Path], None]) -> None:
+def test_a_pipe_or_a_folder_in_the_place_is_never_waited_for(host: Host, obstacle: Callable[[Path], None]) -> None:
     obstacle(path := host.directory / "key")
     if path.is_dir():
         with pytest.raises(WorkloadError, match="can't write"):

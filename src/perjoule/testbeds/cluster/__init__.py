@@ -25,6 +25,7 @@ from perjoule.model.units import Bytes, Seconds
 from perjoule.testbeds import _device
 from perjoule.testbeds._power import Power
 from perjoule.testbeds.cluster import devices, findings, logs, notes, pool, power
+from perjoule.testbeds.cluster.ansible import listed
 from perjoule.testbeds.cluster.facts import clock_doubt
 from perjoule.testbeds.cluster.host import MeteredHost, SshHost
 from perjoule.testbeds.cluster.keeper import Keeper
@@ -33,7 +34,7 @@ from perjoule.testbeds.cluster.machines import Machine, NodeName, Word, hardware
 from perjoule.testbeds.cluster.openssh import Ssh, configuration
 from perjoule.testbeds.cluster.units import Limits
 
-__all__ = ["Cluster", "Login", "Machine", "NodeName"]
+__all__ = ["Cluster", "Login", "Machine", "NodeName", "listed"]
 
 EXAMPLE = """
 [testbed]

@@ -64,19 +64,25 @@ def configuration() -> str:
     It may run programs here (ProxyCommand, Match exec), so it is never a campaign's. Raises CampaignError: others can write it.
     """
     path = os.environ.get(CONFIGURATION, "")
-    if not path:
-        return ""
-    try:
-        state = Path(path).stat()
-    except OSError as error:
-        raise CampaignError(
-            f"can't be read ({error.strerror})", where=path, next=f"correct --ssh-config, or {CONFIGURATION}"
-        ) from None
-    users = {0, os.geteuid(), int(os.environ.get("SUDO_UID") or 0)}
-    if not stat.S_ISREG(state.st_mode) or state.st_uid not in users or state.st_mode & 0o022:
-        what = "other users can change this configuration of ssh, which can run programs"
-        raise CampaignError(what, where=path, next=f"make it a file of yours, and `chmod go-w {shlex.quote(path)}`")
+    if path:
+        require_own(Path(path), "configuration of ssh, which can run programs", f"correct --ssh-config, or {CONFIGURATION}")
     return path
+
+
+def require_own(path: Path, kind: str, advice: str, *, folders: bool = False) -> None:
+    """Require that nobody but the user and root can change a file that runs programs, or a folder if it may be one.
+
+    Raises CampaignError: they can; or it can't be read, with the advice.
+    """
+    try:
+        state = path.stat()
+    except OSError as error:
+        raise CampaignError(f"can't be read ({error.strerror})", where=str(path), next=advice) from None
+    users = {0, os.geteuid(), int(os.environ.get("SUDO_UID") or 0)}
+    regular = stat.S_ISREG(state.st_mode) or (folders and stat.S_ISDIR(state.st_mode))
+    if not regular or state.st_uid not in users or state.st_mode & 0o022:
+        what = f"other users can change this {kind}"
+        raise CampaignError(what, where=str(path), next=f"make it a file of yours, and `chmod go-w {shlex.quote(str(path))}`")
 
 
 @dataclass(frozen=True)

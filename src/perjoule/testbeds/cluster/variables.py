@@ -40,20 +40,29 @@ def login(variables: Mapping[str, str | int]) -> dict[str, str | int | bool]:
         try:
             keys |= _keys(name, text)
         except ValueError as error:
-            keys[REFUSED] = f"{name} = {text}: {error}"
+            keys[REFUSED] = f"{name}: {error}" if is_secret(name) else f"{name} = {text}: {error}"
     return keys
+
+
+def concerns(name: str) -> bool:
+    """Return whether a variable says something of a login."""
+    return name in _OURS or name in _ARGUMENTS or name in _ONE or is_secret(name)
+
+
+def is_secret(name: str) -> bool:
+    """Return whether a variable may hold a password: its value is neither kept nor shown."""
+    return _FORBIDDEN.fullmatch(name) is not None
 
 
 def _keys(name: str, text: str) -> dict[str, str | int | bool]:
     """Return what one variable stands for. Raises ValueError: why it can't be honoured."""
-    known = name in _OURS or name in _ARGUMENTS or name in _ONE or _FORBIDDEN.fullmatch(name)
-    if known and "{{" in text:
+    if concerns(name) and "{{" in text:
         raise ValueError("this is a template of Ansible's (write its value)")
     if name in _ARGUMENTS:
         return _arguments(text)
     if name in _ONE and text.lower() not in _ONE[name]:
         raise ValueError(f"perjoule knows only {_ONE[name][0]} (change it, or use other hosts)")
-    if _FORBIDDEN.fullmatch(name):
+    if is_secret(name):
         raise ValueError(
             "perjoule takes neither passwords nor programs from an inventory (use keys, or an agent, and sudo without)"
         )

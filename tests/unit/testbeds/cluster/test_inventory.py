@@ -208,6 +208,13 @@ def test_what_an_inventory_says_of_a_login_and_perjoule_can_not_do_is_refused_wi
     assert parsed(tmp_path, '{name = "web2", role = "client"}', text=text).hosts[0].name == "web2"  # others can be used
 
 
+@pytest.mark.parametrize("name", ["ansible_password", "ansible_ssh_pass", "ansible_become_password", "ansible_become_pass"])
+def test_a_password_of_an_inventory_is_in_no_message(name: str, tmp_path: Path) -> None:
+    with pytest.raises(CampaignError, match=f"as it says there: {name}: perjoule takes neither") as caught:
+        parsed(tmp_path, '{name = "web1", role = "client"}', text=f"web1 {name}=hunter2\n")
+    assert "hunter2" not in str(caught.value)
+
+
 def test_variables_that_only_playbooks_need_are_left_out(tmp_path: Path) -> None:
     text = "web1 ansible_python_interpreter=/usr/bin/python3 ansible_ssh_pipelining=true ansible_shell_type=sh motd='{{ x }}'\n"
     assert parsed(tmp_path, '{name = "web1", role = "client"}', text=text).hosts[0].name == "web1"
