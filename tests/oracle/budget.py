@@ -1,13 +1,27 @@
 """The uncertainty of the energy of one channel: docs/explanations/uncertainty.md, "The terms"."""
 
-from collections.abc import Collection, Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from .energy import Pieces, averaged, beside_idle, counted, idle_edges, joules_in_order, ordered
+from .energy import (
+    Edge,
+    Pieces,
+    averaged,
+    beside_idle,
+    counted,
+    idle_edges,
+    in_pieces,
+    joules_in_order,
+    loose_s,
+    ordered,
+    renewed,
+    request_s,
+)
 from .students import quantile
 
 LONG_S = 2.0  # pieces that have seen many jumps
@@ -30,14 +44,28 @@ class Said:
     duration_s: Floats
     request_s: Floats
     stated: Mapping[str, float] = field(default_factory=dict[str, float])
+    renewed: bool = False  # whether these are a counter's updates
 
     def joules(self, began_s: float, ended_s: float) -> float:
         """The energy of a window."""
+        if self.renewed:
+            return in_pieces(self.pieces, began_s, ended_s, cut=True, least=0.0)
         return joules_in_order(self._table, began_s, ended_s)
 
-    def beside(self, began_s: float, ended_s: float, quiet: Sequence[Window]) -> list[float]:
-        """Which ends of a window have idle time outside."""
-        return [edge[0] for edge in idle_edges(self._table, began_s, ended_s, quiet)[1]]
+    def beside(self, began_s: float, ended_s: float, quiet: Sequence[Window]) -> list[Edge]:
+        """Those ends of a window that have idle time outside."""
+        now, spread_s, single = renewed(self._table, began_s, ended_s)
+        return idle_edges(now, began_s, ended_s, quiet, loose_s(now, spread_s, began_s, ended_s), single=single)
+
+    def now(self, began_s: float, ended_s: float) -> tuple["Said", Floats, bool]:
+        """The same at the meter's updates, the times in which those can have been, and whether each had just made a step."""
+        now, spread_s, single = renewed(self._table, began_s, ended_s)
+        t_s, value, duration_s, near_s = (now[name].to_numpy() for name in ("t_s", "value", "duration_s", "request_s"))
+        return (
+            Said(self.semantics, t_s, value, duration_s, near_s, self.stated, renewed=self.semantics == "counter"),
+            np.zeros(len(now)) if spread_s is None else spread_s,
+            single,
+        )
 
     def known_j(self, began_s: float, ended_s: float, quiet: Sequence[Window]) -> float:
         """The energy of a load, with what idle time beside it says."""
@@ -54,8 +82,8 @@ class Said:
 
     @cached_property
     def _table(self) -> pd.DataFrame:
-        columns = {"t_s": self.t_s, "duration_s": self.duration_s, "value": self.value}
-        return ordered(pd.DataFrame(columns).assign(semantics=self.semantics, more=""))
+        columns = {"t_s": self.t_s, "duration_s": self.duration_s, "value": self.value, "request_s": self.request_s}
+        return ordered(pd.DataFrame(columns).assign(semantics=self.semantics, more=json.dumps({"specification": self.stated})))
 
 
 def terms(said: Said, began_s: float, ended_s: float, quiet: Sequence[Window] = ()) -> dict[str, float]:
@@ -64,40 +92,41 @@ def terms(said: Said, began_s: float, ended_s: float, quiet: Sequence[Window] = 
     counter = said.semantics == "counter"
     offset_j = said.of("offset") * (np.sqrt(2) if counter else length_s)
     found = {"accuracy": (said.of("gain_ratio") * energy_j + offset_j) / np.sqrt(3)}
-    low, high = np.searchsorted(said.t_s, [began_s, ended_s])
-    request_s = float(np.sqrt(np.mean(said.request_s[low - 1 : high + 1] ** 2)))
-    found["delay"] = shifted_j(said, began_s, ended_s, [-request_s / np.sqrt(12), request_s / np.sqrt(12)])
-    found["clock"] = shifted_j(said, began_s, ended_s, [-said.of("clock_s"), said.of("clock_s")])
-    latency_s = said.of("latency_s")
+    now, spread_s, single = said.now(began_s, ended_s)
+    idle = said.beside(began_s, ended_s, quiet)
+    near_s = request_s(now._table, began_s, ended_s)
+    found["delay"] = shifted_j(now, began_s, ended_s, [-near_s / np.sqrt(12), near_s / np.sqrt(12)], idle)
+    found["clock"] = shifted_j(now, began_s, ended_s, [-said.of("clock_s"), said.of("clock_s")], idle)
+    latency_s = max(said.of("latency_s") - (said.of("period_s") if counter else 0.0), 0.0)
     if said.semantics == "average" and not latency_s:
         latency_s = said.of("period_s") or float(np.median(np.diff(said.t_s)))
-    found["latency"] = shifted_j(said, began_s, ended_s, list(latency_s * np.arange(9) / 8))
-    found |= _counter(said, began_s, ended_s, request_s, quiet) if counter else _sampled(said, began_s, ended_s, quiet)
+    found["latency"] = shifted_j(now, began_s, ended_s, list(latency_s * np.arange(9) / 8), idle)
+    if counter:
+        step_j = 0.0 if single else said.of("resolution")
+        wide_j = energy_j / length_s * np.hypot(np.median(spread_s), near_s)
+        noise_w = np.sqrt((wide_j**2 + step_j**2) / 4) / float(np.median(np.diff(now.t_s)))
+        found |= {
+            "resolution": _readings(now, (began_s, ended_s), idle, np.full(len(now.t_s), step_j), of_power=False),
+            "update": _readings(now, (began_s, ended_s), idle, spread_s),
+            "request": _readings(now, (began_s, ended_s), idle, now.request_s),
+            "edges": edges_j(now.pieces, began_s, ended_s, noise_w, [(edge.at_s, 0.0) for edge in idle]),
+        }
+    else:
+        found |= _sampled(said, began_s, ended_s, quiet, idle)
     return {name: value for name, value in found.items() if value > 1e-12 * energy_j}
 
 
-def shifted_j(said: Said, began_s: float, ended_s: float, shifts_s: Sequence[float]) -> float:
-    """What the energy would be, were the window shifted; root mean square."""
+def shifted_j(said: Said, began_s: float, ended_s: float, shifts_s: Sequence[float], idle: Sequence[Edge] = ()) -> float:
+    """What the energy would be, were the window shifted; root mean square. Beside idle time a shift changes what is idle."""
     if not any(shifts_s):
         return 0.0
-    energy_j = said.joules(began_s, ended_s)
-    return float(np.sqrt(np.mean([(said.joules(began_s + s, ended_s + s) - energy_j) ** 2 for s in shifts_s])))
-
-
-def _counter(said: Said, began_s: float, ended_s: float, request_s: float, quiet: Sequence[Window]) -> dict[str, float]:
-    cuts = [_cut(said.pieces, moment_s) for moment_s in (began_s, ended_s)]
-    usual_s = float(np.median(np.diff(said.t_s)))
-    share = 2.0 if usual_s < said.of("period_s") else sum((1 - f) ** 2 + f**2 for _, f in cuts)
-    updated_j = said.known_j(began_s, ended_s, quiet) / (ended_s - began_s) * said.of("period_s")
-    requested_j = said.known_j(began_s, ended_s, quiet) / (ended_s - began_s) * request_s
-    older_j = shifted_j(said, began_s, ended_s, [-said.of("period_s") / 2])
-    noise_w = np.sqrt(3) / usual_s * np.sqrt((updated_j**2 + requested_j**2 + said.of("resolution") ** 2) / 12)
-    return {
-        "resolution": said.of("resolution") * np.sqrt(share / 12),
-        "update": float(np.hypot(updated_j * np.sqrt(share / 12), older_j)),
-        "edges": edges_j(said.pieces, began_s, ended_s, noise_w, said.beside(began_s, ended_s, quiet)),
-        "request": float(np.sqrt(sum(_readings(said, i, f) for i, f in cuts) / 12)),
-    }
+    idle_w = {edge.side: edge.idle_w for edge in idle}
+    sure_j, changes_j = said.joules(began_s, ended_s), list[float]()
+    for shift_s in shifts_s:
+        window = (began_s if 1 in idle_w else began_s + shift_s, ended_s if -1 in idle_w else ended_s + shift_s)
+        shifted = said.joules(*window) - idle_w.get(1, 0.0) * shift_s + idle_w.get(-1, 0.0) * shift_s
+        changes_j.append(shifted - sure_j)
+    return float(np.sqrt(np.mean(np.square(changes_j))))
 
 
 def _cut(pieces: Pieces, moment_s: float) -> tuple[int, float]:
@@ -115,29 +144,45 @@ def _step(pieces: Pieces, i: int) -> float | None:
     return float((rate[i + 1] - rate[i]) / (rate[i + 1] - rate[i - 1])) if joined and between else None
 
 
-def _readings(said: Said, i: int, f: float) -> float:
-    """Of an edge that cuts piece i at f: the sum of (w p r)² over the readings that it is counted from."""
-    began_s, ended_s, rate = said.pieces
-    length_s, step = ended_s - began_s, _step(said.pieces, i)
+def _readings(said: Said, window: Window, idle: Sequence[Edge], wide: Floats, *, of_power: bool = True) -> float:
+    """What both edges have of the errors of the readings they are counted from, each anywhere within a time, or an energy."""
+    rate, square, outside = said.pieces[2], 0.0, {edge.at_s: edge for edge in idle}
+    for moment_s in window:
+        edge = outside.get(moment_s)
+        for n, w in (_from_idle(said, edge) if edge else _weights(said, moment_s)).items():
+            power = edge.idle_w**2 if edge else (rate[max(n - 1, 0)] ** 2 + rate[min(n, len(rate) - 1)] ** 2) / 2
+            square += (w * wide[n]) ** 2 * (power if of_power else 1.0)
+    return float(np.sqrt(square / 12))
+
+
+def _from_idle(said: Said, edge: Edge) -> dict[int, float]:
+    """The readings, with their weights, from which an edge is counted on at the rate of idle time."""
+    further = edge.sample - edge.side
+    on = abs(edge.at_s - edge.sample_s) / abs(edge.sample_s - said.t_s[further])
+    return {edge.sample: 1 + on, further: -on}
+
+
+def _weights(said: Said, moment_s: float) -> dict[int, float]:
+    """The readings, with their weights, from which an edge elsewhere is counted."""
+    i, f = _cut(said.pieces, moment_s)
+    length_s, step = said.pieces[1] - said.pieces[0], _step(said.pieces, i)
     if step is None:
-        weights = {i: 1 - f, i + 1: f}  # reading i begins piece i
-    elif f <= step:
+        return {i: 1 - f, i + 1: f}  # reading i begins piece i
+    if f <= step:
         on = f * length_s[i] / length_s[i - 1]
-        weights = {i: 1 + on, i - 1: -on}
-    else:
-        back = (1 - f) * length_s[i] / length_s[i + 1]
-        weights = {i + 1: 1 + back, i + 2: -back}
-    return sum((w * said.request_s[n]) ** 2 * (rate[n - 1] ** 2 + rate[n] ** 2) / 2 for n, w in weights.items())
+        return {i: 1 + on, i - 1: -on}
+    back = (1 - f) * length_s[i] / length_s[i + 1]
+    return {i + 1: 1 + back, i + 2: -back}
 
 
-def edges_j(pieces: Pieces, began_s: float, ended_s: float, noise_w: float, idle: Collection[float] = ()) -> float:
-    """What is not known of the pieces that edges cut: beside idle time (at the moments `idle`) by noise alone."""
-    total = 0.0
+def edges_j(pieces: Pieces, began_s: float, ended_s: float, noise_w: float, idle: Sequence[tuple[float, float]] = ()) -> float:
+    """What is not known of the pieces that edges cut; beside idle time (a moment, and how much of it is counted) noise alone."""
+    total, outside_s = 0.0, dict(idle)
     for moment_s in (began_s, ended_s):
         i, f = _cut(pieces, moment_s)
         rate, length_s = pieces[2], pieces[1][i] - pieces[0][i]
-        if moment_s in idle:
-            total += 2 * (noise_w * length_s * (f if moment_s == began_s else 1 - f)) ** 2
+        if moment_s in outside_s:
+            total += 2 * (noise_w * outside_s[moment_s]) ** 2
             continue
         rises = rate[i] - rate[i - 1], rate[i] - rate[i + 1]
         squares = rises[0] ** 2 + rises[1] ** 2
@@ -152,7 +197,7 @@ def edges_j(pieces: Pieces, began_s: float, ended_s: float, noise_w: float, idle
     return float(np.sqrt(total))
 
 
-def _sampled(said: Said, began_s: float, ended_s: float, quiet: Sequence[Window]) -> dict[str, float]:
+def _sampled(said: Said, began_s: float, ended_s: float, quiet: Sequence[Window], beside: Sequence[Edge]) -> dict[str, float]:
     low, high = np.searchsorted(said.t_s, [began_s, ended_s])
     value, length_s = said.value[low : high + 1], ended_s - began_s
     found: dict[str, float] = {}
@@ -172,7 +217,9 @@ def _sampled(said: Said, began_s: float, ended_s: float, quiet: Sequence[Window]
     if said.semantics == "window mean":
         noise_w = min(noise_w, *(one for one, _ in bounds(said, mean_w, quiet, 0.0)))
         own_w, _ = min([(own_w, free), *bounds(said, mean_w, quiet, r)], key=lambda one: one[0] * times(one[1]))
-        found["edges"] = edges_j(said.pieces, began_s, ended_s, noise_w, said.beside(began_s, ended_s, quiet))
+        found["edges"] = edges_j(
+            said.pieces, began_s, ended_s, noise_w, [(edge.at_s, abs(edge.at_s - edge.sample_s)) for edge in beside]
+        )
         moved = [((said.value[i + 1] - said.value[i]) ** 2 - 2 * noise_w**2) for i in range(low, high + 1)]
     else:
         found["under-sampling"] = jumps_j(said, began_s, ended_s, noise_w)
@@ -230,19 +277,31 @@ def alike(said: Said, value: Floats, quiet: Sequence[Window]) -> tuple[float, fl
     calm = pd.concat(idle) if idle else window
     told = calm if len(calm) > len(window) else window
     r = lag_1(told)
-    if idle and told is window:
-        r = min(r, lag_1(calm) + 2 / np.sqrt(len(calm)))
+    if idle and told is window and mean_square(window) > 9 * min(map(mean_square, idle)):  # a load that changes
+        # The larger root of (r - seen)² = 4 (1 - r²) / m.
+        seen, m = lag_1(calm), len(calm)
+        r = min(r, float(np.roots([1 + 4 / m, -2 * seen, seen**2 - 4 / m]).real.max()))
     free = len(told) * (1 - r) / (1 + r) - told["stretch"].nunique()
     return r, max(min(round(KEPT_RATIO * (len(value) - 2)) / 3, float(free)), 1.0)
 
 
-def lag_1(table: pd.DataFrame) -> float:
-    """The correlation of lag 1 about the means of stretches and a common slope, as much larger as fitting made it too small."""
-    m, by = len(table), table["stretch"]
+def rests(table: pd.DataFrame) -> pd.Series:
+    """What is left about the means of stretches and a common slope."""
+    by = table["stretch"]
     number = table.groupby(by).cumcount().astype(float)
     level = table["value"] - table["value"].groupby(by).transform("first")
     x, y = (one - one.groupby(by).transform("mean") for one in (number, level))
-    rest = y - x * (float(np.dot(x, y)) / max(float(np.dot(x, x)), 1.0))
+    return y - x * (float(np.dot(x, y)) / max(float(np.dot(x, x)), 1.0))
+
+
+def mean_square(table: pd.DataFrame) -> float:
+    """The scatter about these."""
+    return float((rests(table) ** 2).mean())
+
+
+def lag_1(table: pd.DataFrame) -> float:
+    """The correlation of lag 1 about them, as much larger as fitting made it too small."""
+    m, by, rest = len(table), table["stretch"], rests(table)
     if m < LEAST_IDLE or not rest.any():
         return 0.0
     seen = float((rest * rest.groupby(by).shift(-1)).sum() / (rest**2).sum())

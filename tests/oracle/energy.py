@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -47,38 +48,83 @@ def joules_in_order(table: pd.DataFrame, began_s: float, ended_s: float) -> floa
     """The same of samples that are `ordered`, for who asks for many windows."""
     semantics = table["semantics"].iloc[0]
     if semantics == "counter":
-        return _in_pieces(counted(table), began_s, ended_s, cut=True)
+        found = in_pieces(counted(table), began_s, ended_s, cut=True)
+        now, spread_s, _ = renewed(table, began_s, ended_s)
+        return found if spread_s is None or np.isnan(found) else in_pieces(counted(now), began_s, ended_s, cut=True, least=0.0)
     if semantics == "window mean":
         if not table["t_s"].between(began_s, ended_s).any():
             return np.nan
-        return _in_pieces(averaged(table), began_s, ended_s, cut=True)
+        return in_pieces(averaged(table), began_s, ended_s, cut=True)
     return np.nan if semantics == "state" or _too_rough(table, began_s, ended_s) else _integrated(table, began_s, ended_s)
 
 
 def beside_idle(samples: pd.DataFrame, began_s: float, ended_s: float, idle: Sequence[tuple[float, float]]) -> float:
-    """What must be added to the joules of a load between idle times: an edge's piece less what is outside is inside."""
-    table = ordered(samples)
-    value, semantics = table["value"].to_numpy(), table["semantics"].iloc[0]
-    pieces, edges = idle_edges(table, began_s, ended_s, idle)
-    return sum(_corrected(semantics, pieces, edge, value) for edge in edges)
+    """What must be added to the joules of a load between idle times: what is counted since idle time less what is idle of it."""
+    table, spread_s, single = renewed(ordered(samples), began_s, ended_s)
+    total_j = 0.0
+    for edge in idle_edges(table, began_s, ended_s, idle, loose_s(table, spread_s, began_s, ended_s), single=single):
+        outside_s = abs(edge.at_s - edge.sample_s)
+        if table["semantics"].iloc[0] == "instantaneous":  # it jumped at the edge, and not evenly between the samples
+            after_s, before_s = max(edge.sample_s, edge.other_s), min(edge.sample_s, edge.other_s)
+            inside_s, jump_w = after_s - before_s - outside_s, np.diff(np.interp([before_s, after_s], *line(table)))[0]
+            total_j += edge.side * inside_s**2 / (after_s - before_s) * float(jump_w) / 2
+        elif outside_s:
+            pieces = counted(table) if table["semantics"].iloc[0] == "counter" else averaged(table)
+            low_s, high_s = sorted((edge.at_s, edge.sample_s))
+            total_j += in_pieces(pieces, low_s, high_s, cut=True, least=0.0) - edge.idle_w * outside_s
+    return total_j
 
 
-Edge = tuple[float, int, int, int]  # moment, piece that it cuts, 1 where the load begins and -1 where it ends, sample at its end
+def line(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Times and values."""
+    return table["t_s"].to_numpy(), table["value"].to_numpy()
+
+
+class Edge(NamedTuple):
+    """An end of a load with idle time outside."""
+
+    at_s: float
+    side: int  # 1 where the load begins, and -1 where it ends
+    sample: int  # the number of the nearest sample that is surely in idle time
+    sample_s: float  # and its time
+    other_s: float  # that of the next one towards the load
+    idle_w: float
+
+
+def requests_s(table: pd.DataFrame) -> np.ndarray:
+    """How long the request for each sample took."""
+    if "request_s" in table:
+        return table["request_s"].to_numpy()
+    if not {"asked_s", "arrived_s"} <= set(table):
+        return np.zeros(len(table))
+    return (table["arrived_s"] - table["asked_s"]).astype(float).fillna(0.0).to_numpy()
+
+
+def request_s(table: pd.DataFrame, began_s: float, ended_s: float) -> float:
+    """The root mean square of the requests in and next to a window."""
+    low, high = np.searchsorted(table["t_s"].to_numpy(), [began_s, ended_s])
+    near = requests_s(table)[max(low - 1, 0) : high + 1]
+    return float(np.sqrt(np.mean(near**2))) if high > low else 0.0
+
+
+def loose_s(table: pd.DataFrame, spread_s: np.ndarray | None, began_s: float, ended_s: float) -> float:
+    """By how much the time of a sample may be wrong."""
+    if table["semantics"].iloc[0] not in ("counter", "window mean"):
+        return 0.0
+    usual_s = 0.0 if spread_s is None else float(np.median(spread_s))
+    return (usual_s + request_s(table, began_s, ended_s)) / 2 + stated(table).get("clock_s", 0.0)
 
 
 def idle_edges(
-    table: pd.DataFrame, began_s: float, ended_s: float, idle: Sequence[tuple[float, float]]
-) -> tuple["Pieces", list[Edge]]:
-    """The pieces, and the ends of a load outside of which is idle time: its begin, and its end if power is what it was before."""
-    semantics, t_s, value = table["semantics"].iloc[0], table["t_s"].to_numpy(), table["value"].to_numpy()
-    none = (t_s, t_s, value)
+    table: pd.DataFrame, began_s: float, ended_s: float, idle: Sequence[tuple[float, float]], loose: float, *, single: bool
+) -> list[Edge]:
+    """The ends of a load outside of which is idle time: its begin, and its end if power is what it was before."""
+    semantics, (t_s, value) = table["semantics"].iloc[0], line(table)
     modelled = table["grade"].iloc[0] in ("modelled", "nameplate") if "grade" in table else False
     starts = [end_s for _, end_s in idle if 0 <= began_s - end_s <= STARTING_S]
-    first, last = int(np.searchsorted(t_s, began_s)), int(np.searchsorted(t_s, ended_s))
+    first, last = int(np.searchsorted(t_s, began_s - loose)), int(np.searchsorted(t_s, ended_s + loose))
     if semantics in ("average", "state") or modelled or not starts or first < 3 or last > len(t_s) - 2 or first == last:
-        return none, []
-    if semantics == "counter" and _stands(value, first, last):
-        return none, []
+        return []
     shift = 0 if semantics == "window mean" else 1  # of samples and the pieces that end there
     if semantics == "instantaneous":
         begin_s, end_s, rate = t_s[:-1], t_s[1:], value[:-1]
@@ -86,28 +132,26 @@ def idle_edges(
     else:
         begin_s, end_s, rate = counted(table) if semantics == "counter" else averaged(table)
         gap = end_s <= begin_s
-    pieces = (begin_s, end_s, rate)
-    earlier, before, begin, end, after = (n - shift for n in (first - 2, first - 1, first, last, last + 1))
-    if gap[[earlier, before, begin, end, after]].any():
-        return pieces, []
-    lengths_s = np.where(gap, 0.0, end_s - begin_s)[begin : end + 1]
-    rise_w = abs(float(rate[begin : end + 1] @ lengths_s / lengths_s.sum() - rate[before]))
-    if abs(rate[before] - rate[earlier]) > RESTED_RATIO * rise_w:
-        return pieces, []
-    rested = abs(rate[after] - rate[before]) <= RESTED_RATIO * rise_w
-    return pieces, [(began_s, begin, 1, first), *([(ended_s, end, -1, last)] if rested else [])]
-
-
-def _corrected(semantics: str, pieces: "Pieces", edge: Edge, value: np.ndarray) -> float:
-    """Of one edge: what is counted outside and was inside."""
-    (at_s, i, side, n), (begin_s, end_s, rate) = edge, pieces
-    outside_s = at_s - begin_s[i] if side == 1 else end_s[i] - at_s
-    if semantics == "instantaneous":  # it jumped at the edge, and not evenly between the samples
-        inside_s = end_s[i] - begin_s[i] - outside_s
-        return side * inside_s**2 / (end_s[i] - begin_s[i]) * (value[n] - value[n - 1]) / 2
-    before_j = _until(pieces, i, at_s, cut=True)
-    counted_j = before_j if side == 1 else rate[i] * (end_s[i] - begin_s[i]) - before_j
-    return float(counted_j - rate[i - side] * outside_s)
+    five = [n - shift for n in (first - 2, first - 1, first, last, last + 1)]
+    earlier, before, begin, end, after = five
+    if gap[five].any():
+        return []
+    lengths_s = np.where(gap, 0.0, end_s - begin_s)
+    inside_s = lengths_s[begin : end + 1]
+    rise_w = abs(float(rate[begin : end + 1] @ inside_s / inside_s.sum() - rate[before]))
+    noise_w = 0.0
+    if semantics == "counter":
+        own = stated(table)
+        spread_s = table["spread_s"].to_numpy() if "spread_s" in table else np.zeros(1)
+        wide_j = rate[before] * np.hypot(np.median(spread_s), request_s(table, began_s, ended_s))
+        noise_w = np.sqrt((wide_j**2 + (0.0 if single else own.get("resolution", 0.0)) ** 2) / 2) / lengths_s[five].min()
+    limit_w = RESTED_RATIO * rise_w + 2 * noise_w
+    if abs(rate[before] - rate[earlier]) > limit_w:
+        return []
+    edges = [Edge(began_s, 1, first - 1, t_s[first - 1], t_s[first], rate[before])]
+    if abs(rate[after] - rate[before]) <= limit_w:
+        edges.append(Edge(ended_s, -1, last, t_s[last], t_s[last - 1], rate[after]))
+    return edges
 
 
 def _stands(value: np.ndarray, first: int, last: int) -> bool:
@@ -117,7 +161,7 @@ def _stands(value: np.ndarray, first: int, last: int) -> bool:
 
 def amount(samples: pd.DataFrame, began_s: float, ended_s: float) -> float:
     """By how much a kernel's counter rose, growing evenly between two readings; NaN where it does not cover the time."""
-    return _in_pieces(counted(ordered(samples)), began_s, ended_s, cut=False)
+    return in_pieces(counted(ordered(samples)), began_s, ended_s, cut=False)
 
 
 def _too_rough(table: pd.DataFrame, began_s: float, ended_s: float) -> bool:
@@ -151,7 +195,28 @@ def averaged(table: pd.DataFrame) -> Pieces:
     return np.maximum(end_s - table["duration_s"].to_numpy(), before_s), end_s, table["value"].to_numpy()
 
 
-def _in_pieces(pieces: Pieces, began_s: float, ended_s: float, *, cut: bool) -> float:
+def renewed(table: pd.DataFrame, began_s: float, ended_s: float) -> tuple[pd.DataFrame, np.ndarray | None, bool]:
+    """A counter at the middle of the times in which its readings can have been new, those times, and whether it just stepped."""
+    t_s, value, own = table["t_s"].to_numpy(), table["value"].to_numpy(), stated(table)
+    modelled = table["grade"].iloc[0] in ("modelled", "nameplate") if "grade" in table else False
+    if modelled or table["semantics"].iloc[0] != "counter":
+        return table, None, False
+    first, last = int(np.searchsorted(t_s, began_s)), int(np.searchsorted(t_s, ended_s))
+    still = _stands(value, first, last)
+    period_s = own.get("period_s", 0.0)
+    if not still and not period_s:
+        return table, None, False
+    moved = np.append(not still, np.diff(value) != 0) | (not still)
+    falls = np.cumsum(np.append(False, np.diff(value) < 0))
+    now = table[moved].assign(value=(value + (falls * own.get("range_value", np.nan) if falls.any() else 0.0))[moved])
+    usual_s = float(np.median(np.diff(t_s)))
+    since_s = np.minimum(np.append(usual_s, np.diff(t_s)), 2 * usual_s)[moved]
+    single = still and bool(np.median(np.diff(now["value"])) < 1.5 * own.get("resolution", 0.0))
+    spread_s = since_s if single or not period_s else np.minimum(since_s, period_s)
+    return now.assign(t_s=now["t_s"] - spread_s / 2, spread_s=spread_s), spread_s, single
+
+
+def in_pieces(pieces: Pieces, began_s: float, ended_s: float, *, cut: bool, least: float = COVERED_RATIO) -> float:
     """The sum of all pieces in a window. What an edge cuts is a step between the rates before and after it, if `cut`."""
     starts_s, ends_s, _ = pieces
     within = np.flatnonzero((ends_s > began_s) & (starts_s < ended_s))
@@ -160,7 +225,7 @@ def _in_pieces(pieces: Pieces, began_s: float, ended_s: float, *, cut: bool) -> 
         low_s, high_s = max(starts_s[i], began_s), min(ends_s[i], ended_s)
         found += _until(pieces, i, high_s, cut=cut) - _until(pieces, i, low_s, cut=cut)
         covered_s += high_s - low_s
-    return _whole(float(found), float(covered_s), ended_s - began_s)
+    return _whole(float(found), float(covered_s), ended_s - began_s, least)
 
 
 def _until(pieces: Pieces, i: int, moment_s: float, *, cut: bool) -> float:
@@ -186,6 +251,6 @@ def _integrated(table: pd.DataFrame, began_s: float, ended_s: float) -> float:
     return _whole(float(pieces_j[used].sum()), float((high_s - low_s)[used].sum()), ended_s - began_s)
 
 
-def _whole(found_j: float, covered_s: float, window_s: float) -> float:
+def _whole(found_j: float, covered_s: float, window_s: float, least: float = COVERED_RATIO) -> float:
     """The energy of the whole window: what is missing counts with the mean of the rest, unless too much is missing."""
-    return found_j * window_s / covered_s if covered_s >= COVERED_RATIO * window_s else np.nan
+    return found_j * window_s / covered_s if covered_s >= least * window_s and covered_s > 0 else np.nan

@@ -77,6 +77,10 @@ def amount(series: Series, began_s: float, ended_s: float) -> Amount:
     found = amounts(series, began_s, ended_s)
     value, coverage = float(found.value[0]), float(found.coverage_ratio[0])
     doubts = dict.fromkeys(map(METERS.doubt, _objections(integral(series), began_s, ended_s, coverage)))
+    if np.isfinite(value) and (now := standing.updated(series, began_s, ended_s)).spread_s is not None:
+        upto, covered_s = now.whole.until(np.array([began_s, ended_s]))
+        coverage = float(covered_s[1] - covered_s[0]) / (ended_s - began_s)
+        value = float(upto[1] - upto[0]) / coverage if coverage > 0 else np.nan
     return Amount(value if np.isfinite(value) else None, coverage, tuple(doubts))
 
 
@@ -145,12 +149,8 @@ def _objections(whole: Integral, began_s: float, ended_s: float, coverage: float
     t_s, _ = whole.inside(began_s, ended_s)
     if semantics == "counter" and len(t_s) > 1 and (longest_s := float(np.diff(t_s).max())) > GAP_FACTOR * whole.usual_s:
         yield f"{name}: the counter was not read for {longest_s:.2g} s; its rise is spread evenly over that time"
-    if (stood := standing.standing(whole, began_s, ended_s)) is not None and stood.steps_count < standing.FEW_STEPS:
-        times = (
-            ("never", "only once", "only twice")[stood.steps_count]
-            if stood.steps_count < 3
-            else f"only {stood.steps_count} times"
-        )
-        what = "; its energy is refused" if stood.steps_count < standing.LEAST_STEPS else ""
+    if (steps := standing.steps_count(whole, began_s, ended_s)) is not None and steps < standing.FEW_STEPS:
+        times = ("never", "only once", "only twice")[steps] if steps < 3 else f"only {steps} times"
+        what = "; its energy is refused" if steps < standing.LEAST_STEPS else ""
         yield f"{name}: the counter stepped {times} in the window{what}"
     yield from (f"{name}: {words}" for words in faults.of(whole, began_s, ended_s))

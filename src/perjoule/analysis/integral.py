@@ -51,14 +51,16 @@ class Pieces:
 class Integral:
     """A series, ready to be integrated up to any moment."""
 
-    def __init__(self, series: Series) -> None:
+    def __init__(self, series: Series, samples: Samples | None = None, rates: Floats | None = None) -> None:
+        """Prepare a series, or of a counter these samples, with the rates (NaN: unknown) of the pieces that end at them."""
         self.channel = series.channel
-        self.samples: Samples = in_order(series)
+        self.samples: Samples = in_order(series) if samples is None else samples
         self._semantics = series.channel.semantics
         self._sums = self._semantics in ("counter", "window mean")
         self._levels = series.channel.quantity in ("power", "energy")
         self._count = len(self.samples.t_s)
-        self._rates, faults = _counter_rates(series, self.samples) if self._semantics == "counter" else (None, ())
+        judged = self._semantics == "counter" and samples is None
+        self._rates, faults = _counter_rates(series, self.samples) if judged else (rates, ())
         self.faults: tuple[Fault, ...] = (*self.samples.faults, *faults)
         self._limit_s = inf if self._sums else max(GAP_FACTOR * self.usual_s, BURST_S / 3)
         self._blocks, self._blocks_s = self._summed()

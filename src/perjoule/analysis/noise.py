@@ -15,6 +15,7 @@ TRIMMED_VARIANCE = 0.4377  # of a normal whose largest fifth is left out
 LEAST_COUNT = 4  # samples in idle time that determine a noise
 LEAST_CORRELATED_COUNT = 8  # that determine its correlation
 JUMP_FACTOR = 6.0  # times the usual difference of neighbours, above which the load has jumped
+RESTLESS_FACTOR = 3.0  # times the scatter of idle time, above which a load changes, though without jumps
 MOST_CORRELATION = 0.99
 LEAST_WORTH = 1.5  # independent samples, whatever the correlation
 
@@ -54,6 +55,17 @@ class Correlation:
         """The number of samples that are worth an independent one, for their mean."""
         return (1 + self.ratio) / (1 - self.ratio)
 
+    @property
+    def scatter(self) -> float:
+        """The root mean square of the residuals."""
+        return sqrt(self.squares / self.count)
+
+    @property
+    def most(self) -> float:
+        """The largest ratio that is not contradicted: r of which this is 2 sqrt((1 - r^2) / n) less (M. S. Bartlett 1946)."""
+        four = 4 / self.count
+        return (self.ratio + sqrt(four * (1 - self.ratio**2 + four))) / (1 + four)
+
     def worth(self, count: float) -> float:
         """Return the number of independent samples that a number of them is worth, for their mean."""
         return max(count / self.length, LEAST_WORTH)
@@ -81,7 +93,8 @@ def neighbours(value: Floats, idle: Sequence[Floats]) -> Correlation:
 
     Args:
         value: samples of the window, cut where the load jumps.
-        idle: those of each idle window. A load that changes without jumps has at most the correlation that they leave possible.
+        idle: those of each idle window. A load that changes without jumps, which is seen by its scatter, has at most the
+            correlation that they leave possible.
     """
     step = np.diff(value)
     jumps: NDArray[np.intp] = np.flatnonzero(np.abs(step) > JUMP_FACTOR * sqrt(_trimmed(step)[0]))
@@ -91,7 +104,10 @@ def neighbours(value: Floats, idle: Sequence[Floats]) -> Correlation:
     calm = correlation(known)
     if calm.count > loaded.count:
         return calm
-    return replace(loaded, ratio=min(loaded.ratio, calm.ratio + 2 / sqrt(calm.count)))
+    # The calmest: a window that the load's last sample reaches into, by its latency, isn't calm.
+    if loaded.scatter <= RESTLESS_FACTOR * min(correlation([own]).scatter for own in known):
+        return loaded
+    return replace(loaded, ratio=min(loaded.ratio, calm.most))
 
 
 def independent(value: Floats) -> tuple[float, float, float]:

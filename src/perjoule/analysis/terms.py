@@ -10,25 +10,24 @@ around
 request         a polled reading was taken at any moment of its request of r: r / sqrt(12), independently of the others
 delay           the same if a meter always reads as early or late in a request: as if the window were shifted by r / sqrt(12)
 latency, clock  the change of the energy if the meter's clock were shifted by this
-update          a counter that is updated every p is up to p old at either end: P*p*sqrt(2/12); if it stands between
-                readings, at least the term of `analysis.standing` for its steps, resolution included
+update          a counter's reading was new at any time in the period before it, or since the reading before: P*p/sqrt(12)
 gaps            missing time counts with the mean of the rest
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import copysign, hypot, inf, sqrt
 
 import numpy as np
 
 from perjoule.analysis.budget import Budget, Term
 from perjoule.analysis.energy import amount
-from perjoule.analysis.integral import Integral, integral
+from perjoule.analysis.integral import Integral
 from perjoule.analysis.noise import Correlation, calm, idle, independent, neighbours, noise
 from perjoule.analysis.once import once
 from perjoule.analysis.samples import Floats
-from perjoule.analysis.standing import standing
+from perjoule.analysis.standing import Updated, updated
 from perjoule.analysis.statistics import student_quantile
-from perjoule.analysis.timing import beside_idle_j, edges_j, requests_j, shifted_j
+from perjoule.analysis.timing import Edge, beside_idle_j, edges, edges_j, readings_j, requests_j, shifted_j
 from perjoule.model import Series
 
 SHIFTS = np.linspace(0.0, 1.0, 9)  # of the latency, all as likely
@@ -50,9 +49,10 @@ def budget(series: Series, began_s: float, ended_s: float, *, quiet: tuple[tuple
         return None
     channel = series.channel
     stated = channel.specification
-    whole = integral(series)
-    value_j = found.value + beside_idle_j(whole, began_s, ended_s, quiet)
-    terms = [t for t in _terms(whole, value_j, began_s, ended_s, quiet, found.coverage_ratio) if t.standard_j > 0]
+    now = updated(series, began_s, ended_s)
+    both = edges(now.whole, began_s, ended_s, quiet, _loose_s(now, began_s, ended_s), _reading(now, began_s, ended_s))
+    value_j = found.value + beside_idle_j(now.whole, both)
+    terms = [t for t in _terms(now, value_j, both, quiet, found.coverage_ratio) if t.standard_j > 0]
     unknown = [] if stated.gain_ratio is not None or stated.offset is not None else ["accuracy"]
     unknown += ["latency"] if stated.latency_s is None and channel.semantics in ("average", "instantaneous") else []
     unknown += ["clock"] if stated.clock_s is None and _dated(series) else []
@@ -64,50 +64,64 @@ def _dated(series: Series) -> bool:
     return series.asked_s is None or bool(np.isnan(series.asked_s).any())
 
 
+def _loose_s(now: Updated, began_s: float, ended_s: float) -> float:
+    """Return by how much the time of a sample may be wrong; moments of power are taken as they are."""
+    if now.whole.channel.semantics == "instantaneous":
+        return 0.0
+    clock_s = now.whole.channel.specification.clock_s or 0.0
+    return (_spread_s(now) + _request_s(now.whole, began_s, ended_s)) / 2 + clock_s
+
+
+def _spread_s(now: Updated) -> float:
+    """Return the usual time within which a counter's reading was new."""
+    return 0.0 if now.spread_s is None else float(np.median(now.spread_s))
+
+
+def _reading(now: Updated, began_s: float, ended_s: float) -> Callable[[float], float] | None:
+    """Return the standard uncertainty of a counter's reading as a function of power; None of other series."""
+    if now.whole.channel.semantics != "counter":
+        return None
+    wide_s, step_j = hypot(_spread_s(now), _request_s(now.whole, began_s, ended_s)), _step_j(now)
+    return lambda watts: hypot(watts * wide_s, step_j) / sqrt(12)
+
+
+def _step_j(now: Updated) -> float:
+    """Return the step within which a counter's readings are known: none, where each has just been reached."""
+    return 0.0 if now.single else now.whole.channel.specification.resolution or 0.0
+
+
 def _terms(
-    whole: Integral,
-    value_j: float,
-    began_s: float,
-    ended_s: float,
-    quiet: Sequence[tuple[float, float]],
-    coverage: float,
+    now: Updated, value_j: float, both: tuple[Edge, Edge], quiet: Sequence[tuple[float, float]], coverage: float
 ) -> Iterator[Term]:
+    whole, (began_s, ended_s) = now.whole, (edge.moment_s for edge in both)
     channel = whole.channel
     stated, name, length_s = channel.specification, channel.meter, ended_s - began_s
     factor_j = (stated.gain_ratio or 0.0) * abs(value_j) / sqrt(3)
     offset_j = (stated.offset or 0.0) * (sqrt(2) if channel.semantics == "counter" else length_s) / sqrt(3)
     yield Term("accuracy", factor_j + offset_j, name, shared=True, rectangular=True, factor_j=factor_j)
-    if channel.semantics == "counter":
-        both = _share_of_readings(whole, began_s, ended_s)
-        period_s, resolution_j, mean_w = stated.period_s or 0.0, stated.resolution or 0.0, abs(value_j) / length_s
-        older_j = shifted_j(whole, began_s, ended_s, np.array([-period_s / 2])) if period_s else 0.0  # by half on average
-        counted_j, updated_j = resolution_j * sqrt(both / 12), hypot(mean_w * period_s * sqrt(both / 12), older_j)
-        reading_j = hypot(mean_w * period_s, mean_w * _request_s(whole, began_s, ended_s), resolution_j) / sqrt(12)
-        if (stood := standing(whole, began_s, ended_s)) is not None:  # what a step counts has both in it
-            yield Term("update", max(stood.standard_j, counted_j, mean_w * period_s * sqrt(both / 12)), name)
-            reading_j = max(reading_j, stood.began_j / sqrt(12), stood.ended_j / sqrt(12))
-        else:
-            yield Term("resolution", counted_j, name)
-            yield Term("update", updated_j, name)
+    latency_s = stated.latency_s
+    if (reading_j := _reading(now, began_s, ended_s)) is not None:
+        yield Term("resolution", readings_j(whole, both, None, _step_j(now)), name)
+        yield Term("update", readings_j(whole, both, now.spread_s), name)
+        yield Term("request", readings_j(whole, both, whole.samples.request_s), name)
         # Of three readings that are wrong by this, the rates differ by more than the load's.
-        noise_w = sqrt(3) * reading_j / whole.usual_s
-        yield Term("edges", edges_j(whole, began_s, ended_s, noise_w, quiet), name)
-        yield Term("request", requests_j(whole, began_s, ended_s, 0.0), name)
+        noise_w = sqrt(3) * reading_j(abs(value_j) / length_s) / whole.usual_s
+        yield Term("edges", edges_j(whole, both, noise_w), name)
+        latency_s = max((latency_s or 0.0) - (stated.period_s or 0.0), 0.0)  # up to a period, its age is that of its update
     else:
-        yield from _sampled(whole, began_s, ended_s, quiet, value_j)
+        yield from _sampled(whole, both, quiet, value_j)
     if request_s := _request_s(whole, began_s, ended_s):
         shift_s = request_s / sqrt(12)
-        error_j = shifted_j(whole, began_s, ended_s, np.array([-shift_s, shift_s]))
+        error_j = shifted_j(whole, both, np.array([-shift_s, shift_s]))
         yield Term("delay", abs(error_j), name, shared=True, sign=int(copysign(1, error_j)))
-    latency_s = stated.latency_s
     if latency_s is None and channel.semantics == "average":
         latency_s = stated.period_s or whole.usual_s
     if latency_s:
-        error_j = shifted_j(whole, began_s, ended_s, latency_s * SHIFTS)
+        error_j = shifted_j(whole, both, latency_s * SHIFTS)
         yield Term("latency", abs(error_j), name, shared=True, rectangular=True, sign=int(copysign(1, error_j)))
     # Coarse stamps may be cut off or rounded: a time is anywhere within one of them, on either side.
     if clock_s := hypot(stated.clock_s or 0.0, whole.samples.stamp_s / sqrt(3), whole.samples.ahead_s):
-        error_j = shifted_j(whole, began_s, ended_s, np.array([-clock_s, clock_s]))
+        error_j = shifted_j(whole, both, np.array([-clock_s, clock_s]))
         yield Term("clock", abs(error_j), name, shared=True, sign=int(copysign(1, error_j)))
     if coverage < 1 - 1e-6:
         _, values = whole.inside(began_s, ended_s)
@@ -123,14 +137,13 @@ def _request_s(whole: Integral, began_s: float, ended_s: float) -> float:
     return sqrt(float((request_s[max(low - 1, 0) : high + 1] ** 2).mean())) if high > low else 0.0
 
 
-def _sampled(
-    whole: Integral, began_s: float, ended_s: float, quiet: Sequence[tuple[float, float]], value_j: float
-) -> Iterator[Term]:
+def _sampled(whole: Integral, both: tuple[Edge, Edge], quiet: Sequence[tuple[float, float]], value_j: float) -> Iterator[Term]:
     """Return the terms that follow from power being sampled."""
+    began_s, ended_s = (edge.moment_s for edge in both)
     channel, length_s = whole.channel, ended_s - began_s
     _, value = whole.inside(began_s, ended_s)
     if len(value) < 2:
-        yield Term("edges", edges_j(whole, began_s, ended_s, 0.0), channel.meter)
+        yield Term("edges", edges_j(whole, both, 0.0), channel.meter)
         return
     step = np.diff(value)
     if (resolution := channel.specification.resolution) and float((step != 0).mean()) < DITHERED_RATIO:
@@ -152,7 +165,7 @@ def _sampled(
     if channel.semantics == "window mean":
         bounds += _integrating(whole, value_j / length_s, calm(quiet_w, r))
         noise_w = min([noise_w, *(one for one, _ in _integrating(whole, value_j / length_s, calm(quiet_w)))])
-        yield Term("edges", edges_j(whole, began_s, ended_s, noise_w, quiet), channel.meter)
+        yield Term("edges", edges_j(whole, both, noise_w), channel.meter)
     else:
         yield Term("under-sampling", _jumps_j(whole, began_s, ended_s, noise_w), channel.meter)
     yield Term("request", requests_j(whole, began_s, ended_s, noise_w), channel.meter)
@@ -194,13 +207,3 @@ def _averaged(whole: Integral, value: Floats, length_s: float, quiet: Sequence[t
     told = max([value, *idle(whole, quiet)], key=len)
     spread_w, count, freedom = independent(told)
     return Term("noise", spread_w * length_s / sqrt(count * len(value) / len(told)), whole.channel.meter, freedom=freedom)
-
-
-def _share_of_readings(whole: Integral, began_s: float, ended_s: float) -> float:
-    """Return how many readings' variance the two ends have: 2, or less if an end is between two independent readings."""
-    t_s, total = whole.samples.t_s, 0.0
-    for moment_s in (began_s, ended_s):
-        index = min(max(int(np.searchsorted(t_s, moment_s, side="left")), 1), len(t_s) - 1)
-        share = min(max(float((moment_s - t_s[index - 1]) / (t_s[index] - t_s[index - 1])), 0.0), 1.0)
-        total += share**2 + (1 - share) ** 2
-    return total if whole.usual_s >= (whole.channel.specification.period_s or 0.0) else 2.0

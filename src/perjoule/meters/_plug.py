@@ -49,8 +49,7 @@ class Plug(Metered):
 
     def energy(self, where: Boundary, *, resolution_j: float | None = None, period_s: float | None = None) -> Channel:
         """Its energy counter, which lags by `period_s` at most."""
-        # Both: steps that are alike at the two ends of a load hide from the term "update" how late they are, "latency" has it.
-        stated = Specification(gain_ratio=self.accuracy_ratio, resolution=resolution_j, period_s=period_s, latency_s=period_s)
+        stated = Specification(gain_ratio=self.accuracy_ratio, resolution=resolution_j, period_s=period_s)
         return where.channel("energy", "counter", "wall", stated)
 
 

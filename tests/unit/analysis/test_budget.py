@@ -59,17 +59,34 @@ def test_a_clock_that_may_be_off_is_a_term(made):
 
 
 def test_a_counter_errs_by_its_step_and_its_update_at_both_ends(made):
+    """Its readings are dated half a second before they were read, so both edges are at one."""
     t_s = np.arange(0, 101.0)
-    found = budget(made.stating("counter", t_s, 50 * t_s, resolution=10.0, period_s=1.0), 10, 90)
+    found = present(budget(made.stating("counter", t_s, 50 * t_s, resolution=10.0, period_s=1.0), 9.5, 89.5))
     assert term(found, "resolution").standard_j == pytest.approx(10 / sqrt(6))
     assert term(found, "update").standard_j == pytest.approx(50 / sqrt(6))
+    assert found.value_j == pytest.approx(50 * 80)
 
 
-def test_a_counter_that_is_updated_seldom_counts_what_was_before_the_window(made):
-    """Power steps from 40 to 60 W where the window begins: half a second earlier is 10 J less, later changes nothing."""
-    t_s = np.arange(0, 60.05, 0.1)
-    found = budget(made.stating("counter", t_s, 40 * t_s + 20 * np.maximum(t_s - 10, 0), period_s=1.0), 10, 50)
-    assert term(found, "update").standard_j == pytest.approx(sqrt(60**2 / 6 + 10**2), rel=1e-3)
+def test_a_counter_that_is_updated_seldom_is_counted_at_its_updates(made):
+    """Updated at 0.3 s of each second, and read ten times a second; power steps from 40 to 60 W where the window begins."""
+    t_s = np.arange(0.05, 60, 0.1)
+    updated_s = np.floor(t_s - 0.3) + 0.3
+    value = 40 * updated_s + 20 * np.maximum(updated_s - 10, 0)
+    found = present(budget(made.stating("counter", t_s, value, period_s=1.0), 10, 50))
+    assert found.value_j == pytest.approx(60 * 40)
+    before_w, cut_w = 40.0, 0.7 * 40 + 0.3 * 60  # the step is at 0.7 s of the piece, so the two readings before it tell
+    square = 1.7**2 * (before_w**2 + cut_w**2) / 2 + 0.7**2 * before_w**2 + (0.3**2 + 0.7**2) * 60**2
+    assert term(found, "update").standard_j == pytest.approx(0.1 * sqrt(square / 12))
+
+
+@pytest.mark.parametrize("latency_s", [0.0, 1.0, 3.0])
+def test_the_age_of_a_counter_within_its_period_is_that_of_its_update(made, latency_s):
+    """A ramp: the energy rises by 2 W times 40 s for each second that it is shifted."""
+    t_s = np.arange(0, 101.0)
+    series = made.stating("counter", t_s, 50 * t_s + t_s**2, period_s=1.0, latency_s=latency_s)
+    found = present(budget(series, 10, 50))
+    shifted_j = [t.standard_j for t in found.terms if t.name == "latency"]
+    assert shifted_j == ([pytest.approx(80 * 2.0 * sqrt(np.mean((np.arange(9) / 8) ** 2)), rel=1e-3)] if latency_s > 1 else [])
 
 
 def test_the_noise_of_samples_is_found_beneath_jumps_of_the_load():

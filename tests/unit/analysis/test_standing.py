@@ -10,7 +10,7 @@ from perjoule.analysis.energy import amount
 from perjoule.analysis.integral import integral
 from perjoule.analysis.points import points
 from perjoule.analysis.power import boundaries
-from perjoule.analysis.standing import Standing, standing
+from perjoule.analysis.standing import stands, updated
 from perjoule.analysis.terms import budget
 from perjoule.drivers.boundary import Boundary
 from perjoule.meters.shelly import Shelly
@@ -132,46 +132,39 @@ def test_repetitions_from_different_sources_are_doubted(made):
     assert not any("different sources" in doubt for doubt in same.doubts)
 
 
-def test_steps_at_both_ends_are_each_anywhere_and_wrong_by_half_of_what_they_differ_by():
-    assert Standing(5, 6.0, 2.0).standard_j == pytest.approx(np.sqrt((6**2 + 2**2) / 12 + (6 - 2) ** 2 / 4))
+def test_a_counter_that_stands_is_counted_at_its_updates_and_not_where_it_was_read(made):
+    """50 W, updated every 4 s and read every second: each new count is dated in the middle of the second before its reading."""
+    t_s = np.arange(0.5, 60.5)
+    series = made.stating("counter", t_s, 50 * 4 * np.floor(t_s / 4))
+    now = updated(series, 10, 30)
+    assert now.whole.samples.t_s == pytest.approx(np.arange(4.0, 60.0, 4.0))
+    assert np.unique(now.whole.pieces(np.arange(1, 14)).first_rate) == pytest.approx([50.0])
+    assert now.spread_s == pytest.approx(np.ones(14))
+    assert present(budget(series, 10, 30)).value_j == pytest.approx(50 * 20)
 
 
-def test_ends_of_unequal_steps_err_by_half_of_what_they_differ_by():
-    """12 J and 6 J: their variances of a twelfth, and a half of 6 J that does not cancel."""
-    assert Standing(4, 12.0, 6.0).standard_j == pytest.approx(((144 + 36) / 12 + 9) ** 0.5)
+def test_a_step_that_has_just_been_reached_has_no_error_of_resolution(made):
+    """One step at a time, or several at each update."""
+    t_s = np.arange(0.0, 100.0, 0.5)
+    for value, named in ((10 * np.floor(t_s / 4), False), (100 * np.floor(t_s / 4), True)):
+        found = present(budget(made.stating("counter", t_s, value, resolution=10.0), 20.0, 80.0))
+        assert ("resolution" in [t.name for t in found.terms]) == named
 
 
-def test_an_end_where_each_reading_is_a_new_one_has_no_step_under_way(made):
-    """200 J every 4 s until 20 s, then 50 J a second."""
-    t_s = np.arange(0, 41.0)
-    value = 200 * np.floor(np.minimum(t_s, 20) / 4) + 50 * np.maximum(t_s - 20, 0)
-    found = present(budget(made.stating("counter", t_s, value), 10, 30))
-    (update,) = (t.standard_j for t in found.terms if t.name == "update")
-    assert update == pytest.approx((200**2 / 12 + 100**2) ** 0.5)
+def test_a_counter_that_wraps_while_it_stands_counts_over_the_wrap(made):
+    t_s = np.arange(0.0, 100.0, 0.5)
+    value = 100 * np.floor(t_s / 4) % 500
+    series = made.stating("counter", t_s, value, range_value=500.0, most_w=250.0)
+    assert present(budget(series, 20.0, 80.0)).value_j == pytest.approx(25 * 60)
 
 
-@pytest.mark.parametrize(("steps_j", "window"), [((100, 200), (10.2, 31.75)), ((200, 100), (11.75, 30.2))])
-def test_an_edge_that_cuts_a_step_of_a_counter_that_stands_errs_by_what_is_not_that_step_itself(made, steps_j, window):
-    """A step of 200 J in half a second is cut in its middle; a burst may lie on either side: by the definition in the docs."""
-    t_s = np.arange(0, 60.25, 0.5)
-    first, second = steps_j
-    value = first * np.floor(np.minimum(t_s, 20) / 4) + second * np.floor(np.maximum(t_s - 20, 0) / 4)
-    found = present(budget(made.stating("counter", t_s, value), *window))
-    length_s, share, mean_w = 0.5, 0.5, 200 / 0.5
-    d_w, sigma_w = 2**0.5 * mean_w, mean_w / 2  # sigma: the step over twice the piece's length
-    outside_j = length_s * ((share * mean_w) ** 2 + ((1 - share) * mean_w) ** 2) ** 0.5 / 3**0.5
-    (edges,) = (t.standard_j for t in found.terms if t.name == "edges")
-    even_j = length_s * share * (1 - share) * d_w
-    assert edges == pytest.approx((1 - 4 * sigma_w**2 / d_w**2) ** 0.5 * max(outside_j, even_j))
-
-
-@pytest.mark.parametrize(("equal", "stands"), [(7, False), (8, True), (9, True), (15, True), (20, True), (21, True), (22, False)])
-def test_a_counter_stands_where_two_readings_in_a_window_or_next_to_it_are_equal(made, equal, stands):
+@pytest.mark.parametrize(("equal", "still"), [(7, False), (8, True), (9, True), (15, True), (20, True), (21, True), (22, False)])
+def test_a_counter_stands_where_two_readings_in_a_window_or_next_to_it_are_equal(made, equal, still):
     """Readings 10 to 20 lie in the window, 9 precedes it and 21 follows it; `equal` is the first of two that are equal."""
     t_s = np.arange(0.0, 31.0)
     value = 30.0 * (t_s - (t_s > equal))
     series = made.stating("counter", t_s, value)
-    assert (standing(integral(series), 9.5, 20.5) is not None) == stands
+    assert stands(integral(series), 9.5, 20.5) == still
 
 
 def test_only_a_counter_of_energy_is_doubted_where_it_stands(made):
@@ -179,7 +172,7 @@ def test_only_a_counter_of_energy_is_doubted_where_it_stands(made):
     t_s = np.arange(0.0, 31.0)
     for quantity, semantics in (("network_sent", "counter"), ("power", "instantaneous")):
         series = made.series(made.channel("storage-1", "all", quantity, semantics), t_s, np.floor(t_s / 15))
-        assert standing(integral(series), 9.5, 20.5) is None
+        assert not stands(integral(series), 9.5, 20.5)
         assert not any("stepped" in doubt for doubt in amount(series, 9.5, 20.5).doubts)
 
 

@@ -108,6 +108,21 @@ def test_edges_of_pieces_of_any_length_are_as_defined(made, semantics, seed):
         assert {t.name: t.standard_j for t in found.terms} == pytest.approx(terms(one, *window), rel=1e-9)
 
 
+@pytest.mark.parametrize("stated", [{}, {"period_s": 1.6, "resolution": 2.0}, {"resolution": 60.0}, {"latency_s": 2.0}])
+@pytest.mark.parametrize("quiet", [(), QUIET])
+def test_terms_of_a_counter_that_stands_are_as_defined(made, stated, quiet):
+    """Read three times for each update, or in steps that take several readings."""
+    for seed in range(6):
+        one = said("counter", stated, request_s=0.1, seed=seed)
+        held = one.value[np.arange(len(one.t_s)) // 3 * 3]
+        value = np.floor(one.value / 60.0) * 60.0 if stated.get("resolution") == 60.0 else held
+        one = replace(one, value=value)
+        for window in WINDOWS:
+            found = present(budget(series(made, one), *window, quiet=quiet))
+            assert {t.name: t.standard_j for t in found.terms} == pytest.approx(terms(one, *window, quiet), rel=1e-9)
+            assert found.value_j == pytest.approx(one.known_j(*window, quiet), rel=1e-9)
+
+
 @pytest.mark.parametrize("coarse_w", [1.0, 4.0, 30.0])
 @pytest.mark.parametrize("semantics", ["window mean", "instantaneous"])
 def test_a_resolution_counts_where_samples_seldom_change(made, semantics, coarse_w):
