@@ -89,7 +89,7 @@ def lacking() -> str:
 
 def group(host: str) -> str:
     """The name of the control group of such a host."""
-    return f"perjoule-tests-{os.getpid()}-{host}"
+    return f"lab-{os.getpid()}-{host}"
 
 
 def scripts(folder: Path) -> None:
