@@ -9,7 +9,6 @@ import contextlib
 import fcntl
 import os
 import select
-import shlex
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -117,7 +116,8 @@ class Keeper:
 
     def states(self, root: Path, dev: str, drives: Sequence[str] = ()) -> States:
         """Return the power states of the host and of drives by their IDs, before `keep`. Raises MachineError."""
-        self._say(f"states {_words([str(root), dev, *drives])}")
+        words = [str(root), dev, *drives]
+        self._say(f"states {len(words)}", _words(words))
         lines, until_s = list[str](), time.monotonic() + KEPT_S
         while (line := self._line(until_s)) != "stated":
             if line is None:
@@ -208,7 +208,7 @@ class Keeper:
             TransientError: the connection was lost.
         """
         number = self.number()
-        future = self._ask(number, f"run {number} {len(content)} {_words(argv)}", content)
+        future = self._ask(number, f"run {number} {len(argv)} {len(content)}", _words(argv) + content)
         try:
             return future.result(timeout_s), False
         except TimeoutError:
@@ -349,9 +349,11 @@ class Keeper:
         return self._child.returncode == 0
 
 
-def _words(argv: Sequence[str]) -> str:
-    """Quote words for one line of bash: a line feed within a quoted word becomes one in the quotes that bash has for it."""
-    return shlex.join(argv).replace("\n", "'$'\\n''")
+def _words(argv: Sequence[str]) -> bytes:
+    """Return words as a keeper hears them, each with a NUL at its end. Raises ValueError: one contains a NUL."""
+    if any("\0" in word for word in argv):
+        raise ValueError(f"a word for {argv[0]} contains a NUL")
+    return b"".join(os.fsencode(word) + b"\0" for word in argv)
 
 
 def _ready(fd: int, event: int, timeout_s: float) -> bool:

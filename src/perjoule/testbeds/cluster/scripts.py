@@ -79,11 +79,12 @@ remove() { # a folder of ours with all that is mounted and attached below; what 
 # it answers "look ..." (see `Testbed.lacking`) by "has" or "lacks WHY", and "states ..." by the host's power states and "stated".
 # From then on it lives as long as its perjoule: its end, or two minutes without a word from it, end everything. The keeper of a
 # DEAD run, which may still wait for its own, is ended.
-# Words that it hears: "alive", "tell GATE LINE" (see Host.tell), "clock N", "counters N", "run N BYTES COMMAND" with the bytes
-# of its input after it, "ask N" (SIGTERM for program N), "end M N" (SIGKILL for it and its children). It answers "answer N CODE
-# BYTES BYTES" with the bytes of output and of errors. Whoever answers holds the token, a line in a pipe. Outputs wait in files,
-# so a daemon left behind can't hold the connection. The lock (9) is the keeper's alone: what outlives a killed keeper can't hold
-# it. A program's marks are in its environment before it has a session of its own.
+# Words that it hears: "alive", "tell GATE LINE" (see Host.tell), "clock N", "counters N", "run N COUNT BYTES" with as many words
+# after it, each with a NUL at its end, and the bytes of its input, "ask N" (SIGTERM for program N), "end M N" (SIGKILL for it and
+# its children). Nothing that it hears is parsed as a shell's text or an expression. It answers "answer N CODE BYTES BYTES" with
+# the bytes of output and of errors. Whoever answers holds the token, a line in a pipe. Outputs wait in files, so a daemon left
+# behind can't hold the connection. The lock (9) is the keeper's alone: what outlives a killed keeper can't hold it. A program's
+# marks are in its environment before it has a session of its own.
 KEEP = (
     _SWEEP
     + STATES
@@ -130,6 +131,13 @@ echo "chronyc $tracking"
 echo "timedatectl $synchronized"
 echo probed
 tasks_limit= memory_limit= # those that it is told belong to a unit
+is_number() { [[ $1 =~ ^[0-9]{1,15}$ ]]; } # no expression that arithmetic would evaluate
+hear_words() { # $1 words into `words`; false if they don't come whole, after which nothing that comes is a word
+  local word count=$1
+  words=()
+  is_number "$count" || return 1
+  while ((${#words[@]} < count)); do IFS= read -r -d '' -t 120 word || return 1; words+=("$word"); done
+}
 library="import sys, importlib.util as u; sys.exit(u.find_spec(sys.argv[1]) is None)"
 exports() { # print the folders that the kernel's NFS server exports, but those below $1, by its tools' list and by its own
   local file folder
@@ -159,7 +167,7 @@ while hear; do
       set -- "$1" "$2" "${words[@]}"
       why=
       case "$3" in
-        program) [ -n "$([ $# = 4 ] || PATH=${*:5}; type -P -- ${4//|/ })" ] ;;
+        program) [ -n "$(set -f; [ $# = 4 ] || PATH=${*:5}; type -P -- ${4//|/ })" ] ;;
         library) (cd / && "${*:5}" -c "$library" "$4") < /dev/null 2> /dev/null ;;
         path) [ -e "$4" ] ;;
         kernel) grep -qw -- "$4" /proc/filesystems || modprobe --dry-run --quiet -- "$4" 2> /dev/null ;;
@@ -170,8 +178,8 @@ while hear; do
         unexported) why=$(exports "$1/cluster") && [ -z "$why" ] ;;
         *) true ;;
       esac && echo has || echo "lacks ${why//$'\n'/, }" ;;
-    unit) read -r tasks_limit memory_limit <<< "$run" ;;
-    states) echo "$(eval "states $run" < /dev/null 2> /dev/null)"; echo stated ;;
+    unit) [[ $run =~ ^([0-9]{1,15}|-)\ ([0-9]{1,15}|-)$ ]] && read -r tasks_limit memory_limit <<< "$run" || exit 1 ;;
+    states) hear_words "$run" || exit 1; echo "$(states "${words[@]}" < /dev/null 2> /dev/null)"; echo stated ;;
     *) break ;;
   esac
 done
@@ -183,6 +191,7 @@ refuse() { # and leave nothing that we have made
   exit 3
 }
 read -r run dead <<< "$run"
+[[ $run =~ ^[0-9a-z]{1,32}$ ]] || refuse "$run is not the name of a run"
 umask go-w # whatever the login's is: nobody else writes to what is ours
 host=$2 mark=$run-$2 root=$1/cluster folder=$1/cluster/$run-$2
 read -r boot < /proc/sys/kernel/random/boot_id
@@ -269,9 +278,10 @@ launch() { # the number, then the program
 }
 echo ready
 while hear; do
+  [ "$word" = tell ] || [ "$word" = alive ] || is_number "$number" || break # it names files
   case "$word" in
     alive) take; echo "answer 0 0 0 0"; give ;;
-    tell) case "$number" in "$folder"/*)
+    tell) case "$number" in */..*) ;; "$folder"/*)
       echo "$rest" > "$number.told"
       if [ -p "$number" ]; then echo "$rest" 1<> "$number"; fi ;;
     esac ;;
@@ -290,12 +300,13 @@ while hear; do
       printf 'answer %s 0 %s 0\n%s' "$number" "${#text}" "$text"
       give ;;
     run)
-      bytes=${rest%% *}
-      [ "$bytes" = 0 ] || head -c "$bytes" | { cat > "$own/$number.in" || { cat > /dev/null; false; }; } ||
-        rest="0 false"
-      eval "launch $number ${rest#* }" < /dev/null 8>&- 9>&- & ;;
+      bytes=${rest#* }
+      is_number "$bytes" && hear_words "${rest% *}" || break
+      [ "$bytes" = 0 ] || head -c "$bytes" | { cat > "$own/$number.in" || { cat > /dev/null; false; }; } || words=(false)
+      launch "$number" "${words[@]}" < /dev/null 8>&- 9>&- & ;;
     ask) read -r pid < "$own/$number.pid" && kill -TERM "$pid" ;;
     end)
+      is_number "$rest" || break
       { program_ended "$rest"; code=$?; take; echo "answer $number $code 0 0"; give; } < /dev/null 8>&- 9>&- & ;;
   esac 2> /dev/null
 done

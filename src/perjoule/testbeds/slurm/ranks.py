@@ -3,7 +3,6 @@
 import contextlib
 import os
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -17,18 +16,17 @@ from perjoule.testbeds.slurm import commands
 _STEP = ("--quiet", "--overlap", "--overcommit", "--cpu-bind=none", "--mem=0", "--kill-on-bad-exit=1", "--export=ALL")
 _USELESS = ("none", "openmpi")  # these start ranks that don't know each other
 _PASSED = "SLURM_CONF"
-# $1 the run, then each host's name and prefix, "" and the program. A word for each host, because one alone has at most 128 KiB.
-# A rank bears its host's mark.
+# $1 the run, then each host's name, the number of words of its prefix, and these; "" and the program. A rank bears its mark.
 RANK = r"""
 export PERJOULE_HOST=$1-$SLURMD_NODENAME
 shift
 while [ -n "$1" ]; do
-  [ "$1" != "$SLURMD_NODENAME" ] || prefix=$2
-  shift 2
+  [ "$1" != "$SLURMD_NODENAME" ] || prefix=("${@:3:$2}")
+  shift $((2 + $2))
 done
 shift
-[ -n "$prefix" ] || exit 125
-eval "exec $prefix \"\$@\""
+[ ${#prefix[@]} != 0 ] || exit 125
+exec "${prefix[@]}" "$@"
 """
 
 
@@ -69,7 +67,7 @@ class Srun(Launcher):
 
 def ranked(run: str, prefixes: Mapping[str, Sequence[str]], argv: Sequence[str]) -> list[str]:
     """Return the command of each rank, which looks up the prefix of its host."""
-    words = [word for name, prefix in prefixes.items() for word in (name, shlex.join(prefix))]
+    words = [word for name, prefix in prefixes.items() for word in (name, str(len(prefix)), *prefix)]
     return ["bash", "--norc", "-c", RANK, "perjoule-rank", run, *words, "", *argv]
 
 

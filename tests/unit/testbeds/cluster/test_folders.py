@@ -170,11 +170,11 @@ def test_a_folder_with_a_sticky_bit_is_as_good_as_the_temporary_one(host: Path) 
 def test_nobody_else_can_look_into_the_folders_or_write_there_whatever_the_logins_umask_is(host: Path) -> None:
     work, before = host / "work", os.umask(0)
     try:
-        words = f"run 1 0 find {work}/cluster -mindepth 1 -printf '%m:%y '"
+        argv = ["find", f"{work}/cluster", "-mindepth", "1", "-printf", "%m:%y "]
         with subprocess.Popen([*BASH, KEEP, "k", work, "h1"], stdin=-1, stdout=-1, text=True) as keeper:
             assert keeper.stdin
             assert keeper.stdout
-            keeper.stdin.write(f"keep {RUN}\n{words}\n")
+            keeper.stdin.write(f"keep {RUN}\nrun 1 {len(argv)} 0\n" + "".join(f"{word}\0" for word in argv))
             keeper.stdin.flush()
             while not keeper.stdout.readline().startswith("answer 1"):
                 pass

@@ -36,11 +36,14 @@ echo probed
 read -r line
 {keeping}
 echo ready
-while read -r word number bytes rest; do
+while read -r word number count bytes; do
   case "$word" in
     alive) echo "answer 0 0 0 0" ;;
     clock | counters) printf 'answer %s 0 %s 0\n' "$number" "$(stat -c %s {room}/said)"; cat {room}/said ;;
-    run) [ "$bytes" = 0 ] || head -c "$bytes" > /dev/null
+    run)
+      rest=
+      for ((n = 0; n < count; n++)); do IFS= read -r -d '' argument; rest+="$argument "; done
+      [ "$bytes" = 0 ] || head -c "$bytes" > /dev/null
       {running} ;;
   esac
 done
