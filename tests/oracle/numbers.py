@@ -5,6 +5,7 @@ import tomllib
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from .boundary import Devices, boundaries, cover
 from .catalogue import cluster, disks_bytes_per_s, node, peak_bytes_per_s, si
@@ -16,6 +17,8 @@ AHEAD_S = 0.4  # before the window, from which bytes on networks and disks are c
 TOGETHER_RATIO = 0.1  # of the window, below which clients did not load together
 LOG_RATIO = 0.05  # of a client's bytes, by which its log may be off
 ABOVE_RATIO = 1.02  # of what hardware can, above which it did not
+UNSURE_RATIO = 0.5  # of CPU time, above which it is not known which part of it is the load's
+LEAST_CORES = 0.001  # of a role: half of less is nothing
 AFTER_RATIO = 0.05  # of its burst, by which all else may end after a write that is one
 PER_BURST = ["energy_j", "mean_w", "efficiency_bytes_per_j"]
 BURST = [
@@ -51,7 +54,11 @@ def numbers(attempt: Attempt, direction: str, results: list[dict[str, Any]], edp
         found["durable_ratio"] = durable_ratio(attempt, ended_s, headline_s)
     found["common_throughput_bytes_per_s"] = possible(attempt, common(attempt, results) / attempt.record["scale"])
     found |= latencies(results, attempt.record["scale"]) | derived(attempt, direction)
-    found |= overhead(attempt, sum(r["moved_bytes"] for r in results)) | disks(attempt, began_s, headline_s) | tail(attempt)
+    found |= (
+        overhead(attempt, sum(r["moved_bytes"] for r in results), began_s, headline_s)
+        | disks(attempt, began_s, headline_s)
+        | tail(attempt)
+    )
     found |= dynamic(attempt, results, found) | {"strangers_cpu_ratio": strangers(attempt)}
     return {key: value for key, value in found.items() if not np.isnan(value)}
 
@@ -162,18 +169,35 @@ def risen(attempt: Attempt, quantity: str, hosts: list[str], began_s: float, end
     return sum(amount(table, began_s, ended_s) for table in tables) if tables else np.nan
 
 
-def overhead(attempt: Attempt, moved: int) -> dict[str, float]:
-    """Bytes and CPU time of each role per byte of a user, from shortly before the baseline's end to the end of the tail."""
+def overhead(attempt: Attempt, moved: int, began_s: float, ended_s: float) -> dict[str, float]:
+    """CPU time of each role in the window per byte of a user, and bytes from shortly before the baseline's end to the tail's."""
     found: dict[str, float] = {}
     after = attempt.phase("tail")
     if not (attempt.phase("baseline") and after and moved):
         return found
+    part = attempt.record["outcome"].get("sustained")
     for role in ROLES:
-        span = (attempt.part(role), before_s(attempt), after[1])
-        found[f"cpu_{role}_s_per_byte"] = risen(attempt, "cpu", *span) / moved
+        hosts = attempt.part(role)
         for quantity in MOVED:
-            found[f"{quantity}_{role}_ratio"] = risen(attempt, quantity, *span) / moved
+            span = (began_s, ended_s) if part else (before_s(attempt), after[1])
+            found[f"{quantity}_{role}_ratio"] = risen(attempt, quantity, hosts, *span) / moved
+        cpu_s = risen(attempt, "cpu", hosts, began_s, ended_s)
+        tables = [attempt.counters["cpu", host] for host in hosts if ("cpu", host) in attempt.counters]
+        more_s, less_s = np.sum([cut_s(table, began_s, ended_s) for table in tables], axis=0) if tables else (np.nan, np.nan)
+        if max(more_s, less_s) <= max(UNSURE_RATIO * cpu_s, LEAST_CORES * (ended_s - began_s)):
+            found[f"cpu_{role}_s_per_byte"] = cpu_s / moved
+            found[f"cpu_{role}_uncertainty_s_per_byte"] = max(more_s, less_s) / moved
     return found
+
+
+def cut_s(table: pd.DataFrame, began_s: float, ended_s: float) -> tuple[float, float]:
+    """Of the steps of a counter that the ends of a window cut: what lies outside by an even pace, and what inside."""
+    t_s, value = table["t_s"].to_numpy(), table["value"].to_numpy()
+    at = np.interp([began_s, ended_s], t_s, value)
+    around = value[t_s <= began_s][-1], value[t_s >= ended_s][0]
+    within = value[(t_s >= began_s) & (t_s <= ended_s)]
+    inner = within[-1] - within[0] if len(within) else 0.0
+    return float(at[0] - around[0] + around[1] - at[1]), float(at[1] - at[0] - inner)
 
 
 def disks(attempt: Attempt, began_s: float, ended_s: float) -> dict[str, float]:

@@ -9,6 +9,7 @@ from typing import Literal, cast
 
 import pytest
 
+from oracle.check import apart, checked, recomputed
 from perjoule import campaign
 from perjoule.analysis.points import points
 from perjoule.analysis.windows import UNKNOWN
@@ -38,7 +39,7 @@ throughput = "40 MiB/s"
 {filesystem}
 [[workload]]
 kind = "simulated"
-size = "4 MiB"
+{size}
 {workload}
 [[meter]]
 {meter}
@@ -54,6 +55,7 @@ SYSTEM = 'kind = "system"'
 
 def asked(*, clients: str = "1", repetitions: int = 1, meter: str = CONSTANT, **options: str) -> Campaign:
     parts = {part: options.get(part, "") for part in ("testbed", "filesystem", "workload")}
+    parts["size"] = "" if "size =" in parts["workload"] else 'size = "4 MiB"'
     return campaign.parse(CAMPAIGN.format(clients=clients, repetitions=repetitions, meter=meter, **parts))
 
 
@@ -108,15 +110,16 @@ def test_a_record_keeps_where_the_data_lay(tmp_path: Path) -> None:
 
 def test_counters_are_known_exactly(tmp_path: Path) -> None:
     options = 'cpu = "25 %"\nnetwork = "10 MiB/s"\ndisk = "5 MiB/s"'
-    ((record, point),) = judged(measured(tmp_path, asked(testbed=options, meter=SYSTEM)))
+    ((record, point),) = judged(measured(tmp_path, asked(testbed=options, meter=f'{SYSTEM}\nrate = "100 Hz"')))
     assert record.outcome is not None
     cores_counts = [node.board.cores_count for node in cluster(record.cluster).nodes if node.role == "storage"]
     storage_count = sum(host.role == "storage" for host in record.hosts)
-    # what the hosts count is taken from the baseline (here shorter than 0.4 s) up to the end of the tail, for late copies
+    # bytes are taken from the baseline (here shorter than 0.4 s) up to the end of the tail, for late copies
     counted_s = record.phases[-1].ended_s - next(phase.began_s for phase in record.phases if phase.name == "baseline")
     per_byte = storage_count * counted_s / (4 * MIB)
+    work_s = 0.25 * cores_counts[0] * storage_count * point.metrics["duration_s"]
+    assert point.metrics["cpu_storage_s_per_byte"] == pytest.approx(work_s / (4 * MIB), rel=1e-4)
     expected = {
-        "cpu_storage_s_per_byte": 0.25 * cores_counts[0],
         "network_received_storage_ratio": 10 * MIB,
         "network_sent_storage_ratio": 10 * MIB,
         "disk_read_storage_ratio": 5 * MIB,
@@ -125,6 +128,19 @@ def test_counters_are_known_exactly(tmp_path: Path) -> None:
     for metric, rate in expected.items():
         assert point.metrics[metric] == pytest.approx(rate * per_byte, rel=1e-4)
     assert point.metrics["disk_busy_storage_ratio"] == pytest.approx(0.5)
+
+
+def test_cpu_time_by_byte_is_without_that_of_programs_that_start_and_report(tmp_path: Path) -> None:
+    """Each client's take 0.75 s of CPU time in all beside the load, which takes a tenth of that."""
+    options = 'size = "120 MiB"\noperation = "read"\nprograms = "750 ms"'
+    campaign = asked(testbed='cpu = "1 %"', workload=options, meter=f'{SYSTEM}\nrate = "50 Hz"')
+    results = measured(tmp_path, campaign)
+    ((record, point),) = judged(results)
+    cores_count = next(node.board.cores_count for node in cluster(record.cluster).nodes if node.role == "client")
+    true_s_per_byte = 0.01 * cores_count * point.metrics["duration_s"] / (120 * MIB)
+    error_s_per_byte = abs(point.metrics["cpu_client_s_per_byte"] - true_s_per_byte)
+    assert error_s_per_byte <= point.metrics["cpu_client_uncertainty_s_per_byte"] <= 0.25 * true_s_per_byte
+    assert apart(recomputed(checked(results.folder))).values.tolist() == []
 
 
 @pytest.mark.parametrize("access", ["random", "sequential", ""])

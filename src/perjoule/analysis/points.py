@@ -21,7 +21,7 @@ from perjoule.analysis.events import events
 from perjoule.analysis.fairness import user_metrics
 from perjoule.analysis.hosts import roles
 from perjoule.analysis.latency import latency_s
-from perjoule.analysis.overhead import Overhead, disk_use, overhead, total, window
+from perjoule.analysis.overhead import Overhead, disk_use, overhead, total
 from perjoule.analysis.overlap import common_rate, told_rates
 from perjoule.analysis.plausibility import doubts
 from perjoule.analysis.power import boundaries
@@ -73,7 +73,7 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
     for name in ("p50", "p99"):
         if (latency := latency_s(results, name)) is not None:
             metrics[f"latency_{name}_s"] = latency * record.scale
-    cost = overhead(record, series, *window(record, began_s, ended_s), user_bytes) if user_bytes else Overhead()
+    cost = overhead(record, series, began_s, ended_s, user_bytes) if user_bytes else Overhead()
     explained = compare(record, results[0].direction, cost.metrics)
     metrics |= {**cost.metrics, **disk_use(record, series, began_s, ended_s), **explained.metrics}
     if (ratio := interference.cpu_ratio(record, series)) is not None:
@@ -117,7 +117,7 @@ def _point(record: Record, series: Sequence[Series], direction: Direction, resul
         "simulated" if simulated and power.grade else power.grade,
         shared,
         power.source,
-        power.omitted,
+        {**power.omitted, **cost.omitted},
         dict.fromkeys(power.grades, "simulated") if simulated else power.grades,
         power.unstated,
         record.traits.reality,

@@ -6,7 +6,7 @@ from perjoule.figures._loads import load_names
 from perjoule.figures.vega import PANEL_WIDTH, Spec, labels, titled
 from perjoule.model import Cell
 from perjoule.model.format import any_number
-from perjoule.model.metrics import metric_of
+from perjoule.model.metrics import Metric, metric_of
 
 ROLES = ("client", "storage", "metadata", "management")
 
@@ -32,8 +32,8 @@ def _panel(cells: Sequence[Cell], key: str, title: str) -> Spec:
             "bar": f"{cell.legend}, {names[cell.workload, cell.direction]}",
             "name": role,
             "order": ROLES.index(role),
-            "value": cell.metrics[metric.key].mean / metric.unit.per,
-            "text": f"{any_number(cell.metrics[metric.key].mean / metric.unit.per)} {metric.unit.symbol}",
+            "value": (value := cell.metrics[metric.key].mean / metric.unit.per),
+            "text": f"{any_number(value)}{_known_to(cell, metric)} {metric.unit.symbol}",
         }
         for cell in cells
         for role in ROLES
@@ -52,3 +52,10 @@ def _panel(cells: Sequence[Cell], key: str, title: str) -> Spec:
             "tooltip": [{"field": "bar"}, {"field": "name", "title": "role"}, {"field": "text", "title": title}],
         },
     }
+
+
+def _known_to(cell: Cell, metric: Metric) -> str:
+    """Return how well CPU time is known, where readings of counters lie beside the window's ends; "" of bytes."""
+    key, unit = metric.key.removesuffix("_s_per_byte"), metric.unit
+    error = cell.metrics.get(f"{key}_uncertainty_s_per_byte")
+    return f" ± {any_number(error.mean / unit.per)}" if error else ""

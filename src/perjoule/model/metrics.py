@@ -161,8 +161,10 @@ ENTRIES = (
            "higher"),
     Metric("latency_p50_s", "p50", _MS, "median latency, the mean of clients weighted by operations", "lower"),
     Metric("latency_p99_s", "p99", _MS, "99th percentile of the latency, the mean of clients weighted by operations", "lower"),
-    # from the baseline's end to the tail's, by user byte
-    Metric("cpu_{role}_s_per_byte", "CPU", _MS_PER_MIB, "CPU time of {role} / bytes moved", "lower"),
+    # by user byte: CPU time while bytes moved, bytes from the baseline's end to the tail's
+    Metric("cpu_{role}_s_per_byte", "CPU", _MS_PER_MIB, "CPU time of {role} in the window / bytes moved", "lower"),
+    Metric("cpu_{role}_uncertainty_s_per_byte", "CPU uncertainty", _MS_PER_MIB,
+           "most by which CPU time of {role} may differ from that, since readings of counters lie beside the window's ends"),
     Metric("network_received_{role}_ratio", "received", _B_PER_B, "bytes that {role} received / bytes moved", "lower"),
     Metric("network_sent_{role}_ratio", "sent", _B_PER_B, "bytes that {role} sent / bytes moved", "lower"),
     Metric("disk_read_{role}_ratio", "disk read", _B_PER_B, "bytes that disks of {role} read / bytes moved", "lower"),

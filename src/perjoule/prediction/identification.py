@@ -6,9 +6,12 @@ from itertools import count
 from math import inf
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perjoule.model import Direction
-from perjoule.prediction.fitting import NUMBERS, Fit, jobs, moved
+from perjoule.prediction.bounds import Demand
+from perjoule.prediction.fitting import NUMBERS, Fit, Works, jobs, moved
+from perjoule.prediction.power import mean_w
 from perjoule.prediction.profile import Profile
 from perjoule.prediction.queueing import Job, duration_s
 
@@ -16,6 +19,10 @@ IDENTIFIED_RATIO = 4.0  # the end of a parameter's 90 % interval over its begin,
 SEEN_RATIO = 0.01
 STEP_COUNT = 4  # steps in a factor of two
 SHARES = ("on_disk_ratio", "cpu_ratio")
+BESIDE = "CPU time beside the load"
+BESIDE_RATIO = (
+    2.0  # by which CPU time of whole trials was at most more than that of the load, of loads of seconds (fio: 1.4 to 1.9)
+)
 WORKS = ("client_mips_s_per_byte", "server_mips_s_per_byte")
 
 
@@ -54,11 +61,39 @@ def ends(found: Profile, direction: Direction) -> Mapping[str, tuple[Fit, Fit]]:
     """Return, for each number that is not identified, fits in which it is as small and as large as it may be.
 
     That is half and twice of it (of a share: of its odds; of `overlap`: of what it is above 1), or further as long as the
-    throughput of no measured point moves by SEEN_RATIO.
+    throughput of no measured point moves by SEEN_RATIO. Of CPU work that was counted over whole trials, it is all and the load's.
     """
     fit, measured = found.known[direction].fit, _measured(found, direction)
     names = [one.name for one in parameters(found, direction) if not one.identified]
-    return {name: (_end(fit, name, 1 / 2, measured), _end(fit, name, 2.0, measured)) for name in names}
+    found_ends = {name: (_end(fit, name, 1 / 2, measured), _end(fit, name, 2.0, measured)) for name in names}
+    return found_ends | ({BESIDE: (fit, _inside(found, direction))} if found.cpu_of == "trial" else {})
+
+
+def counted_ratios(found: Profile, direction: Direction) -> NDArray[np.float64]:
+    """Return the servers' CPU work that points have over that in the window, as modelled watts of the window say.
+
+    Those are linear in it. What disks took of them is computed by the bytes of the layout. Shape (P,), of points with power.
+    """
+    ratios: list[float] = []
+    for one in found.points:
+        if one.mean_w is None or one.case.direction != direction:
+            continue
+        disks_only = Demand(one.case.flow)
+        more_w = one.mean_w - float(mean_w(one.plant, disks_only, one.throughput_bytes_per_s))
+        inside = more_w / one.throughput_bytes_per_s / one.plant.joules_per_mips_s
+        ratios += [one.server_mips_s_per_byte / inside] if inside > 0 else []
+    return np.array(ratios)
+
+
+def _inside(found: Profile, direction: Direction) -> Fit:
+    """Return a fit without the CPU work that its trials did beside the load, as far as it may be."""
+    fit, ratios = found.known[direction].fit, counted_ratios(found, direction)
+    servers_ratio = max(1.0, float(np.median(ratios))) if found.emulated and ratios.size else BESIDE_RATIO
+    works = fit.works
+    return replace(
+        fit,
+        works=Works(works.client_mips_s_per_byte / BESIDE_RATIO, works.server_mips_s_per_byte / servers_ratio),
+    )
 
 
 def _end(fit: Fit, name: str, ratio: float, measured: Job) -> Fit:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from math import exp, inf, log
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from perjoule.machine.untrusted import from_json, json_from
 from perjoule.model import Direction, Json, Pattern
@@ -22,6 +22,7 @@ from perjoule.prediction.validation import Level, Test, left_out, quantile_ratio
 SUFFIX = ".json"
 VERSION = 2  # of a profile; in version 1 numbers were fitted to a law that had reads written back
 LEAST, MOST = 1e-12, 1e20  # of numbers in a file: no product of a few of them is 0 or infinite
+CpuOf = Literal["window", "trial"]  # "trial": with what programs took to start and to report, and daemons without a load
 _PATTERN = Pattern(4 * MIB, "sequential", direct=False)  # of all profiles of an earlier version, which don't say it
 _UNLIMITED = ("at_once", "unit_bytes", "server_memory_bytes")
 _POSITIVE = (
@@ -59,6 +60,7 @@ class Profile:
     known: Mapping[Direction, Known]
     pattern: Pattern = _PATTERN  # of the loads
     version: int = VERSION
+    cpu_of: CpuOf = "trial"  # in which CPU time was counted; a profile of before does not say it
 
     @property
     def client_bytes(self) -> float:
@@ -95,6 +97,7 @@ def profile(
     unit_bytes: float,
     emulated: bool,
     pattern: Pattern = _PATTERN,
+    cpu_of: CpuOf = "window",
 ) -> Profile:
     """Fit a profile. Raises CampaignError: there are too few points to learn from."""
     known: dict[Direction, Known] = {}
@@ -112,7 +115,7 @@ def profile(
         known[way] = Known(found, draws(own, unit_bytes, found), tuple(left_out(own, unit_bytes)))
     if not known:
         raise CampaignError(f"{kind}: no valid trial that a prediction can learn from")
-    return Profile(kind, options, release, data_roles, unit_bytes, emulated, tuple(points), known, pattern)
+    return Profile(kind, options, release, data_roles, unit_bytes, emulated, tuple(points), known, pattern, cpu_of=cpu_of)
 
 
 def read(text: str, name: str) -> Profile:
@@ -144,6 +147,7 @@ def _fitted_again(earlier: Profile) -> Profile:
         unit_bytes=earlier.unit_bytes,
         emulated=earlier.emulated,
         pattern=earlier.pattern,
+        cpu_of=earlier.cpu_of,
     )
 
 

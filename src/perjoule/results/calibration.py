@@ -18,6 +18,7 @@ from perjoule.model.format import number
 from perjoule.model.hardware import Cluster
 from perjoule.model.units import counted
 from perjoule.prediction import Observation, Profile, observations, profile
+from perjoule.prediction.profile import CpuOf
 from perjoule.prediction.scores import BAND_RATIO
 from perjoule.prediction.validation import least_count
 from perjoule.store import Results
@@ -86,6 +87,7 @@ class _Taught:
     pattern: Pattern
     setting: FileSystem | None = None  # of a trial; a profile does not keep those of all its points
     odds: tuple[Odd, ...] = ()  # of points that were compared with their layout
+    cpu_of: CpuOf = "window"
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,8 @@ def _taught(source: Path, cluster: Cluster | None) -> Iterator[tuple[str, _Taugh
     if shipped or source.is_file():
         kept = prediction.shipped(str(source)) if shipped else prediction.read(_text(source), str(source))
         roles, unit_bytes = kept.data_roles, kept.unit_bytes
-        yield kept.kind, _Taught(kept.points, kept.options, kept.release, kept.emulated, roles, unit_bytes, kept.pattern)
+        whose = kept.release, kept.emulated, roles, unit_bytes, kept.pattern
+        yield kept.kind, _Taught(kept.points, kept.options, *whose, cpu_of=kept.cpu_of)
         return
     results = store.open_results(source)
     for one in observed(results, cluster):
@@ -215,6 +218,7 @@ def _joined(kind: str, taught: Sequence[_Taught]) -> Profile:
         unit_bytes=first.unit_bytes,
         emulated=first.emulated,
         pattern=first.pattern,
+        cpu_of="trial" if any(one.cpu_of == "trial" for one in taught) else "window",
     )
 
 

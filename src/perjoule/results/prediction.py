@@ -92,6 +92,8 @@ def remarks(target: Target, found: Sequence[Prediction], worth_count: int) -> It
     )
     if target.profile.emulated and target.memory:
         yield "the bands are those of emulated hosts; of published clusters they have been too narrow (perjoule ledger)"
+    if target.profile.cpu_of == "trial":
+        yield "its CPU work is that of whole trials, programs' start and report included: the bands allow for W that are too high"
     sizes = sorted({one.case.client_bytes for one in target.profile.points})
     calls = sorted({round(one.case.in_flight_count) for one in target.profile.points})
     measured = {"size": f" ({', '.join(map(bytes_text, sizes))})", "in flight": f" ({', '.join(map(str, calls))})"}

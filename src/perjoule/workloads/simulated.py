@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Host, Mounted, Workload
+from perjoule.drivers.protocols import REBUILD, Check, Host, Mounted, Workload
 from perjoule.machine.untrusted import read_as
 from perjoule.model import OPTIONS, Channel, ClientResult, Direction, Outcome, Pattern, Series
 from perjoule.model.doubts import WORK, Doubt
@@ -67,6 +67,9 @@ class Simulated(Workload):
 
     late_until_s: Seconds | None = None
     """Until this time after the start, calls claim so; until the end if only `late_after` is set."""
+
+    programs_s: Seconds | None = None
+    """For this time before the load, and again after it, programs of each client claim to use half a core."""
 
     fail_at_count: int = Field(default=0, ge=0)
     """Fail the n-th run on each deployment (from 1); 0 is never."""
@@ -121,14 +124,22 @@ class Simulated(Workload):
             raise TransientError(f"the simulated load fails in its run {number}, as configured", where=clients[0].name)
         if fails and self.failure == "stable":
             raise WorkloadError(f"the simulated load fails in its run {number}, as configured", where=clients[0].name)
+        self._work(clients)
         rates = [throughput_bytes_per_s(mounted, client.name, number) for client in clients]
         began_s = time.monotonic()
         results = tuple(self._result(client.name, began_s, rate) for client, rate in zip(clients, rates, strict=True))
         ended_s = max(result.ended_s for result in results)
         time.sleep(max(0.0, ended_s - time.monotonic()))
+        self._work(clients)
         doubts = [WORK.doubt("a doubt, as configured").data] if fails else []
         (folder / "simulated.json").write_text(json.dumps({"results": [asdict(r) for r in results], "doubts": doubts}))
         return self.outcome(folder)
+
+    def _work(self, clients: Sequence[Host]) -> None:
+        if self.programs_s:
+            for client in clients:
+                client.put(f"{self.programs_s:g}", client.directory / REBUILD)
+            time.sleep(self.programs_s)
 
     def _result(self, client: str, began_s: float, rate_bytes_per_s: float) -> ClientResult:
         rate_bytes_per_s = min(rate_bytes_per_s, self.rate_bytes_per_s or rate_bytes_per_s)

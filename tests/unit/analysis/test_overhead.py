@@ -16,7 +16,7 @@ from perjoule.cli import cli
 from perjoule.execution import runner
 from perjoule.figures.overhead import Overhead
 from perjoule.figures.overhead import overhead as drawn
-from perjoule.model import Point
+from perjoule.model import Point, Quantity
 from perjoule.model.errors import CampaignError
 from perjoule.report.content import content
 from perjoule.results.table import amplification_table
@@ -107,9 +107,9 @@ def test_disks_that_the_catalogue_does_not_have_leave_no_limit_for_the_bytes_of_
 def test_servers_are_all_hosts_but_clients(made) -> None:
     series = [made.counter(h.name, "network_received", 10.0) for h in made.record().hosts]
     metrics = overhead(made.record(), series, 10.0, 20.0, 1000).metrics
-    assert metrics["network_received_storage_ratio"] == pytest.approx(0.2)
-    assert metrics["network_received_servers_ratio"] == pytest.approx(0.3)
-    assert metrics["network_received_client_ratio"] == pytest.approx(0.2)
+    assert metrics["network_received_storage_ratio"] == pytest.approx(0.208)
+    assert metrics["network_received_servers_ratio"] == pytest.approx(0.312)
+    assert metrics["network_received_client_ratio"] == pytest.approx(0.208)
 
 
 @pytest.mark.parametrize(("reset_w", "refused"), [(0.0, False), (1000.0, True)])
@@ -180,5 +180,50 @@ def test_bytes_are_counted_from_the_idle_end_of_the_baseline_on_however_long_the
     record = made.record(moved=made.results((13.0, 20.0)))  # its baseline ends at 10 s
     assert window(record, 13.0, 20.0) == (9.6, 20.0)
     sent = made.series(made.channel("client-1", quantity="network_sent", semantics="counter"), [9, 10, 11, 25], [0, 0, 300, 1000])
-    cost = overhead(record, [sent], *window(record, 13.0, 20.0), 1000)
+    cost = overhead(record, [sent], 13.0, 20.0, 1000)
     assert cost.metrics["network_sent_client_ratio"] == pytest.approx((300 + 700 * 9 / 14) / 1000)
+
+
+def reading(made, t_s, value, host="client-1", quantity: Quantity = "cpu"):
+    return made.series(made.channel(host, quantity=quantity, semantics="counter"), t_s, value)
+
+
+def test_cpu_time_is_that_of_the_window_in_which_bytes_moved(made) -> None:
+    """Its programs start for 3 s before it and report for 2 s after it, at a whole core; the load takes a tenth of one."""
+    record = made.record(moved=made.results((14.0, 20.0)), tail_s=10.0)
+    t_s = [9.0, 11.0, 14.0, 20.0, 22.0, 30.0]
+    cost = overhead(record, [reading(made, t_s, [0.0, 0.0, 3.0, 3.6, 5.6, 5.6])], 14.0, 20.0, 1000)
+    assert cost.metrics["cpu_client_s_per_byte"] == pytest.approx(0.6 / 1000)
+    assert cost.metrics["cpu_client_uncertainty_s_per_byte"] == pytest.approx(0.0, abs=1e-12)
+    assert cost.omitted == {}
+
+
+def test_what_a_step_at_the_edge_counts_may_all_be_of_the_load_or_none_of_it(made) -> None:
+    """0.8 s in the step that its begin cuts in the middle, 0.2 s in the one that its end cuts, 2 s between them."""
+    record = made.record(moved=made.results((14.0, 20.0)))
+    t_s, value = [9.0, 13.0, 15.0, 19.0, 21.0, 30.0], [0.0, 0.0, 0.8, 2.8, 3.0, 3.0]
+    cost = overhead(record, [reading(made, t_s, value)], 14.0, 20.0, 1000)
+    assert cost.metrics["cpu_client_s_per_byte"] == pytest.approx(2.5 / 1000)
+    assert cost.metrics["cpu_client_uncertainty_s_per_byte"] == pytest.approx(0.5 / 1000)
+    lopsided = overhead(record, [reading(made, t_s, value)], 13.5, 20.0, 1000)  # 0.2 s before it by an even pace, 0.6 s in it
+    assert lopsided.metrics["cpu_client_uncertainty_s_per_byte"] == pytest.approx(0.7 / 1000)
+
+
+@pytest.mark.parametrize(("value", "known"), [([0.0, 0.4, 0.8], False), ([0.0, 0.002, 0.004], True)])
+def test_cpu_time_is_omitted_where_readings_do_not_tell_it_from_what_is_beside_it(made, value, known) -> None:
+    """All of it, unless it is next to nothing. Bytes have idle time beside them, and stay."""
+    record = made.record(moved=made.results((12.0, 17.0)), tail_s=10.0)
+    series = [reading(made, [9.0, 15.0, 30.0], value), reading(made, [9.0, 15.0, 30.0], value, quantity="network_sent")]
+    cost = overhead(record, series, 12.0, 17.0, 1000)
+    assert ("cpu_client_s_per_byte" in cost.metrics) == known
+    assert [("client" in words) for words in cost.omitted.values()] == ([] if known else [True])
+    assert "network_sent_client_ratio" in cost.metrics
+
+
+def test_steady_rounds_are_not_charged_with_the_bytes_of_those_before_them(made) -> None:
+    record = made.record(moved=made.results((14.0, 20.0)), tail_s=5.0)
+    assert record.outcome is not None
+    sent = reading(made, [9.0, 10.0, 20.0, 25.0], [0, 0, 1000, 1000], quantity="network_sent")
+    part = replace(record, outcome=replace(record.outcome, sustained=True))
+    assert overhead(part, [sent], 14.0, 20.0, 600).metrics["network_sent_client_ratio"] == pytest.approx(1.0)
+    assert overhead(record, [sent], 14.0, 20.0, 600).metrics["network_sent_client_ratio"] == pytest.approx(1000 / 600)

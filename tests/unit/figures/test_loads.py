@@ -1,5 +1,7 @@
 """Every load has a panel or a bar of its own, under a name of its own."""
 
+from dataclasses import replace
+
 import pytest
 
 from perjoule.figures._loads import load_names
@@ -67,3 +69,11 @@ def test_watts_of_different_loads_are_in_different_boxes() -> None:
     samples = {("a", "load 5 %", "read"): [10.0], ("a", "load 25 %", "read"): [20.0, 21.0], ("a", "load 0 %", "idle"): [5.0]}
     panels = {panel["title"]["text"]: [row["watts"] for row in panel["data"]["values"]] for panel in power(samples)["concat"]}
     assert panels == {"load 5 %": [10.0], "load 25 %": [20.0, 21.0], "Idle": [5.0]}
+
+
+def test_cpu_time_by_byte_is_drawn_with_how_well_it_is_known() -> None:
+    """In its tooltip; a cell of an older table does not say."""
+    sure = cell("small", "write", 10)
+    known = {**sure.metrics, "cpu_client_uncertainty_s_per_byte": one(0.5 / MIB / 1000)}
+    rows = [cost([replace(sure, metrics=metrics)])["concat"][0]["data"]["values"][0] for metrics in (known, sure.metrics)]
+    assert [row["text"] for row in rows] == ["10.00 ± 0.500 ms/MiB", "10.00 ms/MiB"]

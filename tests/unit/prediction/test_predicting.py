@@ -12,9 +12,9 @@ from perjoule import catalogue
 from perjoule.model import Json
 from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Cluster, Value
-from perjoule.prediction import Profile, Target, parameters, predictions, profile, read, shipped, uncertain
+from perjoule.prediction import Profile, Target, names, parameters, predictions, profile, read, shipped, uncertain
 from perjoule.prediction.fitting import uneven_ratio
-from perjoule.prediction.identification import ends
+from perjoule.prediction.identification import BESIDE, BESIDE_RATIO, counted_ratios, ends
 from perjoule.prediction.predicting import fleet_of
 from perjoule.prediction.profile import band_ratio
 from perjoule.results.prediction import remarks, table
@@ -52,6 +52,50 @@ def test_a_profile_of_an_earlier_version_is_fitted_again_to_its_points() -> None
     known = now.known["write"]
     off = replace(known, fit=replace(known.fit, way=replace(known.fit.way, fixed_s=9.0)))
     assert read(_text(replace(now, known={"write": off}, version=1)), "made.json") == now
+
+
+@cache
+def _counted_over_trials() -> Profile:
+    """The servers' counted work has a quarter more than what the watts of the window say, and one point has no power."""
+    own = [replace(one, server_mips_s_per_byte=1.25 * one.server_mips_s_per_byte) for one in made.points(noise_ratio=0.01)]
+    own[0] = replace(own[0], mean_w=None)
+    roles = ("storage",)
+    return profile("moosefs", {}, own, release="made up", data_roles=roles, unit_bytes=inf, emulated=True, cpu_of="trial")
+
+
+def test_a_profile_says_in_which_time_its_cpu_work_was_counted() -> None:
+    assert {shipped(name).cpu_of for name in names()} == {"trial"}
+    assert _profile().cpu_of == "window"
+    data = json.loads(_text(_profile()))
+    del data["cpu_of"]  # as profiles of before
+    assert read(json.dumps(data), "made.json").cpu_of == "trial"
+    assert read(json.dumps({**data, "version": 1}), "made.json").cpu_of == "trial"  # and fitted again
+
+
+def test_modelled_watts_say_how_much_of_the_servers_work_was_in_the_window() -> None:
+    found = counted_ratios(_counted_over_trials(), "write")
+    assert found == pytest.approx([1.25] * (len(_counted_over_trials().points) - 1))
+    assert counted_ratios(_counted_over_trials(), "read").size == 0
+
+
+def test_bands_allow_for_work_that_was_counted_beside_the_load() -> None:
+    counted = _counted_over_trials()
+    works = counted.known["write"].fit.works
+    inside = ends(counted, "write")[BESIDE][1].works
+    assert inside.server_mips_s_per_byte == pytest.approx(works.server_mips_s_per_byte / 1.25)
+    assert inside.client_mips_s_per_byte == pytest.approx(works.client_mips_s_per_byte / BESIDE_RATIO)
+    assert BESIDE not in ends(replace(counted, cpu_of="window"), "write")
+    real = replace(counted, emulated=False)  # whose watts are a meter's
+    assert ends(real, "write")[BESIDE][1].works.server_mips_s_per_byte == pytest.approx(
+        works.server_mips_s_per_byte / BESIDE_RATIO
+    )
+    target = replace(_target(), profile=counted)
+    (wide,) = predictions(target, [4], 128 * MIB)
+    (narrow,) = predictions(replace(target, profile=replace(counted, cpu_of="window")), [4], 128 * MIB)
+    assert wide.mean_w[1] < narrow.mean_w[1]
+    assert (wide.mean_w[0], wide.mean_w[2]) == pytest.approx((narrow.mean_w[0], narrow.mean_w[2]))
+    assert any("CPU work is that of whole trials" in line for line in remarks(target, [wide], 1))
+    assert not any("CPU work is that of whole trials" in line for line in remarks(_target(), [narrow], 1))
 
 
 def test_of_reads_no_share_that_is_written_back_is_among_the_numbers() -> None:
