@@ -141,6 +141,40 @@ def test_a_signature_is_refused_until_it_is_named_and_then_wiped(disk: Disk) -> 
     assert disk.signatures() == []
 
 
+def _zfs(node: str) -> None:
+    """Write what libblkid takes for a member of a pool: uberblocks in the first label."""
+    with Path(node).open("r+b") as file:
+        for slot in range(128):
+            file.seek(128 * 1024 + slot * 1024)
+            file.write((0x00BAB10C).to_bytes(8, "little") + (5000).to_bytes(8, "little"))
+
+
+MEMBERS: dict[str, Callable[[str, str], object]] = {
+    "LVM2_member": lambda node, _: run("pvcreate", "--quiet", "--labelsector", "3", node),
+    "zfs_member": lambda node, _: _zfs(node),
+    "jbd": lambda node, _: run("mke2fs", "-q", "-F", "-O", "journal_dev", node),
+    "xfs_external_log": lambda node, other: run("mkfs.xfs", "-q", "-f", "-l", f"logdev={node}", other),
+    "btrfs": lambda node, other: run("mkfs.btrfs", "-q", "-f", "-d", "raid1", "-m", "raid1", other, node),
+}
+
+
+@pytest.mark.parametrize("kind", MEMBERS)
+def test_a_member_of_what_spans_devices_is_refused_even_when_it_is_named(kind: str, disk: Disk, tmp_path: Path) -> None:
+    with (tmp_path / "other").open("wb") as file:
+        file.truncate(512 * MIB)
+    with (tmp_path / "image").open("r+b") as file:
+        file.truncate(512 * MIB)
+    run("losetup", "--set-capacity", disk.node)
+    other = run("losetup", "--find", "--show", tmp_path / "other")
+    try:
+        MEMBERS[kind](disk.node, other)
+        assert kind in disk.signatures()
+        assert f"belongs to something larger ({kind}" in disk.refused(kind)
+        assert kind in disk.signatures()
+    finally:
+        run("losetup", "--detach", other)
+
+
 def test_partitions_are_refused_until_all_is_named_and_refused_when_one_is_in_use(disk: Disk, tmp_path: Path) -> None:
     table = subprocess.run(["parted", "--script", disk.node, "mklabel", "gpt", "mkpart", "a", "1MiB", "60MiB"], check=False)
     if table.returncode or not Path(f"{disk.node}p1").is_block_device():

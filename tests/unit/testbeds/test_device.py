@@ -17,7 +17,7 @@ from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import local
 from perjoule.testbeds._device import Claim, node, refused
 from perjoule.testbeds._device import shown as shown_to_user
-from perjoule.testbeds._device.view import COLUMNS, Seen, View, look
+from perjoule.testbeds._device.view import BTRFS_COUNT, COLUMNS, Seen, View, look
 from perjoule.testbeds.cluster.devices import report
 from places import transcript
 
@@ -35,6 +35,7 @@ class Machine:
         self.folder = folder
         self.lsblk: Any = json.loads(said(rows))
         self.wipefs: Any = json.loads(said(signatures))
+        self.btrfs_count = "                    1\n"  # as od prints it
         for name, number in (("loop1", "7:1"), ("loop1p1", "259:0"), ("loop1p2", "259:1"), ("vda", "254:0")):
             (folder / "sys/class/block" / name / "holders").mkdir(parents=True)
             self.put(f"sys/class/block/{name}/dev", number)
@@ -52,7 +53,7 @@ class Machine:
         (self.folder / path).write_text(text)
 
     def answer(self, argv: Sequence[str]) -> str:
-        found = {"lsblk": self.lsblk, "wipefs": self.wipefs}[argv[0]]
+        found = {"lsblk": self.lsblk, "wipefs": self.wipefs, "od": self.btrfs_count}[argv[0]]
         return found if isinstance(found, str) else json.dumps(found)
 
     @property
@@ -80,6 +81,7 @@ class MachineThere(Machine):
         paths = " ".join(f"/dev/{row.get('kname')}" for row in rows)
         found = [("number", "/dev/loop1", "7:1"), ("tool", f"lsblk --json --output {COLUMNS} /dev/loop1", self.answer(["lsblk"]))]
         found.append(("tool", f"wipefs --no-act --json {paths}", self.answer(["wipefs"])))
+        found += [("tool", f"{BTRFS_COUNT} {path}", self.btrfs_count) for path in paths.split()]
         for path in sorted((path for root in ("sys", "proc") for path in (self.folder / root).rglob("*")), key=str):
             name = f"/{path.relative_to(self.folder)}"
             found.append(("folder", name, "") if path.is_dir() else ("file", name, path.read_text()))
@@ -171,10 +173,24 @@ def signed(machine: Machine, *kinds: str) -> Machine:
 
 
 @pytest.mark.parametrize(
-    "kind", ["linux_raid_member", "LVM2_member", "zfs_member", "mpath_member", "isw_raid_member", "bcache", "drbd"]
+    "kind",
+    [
+        *("linux_raid_member", "LVM2_member", "zfs_member", "mpath_member", "isw_raid_member", "bcache", "drbd", "stratis"),
+        *("ceph_bluestore", "oracleasm", "jbd", "xfs_external_log", "DM_snapshot_cow", "DM_verity_hash"),
+    ],
 )
 def test_a_member_of_something_that_is_not_assembled_is_refused_even_when_it_is_named(kind: str, machine: Machine) -> None:
     assert signed(machine, kind).refused(kind) == f"belongs to something larger ({kind}), which would be damaged"
+
+
+@pytest.mark.parametrize(("count", "what"), [("2", "belongs to something larger"), ("", "can't be read"), ("x", "can't be read")])
+def test_a_btrfs_on_several_devices_is_refused_even_when_it_is_named(count: str, what: str, machine: Machine) -> None:
+    signed(machine, "btrfs").btrfs_count = count
+    if count == "2":
+        assert machine.refused("btrfs") == "belongs to something larger (btrfs on 2 devices), which would be damaged"
+        return
+    with pytest.raises(MachineError, match=what):
+        machine.refused("btrfs")
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "dos", "gpt", "crypto_LUKS", "vfat", "ntfs", "swap", "iso9660"])

@@ -13,7 +13,11 @@ from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds._device.view import STABLE, Seen, View, identity, look
 
 # Signatures of a part of something larger: what is lost is not on this device alone, so that none may be named.
-MEMBERS = ("bcache", "drbd", "ceph_bluestore")
+MEMBERS = (
+    *("bcache", "drbd", "ceph_bluestore", "stratis", "oracleasm"),
+    *("jbd", "xfs_external_log"),  # journals of file systems elsewhere
+    *("DM_snapshot_cow", "DM_verity_hash"),
+)
 MEMBER_ENDING = "_member"  # linux_raid_member, LVM2_member, zfs_member, mpath_member, ...
 
 
@@ -49,7 +53,9 @@ def refused(seen: Seen, allowed: Sequence[str]) -> str:
     made += [str(one) for child in whole.children for one in child.children]
     if made:
         return f"is part of {', '.join(dict.fromkeys(made))}, which would be lost"
-    members = [str(one) for one in seen.signatures if one.type in MEMBERS or one.type.endswith(MEMBER_ENDING)]
+    members = [
+        str(one) for one in seen.signatures if one.type in MEMBERS or one.type.endswith(MEMBER_ENDING) or one.devices_count > 1
+    ]
     if members:
         return f"belongs to something larger ({', '.join(members)}), which would be damaged"
     if seen.openers:

@@ -11,7 +11,7 @@ import re
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,6 +21,8 @@ from perjoule.testbeds._format import tool
 
 STABLE = ("by-id", "by-path", "by-uuid", "by-partuuid")  # names that do not move to another disk at the next boot
 COLUMNS = "NAME,KNAME,MAJ:MIN,TYPE,SIZE,RO,MOUNTPOINTS,FSTYPE,LABEL,MODEL,SERIAL"
+# Prints `num_devices` of a superblock: https://btrfs.readthedocs.io/en/latest/dev/On-disk-format.html#superblock
+BTRFS_COUNT = "od --address-radix=n --format=u8 --skip-bytes=65664 --read-bytes=8"
 _FIX = "nothing is touched before it can be read"
 _REREAD_PARTITIONS = 0x125F  # BLKRRPART
 
@@ -121,9 +123,11 @@ class Signature:
     type: str
     label: str
     uuid: str
+    devices_count: int = 1  # that it spans, as far as it is known
 
     def __str__(self) -> str:
-        return " ".join(filter(None, [self.type, self.label and f'"{self.label}"', self.uuid]))
+        spanned = f"on {self.devices_count} devices" if self.devices_count > 1 else ""
+        return " ".join(filter(None, [self.type, self.label and f'"{self.label}"', self.uuid, spanned]))
 
 
 @dataclass(frozen=True)
@@ -181,7 +185,7 @@ def look(view: View, node: Path) -> Seen:
         names = [one.name for one in whole.all() if one.type in (whole.type, "part")]
         number, sequence = identity(view, whole.name)
         said = json_from(view.ask(["wipefs", "--no-act", "--json", *(str(view.nodes / name) for name in names)]))
-        signatures = tuple(_signature(one) for one in said["signatures"])
+        signatures = tuple(_signature(view, one) for one in said["signatures"])
         numbers = {_read(view.sys / "class/block" / name / "dev"): name for name in names}
         paths = {str(view.nodes / name) for name in names}
         return Seen(
@@ -225,8 +229,11 @@ def part(row: Mapping[str, Any]) -> Part:
     )
 
 
-def _signature(one: Mapping[str, str | None]) -> Signature:
-    return Signature(one["device"] or "", str(one["type"]), one["label"] or "", one["uuid"] or "")
+def _signature(view: View, one: Mapping[str, str | None]) -> Signature:
+    found = Signature(one["device"] or "", str(one["type"]), one["label"] or "", one["uuid"] or "")
+    if found.type != "btrfs":
+        return found
+    return replace(found, devices_count=int(view.ask([*BTRFS_COUNT.split(), str(view.nodes / found.device)])))
 
 
 def _holders(view: View, names: Sequence[str], paths: set[str]) -> Iterator[str]:

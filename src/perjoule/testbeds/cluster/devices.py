@@ -14,18 +14,18 @@ from perjoule.drivers.protocols import Host, Process
 from perjoule.machine import removal
 from perjoule.model.errors import MachineError, WorkloadError
 from perjoule.testbeds import _mounted, _process
-from perjoule.testbeds._device.view import COLUMNS, Held, View
+from perjoule.testbeds._device.view import BTRFS_COUNT, COLUMNS, Held, View
 from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.scripts import BASH
 
 _SHORT_S = 30.0
 _SEPARATOR = "\0"
-# $1 the link to a device, $2 the columns of lsblk. Prints KIND, NAME and TEXT, each with a NUL at its end. What can't be read is
-# left out or empty, and whoever judges misses it; "end" comes last.
+# $1 the link to a device, $2 the columns of lsblk, $3 what counts the devices of a btrfs. Prints KIND, NAME and TEXT, each with a
+# NUL at its end. What can't be read is left out or empty, and whoever judges misses it; "end" comes last.
 _REPORT = r"""
 shopt -s nullglob
 export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
-for tool in find lsblk readlink stat wipefs xargs; do
+for tool in find lsblk od readlink stat wipefs xargs; do
   type -P "$tool" > /dev/null || { echo "no $tool to examine devices with" >&2; exit 1; }
 done
 say() { printf '%s\0' "$1" "$2" "$3"; }
@@ -44,6 +44,9 @@ done < <(lsblk --noheadings --raw --output KNAME,TYPE "$node")
 paths=("${parts[@]/#//dev/}")
 text=$(wipefs --no-act --json "${paths[@]}") || text=
 say tool "wipefs --no-act --json ${paths[*]}" "$text"
+case "$text" in *'"btrfs"'*)
+  for path in "${paths[@]}"; do say tool "$3 $path" "$($3 "$path")"; done ;;
+esac
 for name in "${parts[@]}"; do
   file "/sys/class/block/$name/dev"
   file "/sys/class/block/$name/diskseq"
@@ -157,7 +160,7 @@ class There(View):
     @contextlib.contextmanager
     def now(self, device: str) -> Generator[View]:
         """Have the host report on a device. Raises PerjouleError."""
-        said = self.ask([*BASH, _REPORT, "perjoule-report", device, COLUMNS])
+        said = self.ask([*BASH, _REPORT, "perjoule-report", device, COLUMNS, BTRFS_COUNT])
         with removal.scratch("perjoule-device-") as folder:
             yield report(said, folder, links=self.links, but=self.holders)
 
