@@ -35,7 +35,7 @@ def look(campaign: Campaign) -> Ready:
 
 
 def checks(campaign: Campaign, without: Container[Deployed] = (), *, connect: bool = True) -> tuple[Check, ...]:
-    """Return what drivers of a campaign need on this machine, and what hosts that are other machines lack.
+    """Return what drivers of a campaign need on this machine, and what a testbed finds that its hosts lack.
 
     Not the file systems of deployments that it does without, such as `unable`. It contacts hosts and meters only if it may
     `connect`.
@@ -58,8 +58,7 @@ def checks(campaign: Campaign, without: Container[Deployed] = (), *, connect: bo
     for one in needed:
         found |= {check.name: check for check in one if check.name not in found or found[check.name].ok}
     answers = _answers([meter for meter in meters.values() if all(check.ok for check in meter.checks())]) if connect else ()
-    elsewhere = {label: bed for label, bed in testbeds.items() if bed.elsewhere}
-    lacking = (_lacking(bed, [one for one in campaign.trials if one.testbed.label == label]) for label, bed in elsewhere.items())
+    lacking = (_lacking(bed, [one for one in campaign.trials if one.testbed.label == label]) for label, bed in testbeds.items())
     return (*found.values(), *answers, *(check for checks in lacking for check in checks))
 
 

@@ -14,6 +14,7 @@ from perjoule.model.errors import MachineError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import shelly
 from perjoule.simulators._behaviour import Behaviour
+from perjoule.testbeds import local
 
 
 def test_what_several_roles_need_is_named_once_and_the_rest_is_counted() -> None:
@@ -86,3 +87,42 @@ def test_a_meter_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch)
 def test_a_missing_rapl_is_reported_without_connecting(tmp_path: Path) -> None:
     (lacking,) = readiness.missing(readiness.checks(asked(f'kind = "rapl"\nroot = "{tmp_path}"'), connect=False))
     assert lacking.name == "RAPL"
+
+
+KERNEL = """
+name = "kernel"
+[testbed]
+kind = "local"
+{beside}
+[[filesystem]]
+kind = "nfs"
+server = "{server}"
+client = "fuse"
+[[workload]]
+kind = "fio"
+size = "16 MiB"
+"""
+
+
+@pytest.mark.parametrize(
+    ("etab", "server", "beside", "named"),
+    [
+        ("/srv/homes\t10.0.0.0/24(rw)\n/srv/a\\040b\t*(ro)\n", "kernel", "", "/srv/a\\040b, /srv/homes"),
+        ("/srv/homes\t10.0.0.0/24(rw)\n", "kernel", "beside_production = true", ""),
+        ("/srv/homes\t10.0.0.0/24(rw)\n", "ganesha", "", ""),
+        ("# Version 1.1\n\n", "kernel", "", ""),
+        (None, "kernel", "", ""),
+    ],
+)
+def test_exports_of_a_sites_own_on_this_machine_get_none_beside_them(
+    etab: str | None, server: str, beside: str, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "EXPORTS", (tmp_path / "etab", tmp_path / "exports"))
+    if etab is not None:
+        (tmp_path / "etab").write_text(etab)
+    checked = readiness.checks(campaign.parse(KERNEL.format(beside=beside, server=server)))
+    found = [check for check in checked if "exports folders" in check.detail]
+    assert [check.detail for check in found] == (
+        [f"the kernel's NFS server exports folders of a site's own: {named}"] if named else []
+    )
+    assert all(check.needed and not check.ok and "beside_production = true" in check.fix for check in found)

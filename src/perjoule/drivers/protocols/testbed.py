@@ -119,7 +119,7 @@ class Testbed(ABC):
         return ()
 
     def lacking(self, clients_count: int, wanted: Sequence[Check]) -> tuple[Check, ...]:
-        """Return what its hosts lack, if they are other machines; call it right after `checks`.
+        """Return what its hosts lack, or have too much of, as far as `checks` can't know it; call it right after `checks`.
 
         `look` of a wanted check is "program NAME|NAME FOLDERS" (any of the names, by default on the host's own PATH), "library
         MODULE PYTHON", "path PATH", "kernel FILESYSTEM", "setting PATH VALUE" (which a kernel without that path passes), "root",

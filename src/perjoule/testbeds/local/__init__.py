@@ -9,6 +9,7 @@ import re
 import tempfile
 import time
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -41,6 +42,7 @@ from perjoule.testbeds.local import power
 from perjoule.testbeds.local.guard import Guarded, GuardedDevice, GuardedDisk, free
 
 EXAMPLE = '[testbed]\nkind = "local"\n'
+EXPORTS = (Path("/var/lib/nfs/etab"), Path("/proc/fs/nfsd/exports"))
 _MADE = re.compile(r"perjoule-\w{10}")  # folders that are noted in MADE
 
 
@@ -50,6 +52,8 @@ class Local(Testbed):
 
     work: str = ""
     """Folder for the run's own files; the system's temporary folder by default."""
+    beside_production: bool = False
+    """Whether this machine may be used although its kernel's NFS server exports folders of a site's own."""
     power: Power | None = None
     """Power states of this machine to set during the campaign, as {cpu_governor = "powersave"}; they are put back afterwards."""
 
@@ -126,6 +130,31 @@ class Local(Testbed):
             lack = _power.lack(LocalHost(self.folder), self.power)
             found.append(Check("power states", not lack, lack.what if lack else "can be set", lack.next if lack else ""))
         return tuple(found)
+
+    def lacking(self, clients_count: int, wanted: Sequence[Check]) -> tuple[Check, ...]:
+        """Return the check for exports of a site's own, if there are some and the campaign exports beside them."""
+        asked = [check for check in wanted if check.look == "unexported" and not self.beside_production]
+        found = ", ".join(exported()) if asked else ""
+        what = f"the kernel's NFS server exports folders of a site's own: {found}"
+        return tuple(replace(check, name="this machine", ok=False, detail=what) for check in asked if found)
+
+
+def exported() -> tuple[str, ...]:
+    """Return the folders that the kernel's NFS server exports, by its tools' list and by its own.
+
+    https://man7.org/linux/man-pages/man8/exportfs.8.html
+    """
+    found: set[str] = set()
+    for path in EXPORTS:
+        try:
+            lines = path.read_text(errors="replace").splitlines()
+        except FileNotFoundError:
+            continue
+        except OSError:
+            found.add(f"those in {path}, which can't be read")
+            continue
+        found |= {line.split()[0] for line in lines if line.strip() and not line.startswith("#")}
+    return tuple(sorted(found))
 
 
 def clean() -> tuple[list[str], list[str]]:
