@@ -214,6 +214,7 @@ def main() -> None:
         scratch = Path(made)
         (scratch / "tmp").mkdir()
         own = {"PERJOULE_WORK": str(scratch / "work"), "TMPDIR": str(scratch / "tmp"), "XDG_CACHE_HOME": str(scratch / "cache")}
+        own["XDG_STATE_HOME"] = str(scratch / "state")  # hosts that other runs noted are not ours to clean
         environment, machine = {**os.environ, **own}, Machine(scratch)
         chosen = [one for one in victims(scratch, environment) if wanted.only in ("", one.name)]
         count = 0
@@ -225,8 +226,9 @@ def main() -> None:
             count = sum(one.kills_count for one in chosen)
         for victim in chosen:
             victim.finish(environment)
-        subprocess.run([PERJOULE, "down"], env=environment, check=True, stdout=subprocess.DEVNULL)
         found = [fault for one in chosen for fault in one.faults]
+        down = ended([PERJOULE, "down"], environment, LIMIT_S)
+        found += [f"down ended with {down.returncode}: {(down.stdout + down.stderr).strip()}"] if down.returncode else []
         found += [f"left: {kind}: {what}" for kind, what in machine.left(GONE_S)]
         found += [f"left: {path}" for path in scratch.rglob("*.partial")]
     for victim in chosen:
