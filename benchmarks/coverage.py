@@ -7,7 +7,7 @@ every other run, around all of it with 1 s of idle time before and after, the de
 within its specification: accuracy, resolution, noise, latency, clock, period. Requests take time, and a reading is taken at any
 moment of its request. A good interval contains the true energy in 93 to 97 % of runs, and half of it is typically no more than 3
 times the rms error. A thousand runs give a share to one percent either way: a row fails if the 95 % interval of its own count
-lies outside that range.
+lies below that range, and is marked if it lies above, which is too careful and no error.
 """
 
 import argparse
@@ -253,6 +253,44 @@ def watt_hours(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None
     return series("counter", polled, value, **stated), load
 
 
+def plug(dice: Dice, asking: Asking, alone: Window | None, *, range_j: float | None, reset: bool) -> tuple[Series, Load]:
+    """A plug that counts 0.5 J five times a second. It falls back at its range or begins again at 0 once in the load."""
+    load, polled = loaded(dice, alone), Polled.at(dice, 2.0, asking)
+    phase_s, reset_s = dice.uniform(0, 0.2), dice.uniform(load.edges_s[1], load.edges_s[-2])
+    updated_s = np.floor((polled.looked_s - phase_s) / 0.2) * 0.2 + phase_s
+    since_j = load.until(np.array([reset_s]))[0] * (reset & (updated_s >= reset_s))
+    counted_j = (load.until(updated_s) - since_j) * (1 + dice.uniform(-0.005, 0.005))
+    before_j = dice.uniform(0, range_j or 2000) * ~(reset & (updated_s >= reset_s))
+    value = np.floor((counted_j + before_j) / 0.5) * 0.5
+    stated = {"gain_ratio": 0.005, "resolution": 0.5, "period_s": 0.2, "most_w": 250.0}
+    if range_j is None:
+        return series("counter", polled, value, **stated), load
+    return series("counter", polled, value % range_j, range_value=range_j, **stated), load
+
+
+def wraps(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> tuple[Series, Load]:
+    """A plug that wraps every few seconds."""
+    return plug(dice, asking, alone, range_j=500.0, reset=False)
+
+
+def resets(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> tuple[Series, Load]:
+    """A plug that is reset in the load, and has no range."""
+    return plug(dice, asking, alone, range_j=None, reset=True)
+
+
+def resets_or_wraps(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> tuple[Series, Load]:
+    """A plug that is reset in the load, and has a range, too: a reset near it looks like a wrap."""
+    return plug(dice, asking, alone, range_j=2000.0, reset=True)
+
+
+def clock_unsure(dice: Dice, asking: Asking = AT_ONCE, alone: Window | None = None) -> tuple[Series, Load]:
+    """Means of 1 s by a clock that is behind or ahead by a third of a second, as stated."""
+    found, load = window_mean(dice, asking, alone)
+    stated = replace(found.channel.specification, clock_s=0.3)
+    found = replace(found, channel=replace(found.channel, specification=stated))
+    return replace(found, t_s=found.t_s + dice.normal(0, 0.3), arrived_s=None), load
+
+
 def stepped_load(window: Window, edges_s: Floats, watts: Floats, idle_w: float = 20.0) -> Load:
     """Levels from one edge to the next, and idle before and after."""
     return Load(np.concatenate(([-60.0], edges_s, [window[1], 200.0])), np.concatenate(([idle_w], watts, [idle_w, idle_w])))
@@ -339,6 +377,10 @@ SHAPED: Mapping[str, Case] = {
     "exact counter": exact,
     "counter": counter,
     "counter, mWh": watt_hours,
+    "counter, wraps": wraps,
+    "counter, reset": resets,
+    "reset, or wrap": resets_or_wraps,
+    "mean, clock unsure": clock_unsure,
     "window mean": window_mean,
     "mean since asked": since_asked,
     "instantaneous": instantaneous,
@@ -653,6 +695,14 @@ def false_alarms(case: Callable[[Dice], tuple[Series, Load]], runs_count: int, s
     return doubted / runs_count, example
 
 
+def judged(found: Coverage) -> tuple[bool, str]:
+    """Whether a row is good, and what marks it."""
+    low, high = found.held
+    if high < 0.93 or (found.wide_ratio > 3 and found.half_ratio >= EXACT_RATIO):
+        return False, "  <-- less than 93 %, or wider than 3 rms"
+    return True, "  more than 97 %" if low > 0.97 else ""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--runs", type=int, default=1000)
@@ -665,22 +715,22 @@ def main() -> None:
         for took, asking in ASKING.items():
             found = coverage(case, asked.runs, asked.seed, asking)
             low, high = found.held
-            good = high >= 0.93 and low <= 0.97 and found.wide_ratio <= 3
+            good, mark = judged(found)
             wrong += not good
             row = f"{name:17} {took:>7} {found.held_ratio:6.1%} {f'{low:.1%} to {high:.1%}':>15} {found.wide_ratio:8.2f}"
             counts = f"{found.refused_count:8} {found.doubted_count:8}"
             size = f"{found.bias_ratio:+8.3%} {found.half_ratio:6.2%}  {found.dominant}"
-            print(row, counts, size, "" if good else "  <-- not 93 to 97 %, or wider than 3 rms", flush=True)
+            print(row, counts, size, mark, flush=True)
     print(f"\n{'semantics':17} {'load':20} {'held':>6} {'of that count':>15} {'half/rms':>8} {'half':>6}  dominant term")
     for name, case in SHAPED.items():
         for shape in SHAPES:
             found = coverage(case, asked.runs, asked.seed, shape=shape)
             low, high = found.held
-            good = (high >= 0.93 and low <= 0.97 and found.wide_ratio <= 3) or found.half_ratio < EXACT_RATIO
+            good, mark = judged(found)
             wrong += not good
             row = f"{name:17} {shape.__name__:20} {found.held_ratio:6.1%} {f'{low:.1%} to {high:.1%}':>15}"
             size = f"{found.wide_ratio:8.2f} {found.half_ratio:6.2%}  {found.dominant}"
-            print(row, size, "" if good else "  <-- not 93 to 97 %, or wider than 3 rms", flush=True)
+            print(row, size, mark, flush=True)
     for took, asking in ASKING.items():
         kept = bounded(asked.runs, asked.seed, asking)
         wrong += kept < 1

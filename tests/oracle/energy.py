@@ -112,7 +112,7 @@ def loose_s(table: pd.DataFrame, spread_s: np.ndarray | None, began_s: float, en
     if table["semantics"].iloc[0] not in ("counter", "window mean"):
         return 0.0
     usual_s = 0.0 if spread_s is None else float(np.median(spread_s))
-    return (usual_s + request_s(table, began_s, ended_s)) / 2 + stated(table).get("clock_s", 0.0)
+    return (usual_s + request_s(table, began_s, ended_s)) / 2 + 2 * stated(table).get("clock_s", 0.0)
 
 
 def idle_edges(

@@ -77,11 +77,31 @@ def amount(series: Series, began_s: float, ended_s: float) -> Amount:
     found = amounts(series, began_s, ended_s)
     value, coverage = float(found.value[0]), float(found.coverage_ratio[0])
     doubts = dict.fromkeys(map(METERS.doubt, _objections(integral(series), began_s, ended_s, coverage)))
-    if np.isfinite(value) and (now := standing.updated(series, began_s, ended_s)).spread_s is not None:
-        upto, covered_s = now.whole.until(np.array([began_s, ended_s]))
-        coverage = float(covered_s[1] - covered_s[0]) / (ended_s - began_s)
-        value = float(upto[1] - upto[0]) / coverage if coverage > 0 else np.nan
+    doubts |= dict.fromkeys(map(METERS.doubt, _wraps(series, began_s, ended_s)))
+    if np.isfinite(value) and (series.channel.semantics, series.channel.quantity) == ("counter", "energy"):
+        value, coverage = _counted_j(series, began_s, ended_s)
     return Amount(value if np.isfinite(value) else None, coverage, tuple(doubts))
+
+
+def _wraps(series: Series, began_s: float, ended_s: float) -> Iterator[str]:
+    low, high = np.searchsorted(integral(series).samples.t_s, [began_s, ended_s], side="left")
+    if count := np.count_nonzero(standing.unlike_j(series)[low : high + 1]):
+        what = "1 wrap of the counter may be a reset" if count == 1 else f"{count} wraps of the counter may be resets"
+        yield f"{series.channel.name}: {what}: the power that it would mean is unlike that before and after"
+
+
+def _counted_j(series: Series, began_s: float, ended_s: float) -> tuple[float, float]:
+    """Return the energy that a counter shows, and the share of the window in which it does.
+
+    Its readings are dated when they were new, unknown steps count with what is beside them, and the ends that it lacks with the
+    mean of the rest.
+    """
+    whole = standing.updated(series, began_s, ended_s).whole
+    (before_j, after_j), (before_s, after_s) = whole.until(np.array([began_s, ended_s]))
+    lost = standing.unknown(whole, began_s, ended_s)
+    known_s = float(after_s - before_s)
+    share = (known_s + lost.length_s) / (ended_s - began_s)
+    return (float(after_j - before_j) + lost.energy_j) / share if share > 0 else np.nan, known_s / (ended_s - began_s)
 
 
 def most_j(series: Series, began_s: float, ended_s: float) -> float | None:

@@ -6,6 +6,7 @@ dated in the middle of that time, and the energy of a step was drawn at any time
 every reading does not stand, however seldom it is read.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,6 +29,7 @@ class Updated:
     whole: Integral
     spread_s: Floats | None = None  # how long those times are; None: no longer than a request
     single: bool = False  # whether it stands because it counts in large steps: at each update it has just reached one
+    wraps_j: float = 0.0  # the energy in the window that is wrong if a wrap that looks like none was a reset
 
 
 def stands(whole: Integral, began_s: float, ended_s: float) -> bool:
@@ -63,7 +65,87 @@ def updated(series: Series, began_s: float, ended_s: float) -> Updated:
     if of.semantics != "counter" or of.quantity != "energy" or of.grade in ("modelled", "nameplate"):
         return Updated(whole)
     stepped = stands(whole, began_s, ended_s)
-    return _dated(series, stepped) if stepped or of.specification.period_s else Updated(whole)
+    dated = _dated(series, stepped) if stepped or of.specification.period_s else Updated(whole)
+    low, high = np.searchsorted(whole.samples.t_s, [began_s, ended_s], side="left")
+    return replace(dated, wraps_j=float(np.sum(unlike_j(series)[low : high + 1])))
+
+
+def _expected(rate: Floats, length_s: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return what the rates on both sides of each piece say of it: their mean, their difference, and its error (J).
+
+    Args:
+        rate: of consecutive pieces, NaN if unknown, shape (N,).
+        length_s: their lengths.
+
+    NaN beside unknown pieces; the third is the energy of each piece less what is expected of it, NaN of those that are unknown.
+    """
+    mean_w, apart_w = np.full((2, len(rate)), np.nan)
+    mean_w[1:-1] = (rate[2:] + rate[:-2]) / 2
+    apart_w[1:-1] = np.abs(rate[2:] - rate[:-2])
+    return mean_w, apart_w, (rate - mean_w) * length_s
+
+
+@once
+def unlike_j(series: Series) -> Floats:
+    """Return by how much the energy of each wrap of a counter is further from what is beside it than that of any other step.
+
+    It may have been a reset. Shape (N,) of the samples, 0 of all others.
+    """
+    whole = integral(series)
+    t_s, value = whole.samples.t_s, whole.samples.value
+    found = np.zeros(len(t_s))
+    fell = np.flatnonzero(np.diff(value) < 0) + 1
+    if series.channel.semantics != "counter" or not len(fell):
+        return found
+    pieces, length_s = whole.pieces(np.arange(1, len(t_s))), np.diff(t_s)
+    rate = np.where(pieces.length_s > 0, pieces.first_rate, np.nan)
+    others = rate.copy()
+    others[fell - 1] = np.nan
+    mean_w, apart_w, errors_j = _expected(others, length_s)
+    beside_j = np.abs(rate - mean_w) * length_s
+    most_j = float(np.nanmax(np.abs(errors_j))) if np.isfinite(errors_j).any() else np.inf
+    found[1:] = np.where(np.nan_to_num(beside_j - apart_w * length_s / 2) > most_j, np.nan_to_num(beside_j), 0.0)
+    return found
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """The steps in a window that a counter does not show: how long they are, and what those beside them say, with its error."""
+
+    length_s: float = 0.0
+    energy_j: float = 0.0
+    standard_j: float = 0.0
+
+
+def unknown(whole: Integral, began_s: float, ended_s: float, reading_j: Callable[[float], float] = lambda watts: 0.0) -> Unknown:
+    """Return what the power before and after says of steps that are not known (a reset, a wrap that was not seen).
+
+    It went from the one to the other at any moment, and is as unlike both as that of other steps in the window, and no better
+    known than the readings around: `reading_j` is the standard uncertainty of one at a power.
+    """
+    t_s = whole.samples.t_s
+    if whole.channel.semantics != "counter" or len(t_s) < 3:
+        return Unknown()
+    low, high = (int(n) for n in np.searchsorted(t_s, [began_s, ended_s], side="left"))
+    index = np.arange(max(low - 1, 1), min(high + 2, len(t_s)))
+    pieces = whole.pieces(index)
+    lost = pieces.length_s == 0
+    if not lost.any():
+        return Unknown()
+    length_s = t_s[index] - t_s[index - 1]
+    mean_w, apart_w, errors_j = _expected(np.where(lost, np.nan, pieces.first_rate), length_s)
+    errors_j = errors_j[np.isfinite(errors_j)]
+    error_j = float(np.sqrt((errors_j**2).mean())) if len(errors_j) else 0.0
+    lost &= np.isfinite(mean_w)
+    inside_s = np.maximum(np.minimum(t_s[index], ended_s) - np.maximum(t_s[index - 1], began_s), 0.0)[lost]
+    at = np.flatnonzero(lost)
+    before, after = length_s[at] / length_s[at - 1] / 2, length_s[at] / length_s[at + 1] / 2
+    weight = np.sqrt(
+        (1 + before) ** 2 + before**2 + (1 + after) ** 2 + after**2
+    )  # of the readings at both ends of both neighbours
+    errors_j = np.maximum(error_j, weight * np.array([reading_j(watts) for watts in mean_w[at]]))
+    variance = (apart_w[at] * inside_s) ** 2 / 12 + (errors_j * inside_s / length_s[at]) ** 2
+    return Unknown(float(inside_s.sum()), float(mean_w[lost] @ inside_s), float(np.sqrt(variance.sum())))
 
 
 @once

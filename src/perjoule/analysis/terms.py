@@ -25,12 +25,13 @@ from perjoule.analysis.integral import Integral
 from perjoule.analysis.noise import Correlation, calm, idle, independent, neighbours, noise
 from perjoule.analysis.once import once
 from perjoule.analysis.samples import Floats
-from perjoule.analysis.standing import Updated, updated
+from perjoule.analysis.standing import Updated, unknown, updated
 from perjoule.analysis.statistics import student_quantile
 from perjoule.analysis.timing import Edge, beside_idle_j, edges, edges_j, readings_j, requests_j, shifted_j
 from perjoule.model import Series
 
 SHIFTS = np.linspace(0.0, 1.0, 9)  # of the latency, all as likely
+ROUNDING_RATIO = 1e-12  # of an energy, below which a term is what rounding leaves
 DITHERED_RATIO = 0.4  # of steps that change, from which on the noise makes errors of resolution independent
 
 
@@ -52,11 +53,12 @@ def budget(series: Series, began_s: float, ended_s: float, *, quiet: tuple[tuple
     now = updated(series, began_s, ended_s)
     both = edges(now.whole, began_s, ended_s, quiet, _loose_s(now, began_s, ended_s), _reading(now, began_s, ended_s))
     value_j = found.value + beside_idle_j(now.whole, both)
-    terms = [t for t in _terms(now, value_j, both, quiet, found.coverage_ratio) if t.standard_j > 0]
-    unknown = [] if stated.gain_ratio is not None or stated.offset is not None else ["accuracy"]
-    unknown += ["latency"] if stated.latency_s is None and channel.semantics in ("average", "instantaneous") else []
-    unknown += ["clock"] if stated.clock_s is None and _dated(series) else []
-    return Budget(value_j, tuple(terms), tuple(unknown) if channel.grade not in ("modelled", "nameplate") else ())
+    listed = _terms(now, value_j, both, quiet, found.coverage_ratio)
+    terms = [term for term in listed if term.standard_j > ROUNDING_RATIO * abs(value_j)]
+    unstated = [] if stated.gain_ratio is not None or stated.offset is not None else ["accuracy"]
+    unstated += ["latency"] if stated.latency_s is None and channel.semantics in ("average", "instantaneous") else []
+    unstated += ["clock"] if stated.clock_s is None and _dated(series) else []
+    return Budget(value_j, tuple(terms), tuple(unstated) if channel.grade not in ("modelled", "nameplate") else ())
 
 
 def _dated(series: Series) -> bool:
@@ -69,7 +71,7 @@ def _loose_s(now: Updated, began_s: float, ended_s: float) -> float:
     if now.whole.channel.semantics == "instantaneous":
         return 0.0
     clock_s = now.whole.channel.specification.clock_s or 0.0
-    return (_spread_s(now) + _request_s(now.whole, began_s, ended_s)) / 2 + clock_s
+    return (_spread_s(now) + _request_s(now.whole, began_s, ended_s)) / 2 + 2 * clock_s
 
 
 def _spread_s(now: Updated) -> float:
@@ -123,10 +125,26 @@ def _terms(
     if clock_s := hypot(stated.clock_s or 0.0, whole.samples.stamp_s / sqrt(3), whole.samples.ahead_s):
         error_j = shifted_j(whole, both, np.array([-clock_s, clock_s]))
         yield Term("clock", abs(error_j), name, shared=True, sign=int(copysign(1, error_j)))
-    if coverage < 1 - 1e-6:
-        _, values = whole.inside(began_s, ended_s)
-        rates = values if channel.semantics != "counter" else np.array([value_j / length_s])
-        yield Term("gaps", float(np.std(rates) or abs(value_j) / length_s / sqrt(12)) * (1 - coverage) * length_s, name)
+    gaps_j = _gaps_j(whole, began_s, ended_s, value_j, coverage, reading_j) if coverage < 1 - 1e-6 else 0.0
+    yield Term("gaps", hypot(gaps_j, now.wraps_j / sqrt(3)), name)
+
+
+def _gaps_j(
+    whole: Integral,
+    began_s: float,
+    ended_s: float,
+    value_j: float,
+    coverage: float,
+    reading_j: Callable[[float], float] | None,
+) -> float:
+    """Return the uncertainty from what samples lack of a window."""
+    length_s = ended_s - began_s
+    if reading_j is None:
+        _, value = whole.inside(began_s, ended_s)
+        return float(np.std(value) or abs(value_j) / length_s / sqrt(12)) * (1 - coverage) * length_s
+    lost = unknown(whole, began_s, ended_s, reading_j)
+    lacking_s = max((1 - coverage) * length_s - lost.length_s, 0.0)
+    return hypot(lost.standard_j, abs(value_j) / length_s / sqrt(12) * lacking_s)
 
 
 def _request_s(whole: Integral, began_s: float, ended_s: float) -> float:

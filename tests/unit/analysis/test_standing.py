@@ -158,6 +158,51 @@ def test_a_counter_that_wraps_while_it_stands_counts_over_the_wrap(made):
     assert present(budget(series, 20.0, 80.0)).value_j == pytest.approx(25 * 60)
 
 
+def with_a_fall(rates_w, at, **stated):
+    """A counter read once a second, which has begun again at 0 within the second that ends at reading `at`."""
+    value = 100.0 + np.concatenate(([0.0], np.cumsum(rates_w)))
+    value[at:] -= value[at] - 5.0
+    return np.arange(len(value), dtype=float), value, stated
+
+
+@pytest.mark.parametrize("after_w", [40.0, 60.0])
+def test_a_step_that_a_reset_hid_counts_with_what_is_beside_it(made, after_w):
+    """40 W before, and after it as much or 60 W: by the definition in the docs, computed here step by step."""
+    rates_w = np.where(np.arange(60) < 30, 40.0, after_w)
+    rates_w[10] = 46.0
+    t_s, value, _ = with_a_fall(rates_w, 30)
+    found = present(budget(made.stating("counter", t_s, value, gain_ratio=0.01), 5.0, 55.0))
+    beside_j = (40.0 + after_w) / 2  # of the second that ends at 30 s: the rates of those that end at 29 and 31 s
+    assert found.value_j == pytest.approx(rates_w[5:55].sum() - rates_w[29] + beside_j)
+    known = [n for n in range(5, 55) if 29 not in (n - 1, n, n + 1)]
+    errors_j = [rates_w[n] - (rates_w[n - 1] + rates_w[n + 1]) / 2 for n in known]
+    (gaps,) = (t.standard_j for t in found.terms if t.name == "gaps")
+    assert gaps == pytest.approx(np.sqrt((after_w - 40) ** 2 / 12 + np.mean(np.square(errors_j))), rel=0.02)
+    assert any(
+        "neither a wrap nor a possible rate" in doubt for doubt in amount(made.stating("counter", t_s, value), 5, 55).doubts
+    )
+
+
+def test_a_wrap_that_looks_like_none_is_doubted_and_its_energy_may_be_wrong(made):
+    """40 W, and at the fall 95 W if it is a wrap: further from its neighbours than any other step."""
+    t_s, value, _ = with_a_fall(np.full(60, 40.0), 30)
+    range_j = value[29] + 90.0
+    of = made.stating("counter", t_s, value, range_value=float(range_j), most_w=200.0)
+    found = present(budget(of, 5.0, 55.0))
+    assert found.value_j == pytest.approx(49 * 40 + 95)
+    (gaps,) = (t.standard_j for t in found.terms if t.name == "gaps")
+    assert gaps == pytest.approx((95 - 40) / np.sqrt(3))
+    assert found.value_j - found.expanded_j < 50 * 40
+    assert any("1 wrap of the counter may be a reset" in doubt for doubt in amount(of, 5.0, 55.0).doubts)
+
+
+def test_a_wrap_like_any_other_step_is_not_doubted(made):
+    t_s = np.arange(0.0, 61.0)
+    of = made.stating("counter", t_s, 40.0 * t_s % 500, range_value=500.0, most_w=200.0)
+    assert amount(of, 5.0, 55.0).doubts == ()
+    assert [t.name for t in present(budget(of, 5.0, 55.0)).terms] == []
+
+
 @pytest.mark.parametrize(("equal", "still"), [(7, False), (8, True), (9, True), (15, True), (20, True), (21, True), (22, False)])
 def test_a_counter_stands_where_two_readings_in_a_window_or_next_to_it_are_equal(made, equal, still):
     """Readings 10 to 20 lie in the window, 9 precedes it and 21 follows it; `equal` is the first of two that are equal."""

@@ -329,10 +329,12 @@ def test_what_is_missing_is_uncertain_by_the_scatter_of_the_samples(made, semant
 
 
 def test_what_a_counter_lost_is_uncertain_by_its_mean_power_as_if_any_were_as_likely(made):
+    """Two steps in a row are unknown, so neither has a known one on both sides."""
     t_s = np.arange(0, 101.0)
-    found = present(budget(made.stating("counter", t_s, np.where(t_s < 50, 1000 + 30 * t_s, 30 * t_s)), 20.5, 80.5))
+    value = 30 * t_s + 5000.0 * (t_s < 50) + 5000.0 * (t_s < 51)
+    found = present(budget(made.stating("counter", t_s, value), 20.5, 80.5))
     assert found.value_j == pytest.approx(30 * 60)
-    assert next(t.standard_j for t in found.terms if t.name == "gaps") == pytest.approx(30 * 1 / sqrt(12))
+    assert next(t.standard_j for t in found.terms if t.name == "gaps") == pytest.approx(30 * 2 / sqrt(12))
 
 
 def test_the_jump_and_the_requests_of_the_first_two_samples_count(made):
