@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from perjoule.model.events import TrialEvent, joining
@@ -38,7 +39,7 @@ class Trial:
     repetition: int
     events: tuple[TrialEvent, ...] = ()  # in the order of time
 
-    @property
+    @cached_property
     def id(self) -> str:
         """A readable name, always the same for the same request."""
         parts = [self.testbed, self.filesystem, self.workload, *self.meters]

@@ -97,8 +97,8 @@ def content(results: Results) -> Content:
     overheads: dict[tuple[str, str], Overhead] = {}
     channels: dict[Channel, float] = {}
     most_clients = max((r.trial.clients_count for r in records), default=0)
-    for record in records:
-        own = of_trial(results, record)
+    trials = [(record, of_trial(results, record)) for record in records]
+    for record, own in trials:
         found += own.points
         seen += [own.metered] if own.metered else []
         channels |= dict(own.periods)
@@ -111,7 +111,7 @@ def content(results: Results) -> Content:
             for point in own.points:
                 power.setdefault((filesystem, record.trial.workload.label, point.direction), []).extend(own.watts)
     asked = campaign_of(results)
-    whole = summary(results)
+    whole = summary(results, trials)
     reproduces = asked.reproduces if asked and asked.reproduces in published.names() else ""
     pairs, beside_it, claims = _reproduced(reproduces, records, whole.cells) if reproduces else ((), (), ())
     return Content(

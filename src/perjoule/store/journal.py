@@ -35,7 +35,10 @@ def read_journal(path: Path, trial: str = "") -> tuple[Entry, ...]:
         OSError: it can't be read.
         ValueError: a complete line is damaged.
     """
-    *lines, _torn = bytes_of(path).split(b"\n")
+    text = bytes_of(path)
+    if trial.encode() not in text:  # of most trials that begin
+        return ()
+    *lines, _torn = text.split(b"\n")
     entries: list[Entry] = []
     for number, line in enumerate(lines, start=1):
         if trial.encode() not in line or not line.strip(b"\0"):  # zeros: a file system that lost power wrote them

@@ -49,17 +49,18 @@ class Place:
             yield place
 
     @contextmanager
-    def made(self, name: str, mode: int = 0o777) -> Generator["Place"]:
+    def made(self, name: str, *, durably: bool = True) -> Generator["Place"]:
         """Open a folder in it, and make it first if it is not there. Raises OSError."""
         with suppress(FileExistsError):
-            self.make(name, mode)
+            self.make(name, durably=durably)
         with self.below(name) as place:
             yield place
 
-    def make(self, name: str, mode: int = 0o777) -> None:
-        """Make a folder in it, durably. Raises FileExistsError, OSError."""
+    def make(self, name: str, mode: int = 0o777, *, durably: bool = True) -> None:
+        """Make a folder in it, durably unless it is synced later with all else. Raises FileExistsError, OSError."""
         os.mkdir(name, mode, dir_fd=self.descriptor)
-        self.sync()
+        if durably:
+            self.sync()
 
     @contextmanager
     def next_number(self, name: str) -> Generator["Place"]:
@@ -79,12 +80,13 @@ class Place:
         """Wait until the names in it are on the disk. Raises OSError."""
         os.fsync(self.descriptor)
 
-    def put(self, name: str, content: str) -> None:
-        """Write a file atomically: after a crash it is the old one or the new one.
+    def put(self, name: str, content: str, *, durably: bool = True) -> None:
+        """Write a file atomically: after a crash it is the old one or the new one, unless it is synced later with all else.
 
         Args:
             name: its own, or a path relative to this folder, whose folders are made.
             content: text.
+            durably: wait until it is on the disk.
 
         Raises:
             OSError: it can't be written, or a folder on the way is a link.
@@ -99,13 +101,15 @@ class Place:
         try:
             with os.fdopen(os.open(partial, _NEW, 0o666, dir_fd=self.descriptor), "w", encoding="utf-8") as file:
                 file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+                if durably:
+                    file.flush()
+                    os.fsync(file.fileno())
             self.rename(partial, own)
         except OSError:
             removal.remove_file(self.through / partial)
             raise
-        self.sync()
+        if durably:
+            self.sync()
 
     def rename(self, name: str, new: str, to: "Place | None" = None) -> None:
         """Rename what lies in it, also into another folder of the same file system. Raises OSError."""

@@ -109,17 +109,17 @@ class Results:
             results = places.enter_context(self.place())
             with spoken(self.folder / "trials"):
                 trials = places.enter_context(results.below("trials"))
-                home = places.enter_context(trials.made(trial.id))
+                home = places.enter_context(trials.made(trial.id, durably=False))  # as all that follows: by `Attempt.keep`
             number = clearing.next_number(home.through, (e.attempt for e in self.entries(trial.id)))
             partial = home.through / f"partial-{number}"
             sink = None
             try:
                 with spoken(partial):
-                    home.make(partial.name, 0o700)
+                    home.make(partial.name, 0o700, durably=False)
                     inside = places.enter_context(home.below(partial.name))
                     removal.mark(inside.through)
-                    inside.make("raw")
-                    inside.make("logs")
+                    inside.make("raw", durably=False)
+                    inside.make("logs", durably=False)
                     sink = ParquetSink(inside.through / "series.parquet")
                 yield Attempt(trial, number, results, trials, home, inside, sink)
             except OSError as error:

@@ -30,11 +30,13 @@ def points_of(results: Results, records: Sequence[Record]) -> tuple[Point, ...]:
     return tuple(point for record in records for point in of_trial(results, record).points)
 
 
-def computed(results: Results) -> Summary:
+def computed(results: Results, trials: Sequence[tuple[Record, TrialSummary]] | None = None) -> Summary:
     """Return the summary of a results folder from its trials. Raises MachineError, CampaignError."""
-    records = results.latest()
+    if trials is None:
+        trials = [(record, of_trial(results, record)) for record in results.latest()]
+    records, points = [record for record, _ in trials], [point for _, numbers in trials for point in numbers.points]
     asked = campaign_of(results)
-    found = cells_of(asked, records, points_of(results, records))
+    found = cells_of(asked, records, points)
     scales = sorted({record.scale for record in records if record.hosts and record.scale != 1})
     return Summary(found, tuple(scales), (*campaign_doubts(found), *_set_aside(results)))
 
