@@ -27,6 +27,12 @@ def opened(path: Path) -> int:
     return descriptor
 
 
+def close(descriptor: int) -> None:
+    """Close a lock file, which gives the lock back; there is nothing in it that a file system which is gone could have lost."""
+    with contextlib.suppress(OSError):
+        os.close(descriptor)
+
+
 def taken(descriptor: int) -> bool:
     """Take a lock if it is free, and return whether it is ours now."""
     try:

@@ -50,9 +50,13 @@ def remove_file(path: Path) -> None:
 
 def remove_empty(folder: Path) -> bool:
     """Remove a folder if it is empty, and return whether it is gone."""
-    with contextlib.suppress(OSError):
+    try:
         folder.rmdir()
-    return not folder.exists()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def remove_folder(folder: Path, *, mark: str = MARK) -> tuple[Path, ...]:

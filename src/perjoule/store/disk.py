@@ -5,12 +5,13 @@ import re
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from errno import EDQUOT, ELOOP, ENOSPC
+from errno import EDQUOT, EIO, ELOOP, ENODEV, ENOLCK, ENOSPC, ENOTCONN, ESTALE, ETIMEDOUT
 from pathlib import Path
 
 from perjoule.model.errors import MachineError
 
 FULL = (ENOSPC, EDQUOT)
+LOST = (EIO, ESTALE, ENOTCONN, ENODEV, ETIMEDOUT)  # of a disk, of NFS, of FUSE
 PATIENCE_S = 5.0  # for which a full disk is waited for; meanwhile what comes is kept in memory
 MOST_WAITING_BYTES = 64 * 1024**2
 _THROUGH = re.compile(r"/proc/self/fd/\d+")
@@ -92,6 +93,15 @@ def spoken(path: Path) -> Generator[None]:
         place = shown(str(error.filename or path))
         if error.errno in FULL:
             raise MachineError("the disk is full", where=place, next="free space, then run `perjoule resume`") from error
+        if error.errno in LOST:
+            raise MachineError(
+                f"its file system failed ({(error.strerror or str(error)).lower()})",
+                where=place,
+                next="check its disk, or the mount and its server, then run `perjoule resume`",
+            ) from error
+        if error.errno == ENOLCK:
+            advice = "choose a folder on another file system, or mount this one with locks (NFS: start rpc-statd)"
+            raise MachineError("its file system has no locks", where=place, next=advice) from error
         reason = (
             "this is a symbolic link; perjoule does not write through links"
             if error.errno == ELOOP

@@ -192,9 +192,10 @@ class ProgressFile:
 
     def close(self) -> None:
         """Close it."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            with suppress(OSError):  # as a file system across a network does, which tells what it could not write only then
+                file.close()
 
     def _forget(self) -> None:
         """Drop the older half of the states, with the loads and most notes before them."""

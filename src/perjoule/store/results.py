@@ -16,7 +16,7 @@ from perjoule.model.errors import MachineError
 from perjoule.model.records import FORMAT
 from perjoule.store import clearing
 from perjoule.store.attempt import Attempt
-from perjoule.store.disk import FULL, spoken
+from perjoule.store.disk import FULL, LOST, spoken
 from perjoule.store.journal import NAME, Entry, cut_torn_line, read_journal
 from perjoule.store.place import Place, entered
 from perjoule.store.records import format_of, record_from, to_json, with_time
@@ -83,8 +83,9 @@ class Results:
         with self.place() as place, ExitStack() as held:
             with spoken(self.folder / "lock"):
                 lock = locks.opened(place.through / "lock")
-                held.callback(os.close, lock)
-            if not locks.taken(lock):
+                held.callback(locks.close, lock)
+                ours = locks.taken(lock)
+            if not ours:
                 raise MachineError(
                     f"{locks.holders(lock) or 'another perjoule'} is working on these results",
                     where=str(self.folder),
@@ -110,7 +111,7 @@ class Results:
             with spoken(self.folder / "trials"):
                 trials = places.enter_context(results.below("trials"))
                 home = places.enter_context(trials.made(trial.id, durably=False))  # as all that follows: by `Attempt.keep`
-            number = clearing.next_number(home.through, (e.attempt for e in self.entries(trial.id)))
+                number = clearing.next_number(home.through, (e.attempt for e in self.entries(trial.id)))
             partial = home.through / f"partial-{number}"
             sink = None
             try:
@@ -123,7 +124,7 @@ class Results:
                     sink = ParquetSink(inside.through / "series.parquet")
                 yield Attempt(trial, number, results, trials, home, inside, sink)
             except OSError as error:
-                if error.errno in FULL:  # whoever wrote into the attempt
+                if error.errno in (*FULL, *LOST):  # whoever wrote into the attempt
                     with spoken(partial):
                         raise
                 raise
