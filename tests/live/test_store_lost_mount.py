@@ -75,7 +75,7 @@ def test_a_trial_under_way_stops_with_a_sentence_about_the_folder_and_not_about_
         (attempt.raw / "output").write_bytes(b"x")
 
 
-def test_watchers_lose_their_view_and_the_run_goes_on(mount: Mount) -> None:
+def test_watchers_lose_their_view_and_nothing_else_fails(mount: Mount) -> None:
     file = ProgressFile(mount.place)
     file.append(Line(note="one"))
     mount.lose()

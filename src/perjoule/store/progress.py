@@ -194,7 +194,7 @@ class ProgressFile:
         """Close it."""
         file, self._file = self._file, None
         if file is not None:
-            with suppress(OSError):  # as a file system across a network does, which tells what it could not write only then
+            with suppress(OSError):  # a file system across a network may report only now what it could not write
                 file.close()
 
     def _forget(self) -> None:

@@ -14,7 +14,7 @@ from perjoule.model.errors import MachineError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import shelly
 from perjoule.simulators._behaviour import Behaviour
-from perjoule.testbeds import local
+from perjoule.testbeds.local import exports
 
 
 def test_what_several_roles_need_is_named_once_and_the_rest_is_counted() -> None:
@@ -117,7 +117,7 @@ size = "16 MiB"
 def test_exports_of_a_sites_own_on_this_machine_get_none_beside_them(
     etab: str | None, server: str, beside: str, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "EXPORTS", (tmp_path / "etab", tmp_path / "exports"))
+    monkeypatch.setattr(exports, "EXPORTS", (tmp_path / "etab", tmp_path / "exports"))
     if etab is not None:
         (tmp_path / "etab").write_text(etab)
     checked = readiness.checks(campaign.parse(KERNEL.format(beside=beside, server=server)))

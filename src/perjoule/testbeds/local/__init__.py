@@ -9,7 +9,6 @@ import re
 import tempfile
 import time
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -38,11 +37,10 @@ from perjoule.testbeds._device import view
 from perjoule.testbeds._kernel import cpu_ticks, disk_work, network_bytes, switches_count
 from perjoule.testbeds._machine import ThisMachine
 from perjoule.testbeds._power import Power
-from perjoule.testbeds.local import power
+from perjoule.testbeds.local import exports, power
 from perjoule.testbeds.local.guard import Guarded, GuardedDevice, GuardedDisk, free
 
 EXAMPLE = '[testbed]\nkind = "local"\n'
-EXPORTS = (Path("/var/lib/nfs/etab"), Path("/proc/fs/nfsd/exports"))
 _MADE = re.compile(r"perjoule-\w{10}")  # folders that are noted in MADE
 
 
@@ -133,28 +131,7 @@ class Local(Testbed):
 
     def lacking(self, clients_count: int, wanted: Sequence[Check]) -> tuple[Check, ...]:
         """Return the check for exports of a site's own, if there are some and the campaign exports beside them."""
-        asked = [check for check in wanted if check.look == "unexported" and not self.beside_production]
-        found = ", ".join(exported()) if asked else ""
-        what = f"the kernel's NFS server exports folders of a site's own: {found}"
-        return tuple(replace(check, name="this machine", ok=False, detail=what) for check in asked if found)
-
-
-def exported() -> tuple[str, ...]:
-    """Return the folders that the kernel's NFS server exports, by its tools' list and by its own.
-
-    https://man7.org/linux/man-pages/man8/exportfs.8.html
-    """
-    found: set[str] = set()
-    for path in EXPORTS:
-        try:
-            lines = path.read_text(errors="replace").splitlines()
-        except FileNotFoundError:
-            continue
-        except OSError:
-            found.add(f"those in {path}, which can't be read")
-            continue
-        found |= {line.split()[0] for line in lines if line.strip() and not line.startswith("#")}
-    return tuple(sorted(found))
+        return () if self.beside_production else exports.lacking(wanted)
 
 
 def clean() -> tuple[list[str], list[str]]:
@@ -231,8 +208,10 @@ class LocalHost(Host):
 
     def counters(self) -> Counters:
         """Read the counters of the whole machine."""
-        received, sent = network_bytes(Path("/proc/net/dev").read_text(), _hardware(Path("/sys/class/net")))
-        disk = disk_work(Path("/proc/diskstats").read_text(), _hardware(Path("/sys/block")))
+        # what is hardware, and not made from others
+        hardware = {name: {path.parent.name for path in Path(name).glob("*/device")} for name in ("/sys/class/net", "/sys/block")}
+        received, sent = network_bytes(Path("/proc/net/dev").read_text(), hardware["/sys/class/net"])
+        disk = disk_work(Path("/proc/diskstats").read_text(), hardware["/sys/block"])
         stat = Path("/proc/stat").read_text()
         cpu_s = cpu_ticks(stat) / os.sysconf("SC_CLK_TCK")
         return Counters(time.monotonic(), cpu_s, received, sent, *disk, switches_count(stat))
@@ -268,8 +247,3 @@ class LocalHost(Host):
             program.stop()
         for disk in self._disks.values():
             disk.remove()
-
-
-def _hardware(folder: Path) -> set[str]:
-    """Return the names below a folder of /sys that are hardware, and not made from others."""
-    return {path.parent.name for path in folder.glob("*/device")}

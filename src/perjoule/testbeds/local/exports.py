@@ -1,0 +1,32 @@
+"""What the kernel's NFS server of this machine exports. https://man7.org/linux/man-pages/man8/exportfs.8.html"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from perjoule.drivers.protocols import Check
+
+EXPORTS = (Path("/var/lib/nfs/etab"), Path("/proc/fs/nfsd/exports"))  # its tools' list, and its own
+
+
+def lacking(wanted: Sequence[Check]) -> tuple[Check, ...]:
+    """Return the checks for exports of a site's own among those wanted, if there are some."""
+    asked = [check for check in wanted if check.look == "unexported"]
+    named = ", ".join(_exported()) if asked else ""
+    what = f"the kernel's NFS server exports folders of a site's own: {named}"
+    return tuple(replace(check, name="this machine", ok=False, detail=what) for check in asked if named)
+
+
+def _exported() -> tuple[str, ...]:
+    """Return the folders that it exports, or why that is not known."""
+    found: set[str] = set()
+    for path in EXPORTS:
+        try:
+            lines = path.read_text(errors="replace").splitlines()
+        except FileNotFoundError:
+            continue
+        except OSError:
+            found.add(f"those in {path}, which can't be read")
+            continue
+        found |= {line.split()[0] for line in lines if line.strip() and not line.startswith("#")}
+    return tuple(sorted(found))
