@@ -169,6 +169,8 @@ def test_sudo_never_asks() -> None:
         ("jump-crowded", "no connection: kex_exchange_identification: Connection closed", "or of the jump host's"),
         ("jump-forbids", "no connection: channel 0: open failed: administratively prohibited", "try `ssh 10.0.0.11`$"),
         ("behind-refused", "no SSH server is listening there", "start sshd"),
+        ("sudo-password", "sudo wants a password", "allow sudo without a password"),
+        ("sudo-terminal", r"sudo was refused \(sorry, you must have a tty to run sudo\)", "change its sudoers"),
     ],
 )
 def test_what_ssh_says_becomes_one_sentence_with_what_next(transcript: str, what: str, advice: str) -> None:

@@ -48,7 +48,7 @@ _SAYINGS = (
     ),
     ("Host key verification failed", "its host key is not known", "verify it, then accept it once with `ssh {host}`"),
     ("sudo: a password is required", "sudo wants a password", "allow sudo without a password, or log in as root (user)"),
-    ("sudo: ", "sudo was refused", "see its message above, or log in as root (user)"),
+    ("sudo: ", "sudo was refused ({line})", "change its sudoers, or log in as root (user)"),
     ("Permission denied", "it accepts none of our keys", "check user and identity, or `ssh-copy-id {host}`"),
     ("Could not resolve hostname", "its host name can't be resolved", "set its address, or HostName in ssh's configuration"),
     ("No route to host", "there is no route to it", "check that it is on, and check its address"),
@@ -153,7 +153,8 @@ class Ssh(Login):
             if closed and not line.startswith(_CROWDED):  # the command that leads to the host said it, then ssh that it ended
                 failed = f"its ProxyJump or ProxyCommand failed: {line}"
                 return MachineError(failed, where=self.where, next=f"try `ssh {self.destination}`")
-            return MachineError(what, where=self.where, next=advice.format(host=self.destination, key=self.key))
+            said = what.replace("{line}", line.removeprefix(saying))
+            return MachineError(said, where=self.where, next=advice.format(host=self.destination, key=self.key))
         advice = "; if that works, raise MaxStartups of its sshd, or of the jump host's" if closed else ""
         what = f"no connection: {behind or lines[-1]}"
         return MachineError(what, where=self.where, next=f"try `ssh {self.destination}`{advice}")
