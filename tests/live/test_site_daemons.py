@@ -69,6 +69,8 @@ def site(servers: int = 2) -> Generator[Site]:
         (folder / "nfs").mkdir()  # what a host's tools of NFS keep
         for host in hosts.by_role("storage"):
             host.run(["mount", "--bind", folder / "nfs", "/var/lib/nfs"], timeout_s=20)
+            (folder / f"{host.name}.glusterd").mkdir()
+            host.run(["mount", "--bind", folder / f"{host.name}.glusterd", "/var/lib/glusterd"], timeout_s=20)
         lab = Lab(folder)
         yield Site(folder, lab, hosts, lab.serve([*hosts.by_role("storage"), *hosts.clients]))
 
@@ -170,6 +172,30 @@ def test_exports_of_the_sites_own_get_none_beside_them_unless_the_campaign_says_
         assert words not in there.perjoule("doctor", 'kind = "nfs"\nclient = "fuse"')[1]  # Ganesha's are its own
         etab.write_text(f"{ours}\t10.0.0.0/24(rw,sync)\n")
         assert words.partition(":")[0] not in there.perjoule("doctor", kernel)[1]
+        assert not (there.folder / "out").exists()
+
+
+def test_the_state_of_a_sites_own_that_does_not_run_is_hidden_only_if_the_campaign_says_so() -> None:
+    if missing := lacking(GlusterFS().checks()):
+        pytest.skip(missing)
+    with site() as there:
+        state = there.folder / "glusterd"
+        state.mkdir()
+        host = there.hosts.by_role("storage")[1]
+        host.run(["mount", "--bind", state, "/var/lib/glusterd"], timeout_s=20)
+        gluster, words = (
+            'kind = "glusterfs"\nlayout = "replicated"\nreplicas = 2',
+            "has its state there: /var/lib/glusterd/glusterd.info",
+        )
+        assert words not in there.perjoule("doctor", gluster)[1]
+        (there.folder / "storage-2.glusterd" / "glusterd.info").write_text("UUID=1\n")
+        for verb, more in (("doctor", ()), ("check", ("--connect",)), ("run", ("--into", there.folder / "out"))):
+            code, said = there.perjoule(verb, gluster, *more)
+            assert code == 3, said
+            assert words in said
+            assert "storage-2" in said
+            assert "beside_production" in said
+        assert words not in there.perjoule("doctor", gluster, beside_production=True)[1]
         assert not (there.folder / "out").exists()
 
 

@@ -102,6 +102,8 @@ def _alone(filesystem: FileSystem) -> list[Check]:
     if filesystem.daemons:
         names = " ".join(filesystem.daemons)
         wanted.append(Check(f"{names} of a site's own", True, "", _BESIDE, look=f"without {names}", on="all"))
+    if filesystem.state:
+        wanted.append(Check("state of a site's own", True, "", _BESIDE, look=f"nothing {filesystem.state}", on="all"))
     if filesystem.exporting:
         wanted.append(Check("exports of a site's own", True, "", _BESIDE, look="unexported", on=filesystem.exporting))
     return wanted

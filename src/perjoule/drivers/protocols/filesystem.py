@@ -141,6 +141,8 @@ class FileSystem(ABC):
     unable: ClassVar[Mapping[EventKind, str]] = MappingProxyType({})  # events that can't happen to it, each with the reason
     # Programs that a site's own of this kind runs: on a host that has one, nothing is deployed unless the user says so.
     daemons: ClassVar[tuple[str, ...]] = ()
+    # A file that a site's own of this kind has on a host also while it does not run, where ours would be mounted over it.
+    state: ClassVar[str] = ""
     # Programs that it runs on hosts besides those of its `checks`, of the same packages, by the hosts that run them (`Hosts.at`)
     tools: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
     hides: ClassVar[tuple[str, ...]] = ()  # paths of a host over which it mounts folders of its own

@@ -51,6 +51,7 @@ class GlusterFS(Deployed):
     }
     hides: ClassVar = (*ROOMS.values(), "gsyncd of GlusterFS")
     daemons: ClassVar = ("glusterd", "glusterfsd")
+    state: ClassVar = f"{ROOMS['state']}/glusterd.info"
     unit_bytes: ClassVar[float] = WHOLE_FILE  # its name's hash says on which replicas, or bricks of a code
     heals: ClassVar[bool] = True
     unable: ClassVar[Mapping[EventKind, str]] = {

@@ -81,8 +81,8 @@ class Cluster(Testbed):
     """How much memory the programs of a run may use on each host, together with what the kernel caches for them; needs systemd
     there. No limit by default."""
     beside_production: bool = False
-    """Whether hosts may be used on which a file system of the site's own runs that is of the same kind; perjoule never speaks to
-    it, but loads the same disks and networks."""
+    """Whether hosts may be used on which a file system of the site's own is that is of the same kind, running or not; perjoule
+    never speaks to it, but loads the same disks and networks, and hides its state where programs have fixed paths."""
     power: Power | None = None
     """Power states to set during the campaign on the hosts that it names, as {on = ["storage"], cpu_governor = "powersave"}; they
     are put back afterwards."""
@@ -265,7 +265,7 @@ class Cluster(Testbed):
                 return []
             needed = list({check.look: check for check, hosts in needing if place in hosts}.values())
             if self.beside_production:
-                needed = [check for check in needed if check.look.split()[0] not in ("without", "unexported")]
+                needed = [check for check in needed if check.look.split()[0] not in ("without", "unexported", "nothing")]
             try:
                 answers = keeper.lacks([check.look for check in needed])
             except PerjouleError as error:

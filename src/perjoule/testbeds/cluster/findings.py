@@ -51,6 +51,8 @@ def lacking(name: str, wanted: Check, why: str = "") -> Check:
         detail = f"a site's own daemons run on it: {', '.join(listener_text(pid, name) for pid, name in rows)}"
     elif look == "unexported":
         detail = f"its kernel's NFS server exports folders of a site's own: {why}"
+    elif look == "nothing":
+        detail = f"a site's own, which does not run, has its state there: {wanted.look.split()[1]}"
     else:
         detail = f"no {wanted.name}"
     return replace(wanted, name=name, ok=False, detail=detail)

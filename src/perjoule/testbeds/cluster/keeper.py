@@ -107,11 +107,12 @@ class Keeper:
             if look.startswith("free "):
                 answers.append(None if self.probe.has(int(look.split()[1])) else "")
                 continue
-            self._say(f"look {look}")
+            absent = look.startswith("nothing ")  # at a path
+            self._say(f"look {look.replace('nothing', 'path', 1) if absent else look}")
             word, _, why = (self._line(time.monotonic() + ANSWER_S) or "").partition(" ")
             if word not in ("has", "lacks"):
                 raise self._error()
-            answers.append(None if word == "has" else why.strip())
+            answers.append(None if (word == "has") != absent else why.strip())
         return answers
 
     def states(self, root: Path, dev: str, drives: Sequence[str] = ()) -> States:
