@@ -1,13 +1,16 @@
 """Repeating until the interval is narrow enough: the rule, and a whole simulated campaign under it."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from perjoule import campaign, store
 from perjoule.analysis.statistics import half_width_ratio, interval
 from perjoule.analysis.stopping import narrow_enough, stopped_interval, widening
+from perjoule.cli import cli
 from perjoule.execution import runner
 from perjoule.execution.events import Event
 from perjoule.model import LEAST_COUNT
@@ -79,6 +82,30 @@ def test_a_campaign_ends_when_the_interval_is_narrow_enough_and_keeps_every_atte
     settled = [event for event in events if event.kind == "settled"]
     assert [event.trial.repetition for event in settled if event.trial] == [6, 7]
     assert "after 5 repetitions" in settled[0].text
+    assert "unseen in 24 % of such samples" in settled[0].text
+
+
+def test_no_surface_calls_a_row_known_that_a_stop_rule_ended(tmp_path: Path) -> None:
+    """Terminal, JSON, report, export and table: narrow is not known."""
+    _, results = measured(tmp_path, "90 %")
+    campaign_file = tmp_path / "campaign.toml"
+    campaign_file.write_text(CAMPAIGN.replace("WIDTH", "5 %"))
+    folder, table = str(results.folder), str(tmp_path / "rows.csv")
+    said = ""
+    for words in (
+        ["check", str(campaign_file)],
+        ["show", folder],
+        ["show", folder, "--json"],
+        ["report", folder],
+        ["export", folder, "--csv", table],
+    ):
+        found = CliRunner().invoke(cli, words)
+        assert found.exit_code == 0, (words, found.output)
+        said += found.output
+    assert "until the interval of MiB/J is within ± 5 %" in " ".join(said.split())
+    said += (results.folder / "report.html").read_text() + Path(table).read_text() + (results.folder / "table.json").read_text()
+    assert "unseen in 24 % of such samples" in said  # the report's methods
+    assert not re.search(r"(?<!un)known (to|within) (±|\d|&#177;|&plusmn;)", said)
 
 
 def test_a_campaign_whose_interval_stays_wide_ends_with_the_most_repetitions(tmp_path: Path) -> None:

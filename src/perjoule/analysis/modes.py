@@ -38,6 +38,7 @@ _QUANTILES = {
 }
 LEAST_COUNT = min(_QUANTILES)
 RARE_SHARE = 0.25  # of repetitions in a mode, for `unseen`
+STRAGGLER_SHARE = 0.05  # of repetitions that something held up
 SUMMARISED = (*RATES, *PER_JOULE)  # what decides for all metrics of a row, which follow from these
 
 
@@ -90,7 +91,11 @@ def unseen(count: int, share: float = RARE_SHARE) -> float:
 
 def unseen_text(count: int) -> str:
     """Say what this many repetitions, all of one mode, can't show."""
-    return f"a second mode with one in four repetitions would be unseen in {100 * unseen(count):.0f} % of such samples"
+    mode, stragglers = (f"{100 * unseen(count, share):.0f} %" for share in (RARE_SHARE, STRAGGLER_SHARE))
+    return (
+        f"a second mode with one in four repetitions would be unseen in {mode} of such samples, stragglers, one in twenty, in "
+        f"{stragglers}, and what repetitions that follow each other have in common is not in the interval"
+    )
 
 
 def centre(group: Sequence[float]) -> float:

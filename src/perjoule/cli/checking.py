@@ -91,7 +91,7 @@ def _show(asked: Campaign, plan: Plan, without: Sequence[tuple[str, PerjouleErro
     if asked.until is not None:
         out.print(
             f"at most: each combination is repeated {asked.least_count} to {asked.until.most_count} times, "
-            f"until {asked.until.metric} is known to ± {100 * asked.until.interval_ratio:g} %"
+            f"until the interval of {asked.until.metric} is within ± {100 * asked.until.interval_ratio:g} %"
         )
     if unfit := time_limit.beforehand(plan, asked.trials):
         out.print(unfit)

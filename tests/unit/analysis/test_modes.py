@@ -64,6 +64,18 @@ def test_a_rare_mode_is_unseen_as_often_as_no_draw_meets_it():
     assert "24 % of such samples" in unseen_text(5)
 
 
+@pytest.mark.parametrize("count", [3, 5, 8, 20])
+def test_a_narrow_row_says_what_its_repetitions_cannot_show(count):
+    """By drawing samples, of which none has a straggler, or a repetition of the other mode."""
+    draws = np.random.default_rng(count).random((200_000, count))
+    said = unseen_text(count)
+    mode, stragglers = (100 * float(np.mean((draws >= share).all(axis=1))) for share in (0.25, 0.05))
+    shown = [float(part.split(" %")[0]) for part in said.split(" in ") if " %" in part]
+    assert shown == pytest.approx([mode, stragglers], abs=0.8)
+    assert "have in common is not in the interval" in said
+    assert "known" not in said
+
+
 def test_a_narrow_interval_of_two_modes_is_not_enough():
     values = [100.0] * 5 + [104.0] * 5
     close = [value * factor for value in values for factor in (0.999, 1.001)]
