@@ -208,7 +208,7 @@ def _sampled(said: Said, began_s: float, ended_s: float, quiet: Sequence[Window]
         longest = next((own for own in sorted(idle, key=len, reverse=True) if len(own) > len(value)), value)
         spread_w, worth, _ = correlated(longest)
         return found | {"noise": spread_w * length_s / np.sqrt(worth * len(value) / len(longest))}
-    noise_w = scatter(value)
+    noise_w = scatter(said.t_s[low : high + 1], value)
     r, free = alike(said, value, quiet)
     mean_w = said.known_j(began_s, ended_s, quiet) / length_s
     if said.semantics == "window mean" and not np.isfinite([one for one, _ in bounds(said, mean_w, quiet, 0.0)]).any():
@@ -228,10 +228,15 @@ def _sampled(said: Said, began_s: float, ended_s: float, quiet: Sequence[Window]
     return found | {"noise": own_w * length_s / np.sqrt(max(len(value) * (1 - r) / (1 + r), 1.5))}
 
 
-def scatter(value: Floats) -> float:
-    """The noise of a sample by second differences."""
-    squares = np.sort((value[2:] - 2 * value[1:-1] + value[:-2]) ** 2)
-    return float(np.sqrt(np.mean(squares[: round(KEPT_RATIO * len(squares))]) / (6 * KEPT_VARIANCE)))
+def scatter(t_s: Floats, value: Floats) -> float:
+    """The noise of a sample by its distance from the line through its neighbours, as large as that of three such noises."""
+    squares = []
+    for n in range(1, len(value) - 1):
+        share = (t_s[n] - t_s[n - 1]) / (t_s[n + 1] - t_s[n - 1])  # of the way from the one to the other
+        between = (1 - share) * value[n - 1] + share * value[n + 1]
+        squares.append((value[n] - between) ** 2 / (1 + share**2 + (1 - share) ** 2))
+    kept = np.sort(squares)[: round(KEPT_RATIO * len(squares))] if len(squares) > 1 else np.array(squares)
+    return float(np.sqrt(np.mean(kept) / KEPT_VARIANCE))
 
 
 def times(freedom: float) -> float:

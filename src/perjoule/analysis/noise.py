@@ -20,13 +20,16 @@ MOST_CORRELATION = 0.99
 LEAST_WORTH = 1.5  # independent samples, whatever the correlation
 
 
-def noise(value: Floats) -> tuple[float, int]:
-    """Estimate the standard deviation of a sample's own noise, and the number of differences used.
+def noise(t_s: Floats, value: Floats) -> tuple[float, int]:
+    """Estimate the standard deviation of a sample's own noise, and the number of samples used.
 
-    From second differences, which vanish for a steady or linearly rising power; its jumps are among those left out.
+    From what each sample is beside the straight line through its neighbours, at its own time: nothing for a steady or linearly
+    rising power, however irregular the samples. Jumps are among those left out.
     """
-    variance, count = _trimmed(np.diff(value, 2))
-    return sqrt(variance / 6), count
+    before = (t_s[2:] - t_s[1:-1]) / (t_s[2:] - t_s[:-2])  # the weight of the sample before, 1/2 if samples are regular
+    rest = value[1:-1] - before * value[:-2] - (1 - before) * value[2:]
+    variance, count = _trimmed(rest / np.sqrt(1 + before**2 + (1 - before) ** 2))
+    return sqrt(variance), count
 
 
 def _trimmed(differences: Floats) -> tuple[float, int]:

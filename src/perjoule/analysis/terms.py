@@ -159,7 +159,7 @@ def _sampled(whole: Integral, both: tuple[Edge, Edge], quiet: Sequence[tuple[flo
     """Return the terms that follow from power being sampled."""
     began_s, ended_s = (edge.moment_s for edge in both)
     channel, length_s = whole.channel, ended_s - began_s
-    _, value = whole.inside(began_s, ended_s)
+    t_s, value = whole.inside(began_s, ended_s)
     if len(value) < 2:
         yield Term("edges", edges_j(whole, both, 0.0), channel.meter)
         return
@@ -172,7 +172,7 @@ def _sampled(whole: Integral, both: tuple[Edge, Edge], quiet: Sequence[tuple[flo
     if channel.semantics == "average":
         yield _averaged(whole, value, length_s, quiet)
         return
-    noise_w, count = noise(value)
+    noise_w, count = noise(t_s, value)
     quiet_w = idle(whole, quiet)
     like = neighbours(value, quiet_w)
     if channel.semantics == "window mean" and not _integrating(whole, value_j / length_s, calm(quiet_w)):

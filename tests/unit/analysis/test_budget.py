@@ -92,7 +92,14 @@ def test_the_age_of_a_counter_within_its_period_is_that_of_its_update(made, late
 def test_the_noise_of_samples_is_found_beneath_jumps_of_the_load():
     dice = np.random.default_rng(3)
     value = np.where(np.arange(2000) % 40 < 20, 60.0, 40.0) + dice.normal(0, 0.5, 2000)
-    assert noise(value)[0] == pytest.approx(0.5, rel=0.2)
+    assert noise(np.arange(2000.0), value)[0] == pytest.approx(0.5, rel=0.2)
+
+
+def test_a_rising_power_adds_nothing_to_the_noise_however_irregular_its_samples():
+    """30 W/s, read ten times a second and up to 40 ms early or late: their second differences are 1.6 W and more."""
+    t_s = (np.arange(200) + np.random.default_rng(5).uniform(-0.4, 0.4, 200)) / 10
+    assert noise(t_s, 50.0 + 30.0 * t_s)[0] == pytest.approx(0.0, abs=1e-9)
+    assert np.std(np.diff(30.0 * t_s, 2)) > 1.6
 
 
 def test_correlated_samples_are_worth_fewer():

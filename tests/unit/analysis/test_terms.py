@@ -315,7 +315,7 @@ def test_few_averages_are_taken_as_independent():
 
 
 def test_the_noise_of_few_samples_is_that_of_the_differences_there_are():
-    assert scatter(np.array([0.0, 0.0, 6.0])) == pytest.approx(6 / sqrt(6 * 0.4377))
+    assert scatter(np.arange(3.0), np.array([0.0, 0.0, 6.0])) == pytest.approx(6 / sqrt(6 * 0.4377))
 
 
 @pytest.mark.parametrize("semantics", ["window mean", "instantaneous"])
