@@ -8,9 +8,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
-# The words of pytest's reason: what is missing here.
 SYSTEMD = Path("/lib/systemd/systemd")
-# In the host: $1 the lab's folder, $2 the host's name, $3 a name for the control group, $4 the server's log.
+# In the host: $1 the lab's folder, $2 the host's name, $3 a name for the control group, $4 the server's log, $5 the number of the user
+# who has a systemd, too.
 START = """
 set -e
 if first=$(pgrep -f "^/lib/systemd/systemd .*unit=lab.target"); then
@@ -45,7 +45,7 @@ for unit in sysinit basic shutdown; do ln -s /dev/null $unit.target; done
 cat > lab.target << END
 [Unit]
 DefaultDependencies=no
-Wants=dbus.socket lab.service systemd-journald.service
+Wants=dbus.socket lab.service user@$5.service systemd-journald.service
 After=dbus.socket
 END
 cat > dbus.socket << END
@@ -64,12 +64,29 @@ END
 cat > lab.service << END
 [Unit]
 DefaultDependencies=no
-After=dbus.socket systemd-journald.service
+After=dbus.socket systemd-journald.service user@$5.service
 [Service]
 ExecStart=/usr/sbin/sshd -D -e -f $1/$2.sshd
 StandardError=append:$4
 KillMode=process
 END
+for file in passwd group; do mount --bind "$1/$file" /etc/$file; done
+mkdir -p "$1/home" /run/user/$5 /run/lab
+chown $5:$5 /run/user/$5
+cat > user@$5.service << END
+[Unit]
+DefaultDependencies=no
+Requires=dbus.socket
+[Service]
+Type=notify
+User=$5
+Slice=user-$5.slice
+Delegate=pids memory
+Environment=XDG_RUNTIME_DIR=/run/user/$5 SYSTEMD_UNIT_PATH=/run/lab
+ExecStart=/lib/systemd/systemd --user --unit=dbus.socket
+END
+sed s,/run/dbus/system_bus_socket,%t/bus, dbus.socket > /run/lab/dbus.socket
+sed s,--system,--session, dbus.service > /run/lab/dbus.service
 words="--system --unit=lab.target --log-level=warning --log-target=console --show-status=no"
 exec env -i "PATH=$PATH" container=lab /lib/systemd/systemd $words > /dev/null 2>&1
 """

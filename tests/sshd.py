@@ -23,6 +23,7 @@ from perjoule.drivers.protocols import Host, Process
 NEEDS_SSHD = pytest.mark.skipif(not Path("/usr/sbin/sshd").exists(), reason="sshd is missing: apt install openssh-server")
 CURVE25519 = "curve25519-sha256"  # a fifth of the CPU time of OpenSSH 9's default key exchange
 OVER_SSH = "over ssh"  # a property of a test, [name, what came of each workload]: a row of the table that is printed
+USER_NUMBER = 64998
 USER, SUDOER = "pj-user", "pj-sudoer"  # without rights, and with sudo; the hosts alone know them
 PERJOULE = Path(sys.executable).with_name("perjoule")
 # $1 the lab's folder, $2 the configuration of sshd: a host that keeps its disk when it reboots.
@@ -68,7 +69,7 @@ class Lab:
         for name in ("host", "key", "wrong"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
         shutil.copy(folder / "key.pub", folder / "authorized")
-        users = list(enumerate((USER, SUDOER), 64998))
+        users = list(enumerate((USER, SUDOER), USER_NUMBER))
         accounts = [f"{name}:*:{number}:{number}::{folder}/home:/bin/bash\n" for number, name in users]
         (folder / "passwd").write_text(Path("/etc/passwd").read_text() + "".join(accounts))
         (folder / "group").write_text(Path("/etc/group").read_text() + "".join(f"{name}:x:{number}:\n" for number, name in users))
@@ -171,7 +172,7 @@ class Site:
         argv = ["bash", "-c", BOOT, "boot", self.lab.folder, self.lab.folder / f"{name}.sshd"]
         if self.units:
             host.run(["bash", "-c", DISK, "boot", self.lab.folder], timeout_s=10)
-            argv = ["sh", self.lab.folder / "start", self.lab.folder, name, booted.group(name), log]
+            argv = ["sh", self.lab.folder / "start", self.lab.folder, name, booted.group(name), log, str(USER_NUMBER)]
         started = host.spawn(argv, log=log)
         until(lambda: "listening" in log.read_text() or started.returncode is not None)
         assert started.returncode is None, started.output()

@@ -79,6 +79,11 @@ PARTS = {
     "built": Part("OrangeFS and BeeGFS, of builds beside the project", BUILT, 30, whole=False),
     "virtual": Part("virtual hosts", ("tests/live/test_virtual.py",), 15, whole=False),
     "cluster": Part("hosts over SSH", ("tests/live/test_cluster.py",), 30, whole=False),
+    "units": Part(
+        "a run on a host over SSH as a unit of systemd, with its limits",
+        ("tests/live/test_cluster_units.py",),
+        20,
+    ),
     "cluster-nfs": Part(
         "every workload on NFS by the kernel's client, on hosts over SSH",
         ("tests/live/test_cluster.py", "-k", "what_runs_on and nfs and not user"),

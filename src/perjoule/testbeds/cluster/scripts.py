@@ -96,7 +96,8 @@ KEEP = (
 [ -n "$EPOCHREALTIME" ] || { echo "it has bash $BASH_VERSION; perjoule needs bash 5.0 or later" >&2; exit 3; }
 trap '' INT HUP PIPE # it may be answering when we go
 ended=
-trap 'ended=1; exec < /dev/null' TERM # a batch system ends us: nothing more will come
+# A batch system or an administrator ends us: nothing more will come, and what we start to clean up gets the signal, too.
+trap 'ended=1; trap "" TERM; exec < /dev/null' TERM
 export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 [ "$EUID" = 0 ] && user=root || user=$(id -un)
 there=$1/cluster
@@ -311,6 +312,7 @@ while hear; do
   esac 2> /dev/null
 done
 [ -n "$ended" ] || exec > /dev/null # whoever still listens takes an end of output for our death, and kills the connection
+trap '' TERM
 exec 2> /dev/null
 echo "ending $machine $$" > /proc/self/fd/9
 SECONDS=0

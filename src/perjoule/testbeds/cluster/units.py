@@ -4,7 +4,7 @@ https://www.freedesktop.org/software/systemd/man/org.freedesktop.systemd1.html (
 https://docs.kernel.org/admin-guide/cgroup-v2.html (cgroup.kill, since Linux 5.14)
 
 No program that leaves its session or cleans its environment leaves its control group. Each program has one of its own, below that
-for all programs: who removes that has ended them all, and nothing more can begin.
+for all programs: who removes that has ended them all, and nothing more can begin. The keeper is beside them, where no limit holds.
 """
 
 from typing import NamedTuple
@@ -63,7 +63,7 @@ UNITS = (
     + r"""
 unit=
 confined() { # whether we are in a unit of the run's folder $1 now, with at most $2 tasks and $3 bytes ("-": any); else `why` not
-  local name=perjoule-$1.scope first group said properties=()
+  local name=perjoule-$1.scope first group said tool
   why="its first process is not systemd"
   [ -d /run/systemd/system ] && read -r first < /proc/1/comm && [ "$first" = systemd ] || return 1
   for tool in busctl logger timeout; do why="it lacks $tool"; type -P "$tool" > /dev/null || return 1; done
@@ -73,16 +73,17 @@ confined() { # whether we are in a unit of the run's folder $1 now, with at most
   # Who put us elsewhere, as a batch system does, holds us together itself, and accounts for us.
   why="${group#/sys/fs/cgroup} holds its programs, which is neither a login nor a service"
   case "${group##*/}" in session-*.scope | *.service) ;; *) return 1 ;; esac
-  [ "$2" = - ] || properties+=(TasksMax t "$2")
-  [ "$3" = - ] || properties+=(MemoryMax t "$3")
-  said=$(manager StartTransientUnit 'ssa(sv)a(sa(sv))' "$name" fail $((5 + ${#properties[@]} / 3)) \
-    Description s "perjoule, run $1" PIDs au 1 $$ Delegate b true CollectMode s inactive-or-failed \
-    TimeoutStopUSec t 180000000 "${properties[@]}" 0)
-  case "$?:$said" in
+  for _ in {1..10}; do # a user's bus starts with the first who uses it, and systemd comes to it after that
+    said=$(manager StartTransientUnit 'ssa(sv)a(sa(sv))' "$name" fail 5 Description s "perjoule, run $1" PIDs au 1 $$ \
+      Delegate b true CollectMode s inactive-or-failed TimeoutStopUSec t 180000000 0)
+    said=$?:$said
+    case "$said" in 1:*"does not exist"* | 1:*"not provided"*) sleep 0.2 ;; *) break ;; esac
+  done
+  case "$said" in
     0:*) ;;
     *"already loaded"*) refuse "$name is the name of another unit; see systemctl status $name, and stop it" ;;
     124:* | 137:* | *timed?out*) why="its systemd does not answer"; return 1 ;;
-    *) said=${said##*$'\n'}; why="its systemd starts none (${said:0:200})"; return 1 ;;
+    *) said=${said#*:} said=${said##*$'\n'} why="its systemd starts none (${said:0:200})"; return 1 ;;
   esac
   why="its systemd has not started $name"
   for _ in {1..50}; do
@@ -93,14 +94,16 @@ confined() { # whether we are in a unit of the run's folder $1 now, with at most
   [ "${group##*/}" = "$name" ] || return 1
   why="$group can't be seen" # in a container that sees the host's paths
   grep -qx -- $$ "$group/cgroup.procs" || return 1
-  limited "$2" "$group/pids.max" || refuse "its systemd does not limit tasks; remove tasks_limit"
-  limited "$3" "$group/memory.max" || refuse "its systemd does not limit memory; remove memory_limit"
   why="$group can't be divided"
-  mkdir -- "$group/programs" && unit=$group
+  mkdir -- "$group/keeper" "$group/programs" && { echo $$ > "$group/keeper/cgroup.procs"; } && unit=$group || return 1
+  limited pids "$2" || refuse "its systemd does not let us limit tasks; remove tasks_limit"
+  limited memory "$3" || refuse "its systemd does not let us limit memory; remove memory_limit"
 } 2> /dev/null
-limited() { # whether the limit $1, if it is one, stands in the file $2; the kernel rounds bytes down to pages
+limited() { # whether programs have the limit $2 by the controller $1; the kernel rounds bytes down to pages
   local most
-  [ "$1" = - ] || { read -r most < "$2" && [ "$most" != max ] && ((most <= $1)); }
+  [ "$2" = - ] && return
+  { echo "+$1" > "$unit/cgroup.subtree_control" && echo "$2" > "$unit/programs/$1.max"; } &&
+    read -r most < "$unit/programs/$1.max" && [ "$most" != max ] && ((most <= $2))
 }
 emptied() { # ends all that is in the control group $1 and below, and removes it
   local _
