@@ -168,7 +168,7 @@ class Site:
 
     def boot(self, name: str) -> None:
         """Start its sshd, which keys and configuration are there for."""
-        host, log = self.hosts[name], self.folder / f"{name}.log"
+        host, log = self.hosts[name], self.lab.folder / f"{name}.log"
         argv = ["bash", "-c", BOOT, "boot", self.lab.folder, self.lab.folder / f"{name}.sshd"]
         if self.units:
             host.run(["bash", "-c", DISK, "boot", self.lab.folder], timeout_s=10)
