@@ -9,8 +9,8 @@ import subprocess
 from pathlib import Path
 
 SYSTEMD = Path("/lib/systemd/systemd")
-# In the host: $1 the lab's folder, $2 the host's name, $3 a name for the control group, $4 the server's log, $5 the number of the user
-# who has a systemd, too.
+# In the host: $1 the lab's folder, $2 the host's name, $3 a name for the control group, $4 the server's log, $5 the number of the
+# user who has a systemd, too.
 START = """
 set -e
 if first=$(pgrep -f "^/lib/systemd/systemd .*unit=lab.target"); then

@@ -1,4 +1,4 @@
-"""Runs in a unit of systemd: what leaves its session and cleans its environment ends, too; where there is no unit, facts say why.
+"""Runs in a unit of systemd: what leaves its session and cleans its environment ends, too; without a unit, facts say why.
 
 Each host has a systemd of its own as first process (tests/booted.py).
 """
@@ -7,8 +7,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
@@ -257,8 +257,9 @@ def old_groups(site: Site) -> Generator[None]:
     ],
     ids=lambda one: getattr(one, "__name__", ""),
 )
-def test_where_systemd_gives_no_unit_the_keeper_is_as_it_is_elsewhere_and_says_why(site: Site, broken: object, why: str) -> None:
-    assert callable(broken)
+def test_where_systemd_gives_no_unit_the_keeper_is_as_it_is_elsewhere_and_says_why(
+    site: Site, broken: Callable[[Site], AbstractContextManager[None]], why: str
+) -> None:
     with broken(site):
         began_s = time.monotonic()
         unit, *rest = kept(site)
@@ -266,7 +267,7 @@ def test_where_systemd_gives_no_unit_the_keeper_is_as_it_is_elsewhere_and_says_w
         took_s = time.monotonic() - began_s
     assert unit.startswith(f"unitless {why}")
     assert rest == READY
-    assert refused[0].startswith(f"refused only a unit of systemd has limits, and there is none: {why}")
+    assert refused[0].startswith(f"refused only a unit of systemd has limits, and systemd starts none: {why}")
     assert took_s < 30
     assert folders(site) == []
     until(lambda: kept(site) == [f"unit {UNIT}", *READY])

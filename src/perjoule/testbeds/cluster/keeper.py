@@ -57,7 +57,7 @@ class Keeper:
         self.login, self.began_s = login, time.monotonic()
         self.removed: list[str] = []  # what dead runs had left
         self.left: list[str] = []  # what of it is still there
-        self.unit = ""  # of systemd, that holds the run's programs; or why there is none
+        self.unit = ""  # of systemd, that holds the run's programs; or "none: " and why
         self._heard, self._number = Heard(), 0
         self._asked: dict[int, Future[Answer]] = {}
         self._lock = threading.Lock()  # one word at a time

@@ -131,7 +131,7 @@ if [ -d /run/systemd/system ]; then synchronized=$(timeout 3 timedatectl show --
 echo "chronyc $tracking"
 echo "timedatectl $synchronized"
 echo probed
-tasks_limit= memory_limit= # those that it is told belong to a unit
+tasks_limit= memory_limit= # "-" for none; a keeper that hears of neither takes no unit
 is_number() { [[ $1 =~ ^[0-9]{1,15}$ ]]; } # no expression that arithmetic would evaluate
 hear_words() { # $1 words into `words`; false if they don't come whole, after which nothing that comes is a word
   local word count=$1
@@ -219,7 +219,8 @@ done
 if [ -n "$tasks_limit" ] && confined "$mark" "$tasks_limit" "$memory_limit"; then
   echo "unit ${unit##*/}"
 elif [ -n "$tasks_limit" ]; then
-  [ "$tasks_limit$memory_limit" = -- ] || refuse "only a unit of systemd has limits, and there is none: $why; remove them"
+  [ "$tasks_limit$memory_limit" = -- ] ||
+    refuse "only a unit of systemd has limits, and systemd starts none: $why; remove tasks_limit and memory_limit"
   echo "unitless $why"
 fi
 own=$folder/programs

@@ -4,7 +4,7 @@ https://www.freedesktop.org/software/systemd/man/org.freedesktop.systemd1.html (
 https://docs.kernel.org/admin-guide/cgroup-v2.html (cgroup.kill, since Linux 5.14)
 
 No program that leaves its session or cleans its environment leaves its control group. Each program has one of its own, below that
-for all programs: who removes that has ended them all, and nothing more can begin. The keeper is beside them, where no limit holds.
+for all programs: who removes that has ended them all, and nothing more can begin. The keeper is beside them, without limits.
 """
 
 from typing import NamedTuple
