@@ -153,6 +153,8 @@ def test_a_killed_controller_leaves_nothing(site: Site, user: str) -> None:
     site.controller.run(["pkill", "-KILL", "-f", "perjoule.testbeds.cluster"], timeout_s=10)
     running.wait(timeout_s=10)
     cleaned(site)
+    shown = site.perjoule("down")
+    assert shown.wait(timeout_s=60) == 0, shown.output()
 
 
 @BOTH
@@ -164,7 +166,7 @@ def test_a_killed_keeper_leaves_a_unit_that_the_next_one_ends(site: Site, user: 
     shown = site.perjoule("down")
     assert shown.wait(timeout_s=60) == 0, shown.output()
     assert (sleepers(site), folders(site)) == ([], [])
-    assert "perjoule-" not in inside(site, "systemctl", "list-units", "--all", "perjoule-*")
+    until(lambda: "perjoule-" not in inside(site, "systemctl", "list-units", "--all", "perjoule-*"))
 
 
 def test_an_administrator_ends_a_run_by_its_unit(site: Site) -> None:
@@ -315,3 +317,17 @@ def test_a_program_that_starts_others_without_end_is_held_by_the_limit_and_ends_
     lines = asked(site, "sh", "-c", bomb, tasks_limit=100)
     assert any("fork" in line for line in lines), lines
     cleaned(site)
+
+
+def test_a_journal_that_is_stuck_delays_no_program_and_no_end(site: Site) -> None:
+    many = ASK.replace("    print", "    for _ in range(300): hosts.clients[0].run(['true', 'x' * 800], timeout_s=9)\n    print")
+    first(site, "STOP", "^/lib/systemd/systemd-journald")
+    began_s = time.monotonic()
+    running = started(site, many, "echo", "all ran")
+    assert running.wait(timeout_s=60) == 0, running.output()
+    took_s = time.monotonic() - began_s
+    until(lambda: "perjoule-" not in inside(site, "systemctl", "list-units", "--all", "perjoule-*"))
+    first(site, "CONT", "^/lib/systemd/systemd-journald")
+    assert "all ran" in running.output()
+    assert took_s < 30
+    assert folders(site) == []

@@ -254,10 +254,10 @@ launch() { # the number, then the program
       trap - TERM INT HUP PIPE QUIT
       joined "$number" || { echo "perjoule: the run is ending" >&2; exit 125; }
       echo "$BASHPID" > "$own.pid"
-      exec env LC_ALL=C.UTF-8 "PERJOULE_HOST=$mark" "PERJOULE_PROGRAM=$mark/$number" setsid "$@" 7>&-
+      exec env LC_ALL=C.UTF-8 "PERJOULE_HOST=$mark" "PERJOULE_PROGRAM=$mark/$number" setsid "$@" 4>&- 7>&-
     ) < "$input" > "$own.out" 2> "$own.err"
     code=$?
-    [ -z "$unit" ] || rmdir -- "$unit/programs/$number" # unless it has left something that runs
+    program_left "$number"
   else
     code=127
     echo "perjoule: $1 is not installed on this host" > "$own.err"
@@ -312,6 +312,7 @@ while hear; do
       { program_ended "$rest"; code=$?; take; echo "answer $number $code 0 0"; give; } < /dev/null 8>&- 9>&- & ;;
   esac 2> /dev/null
 done
+exec 4>&-
 [ -n "$ended" ] || exec > /dev/null # whoever still listens takes an end of output for our death, and kills the connection
 trap '' TERM
 exec 2> /dev/null

@@ -24,6 +24,7 @@ class Limits(NamedTuple):
 
 # For who starts a program: $unit is the control group of the unit, "" without one.
 JOINED = r"""
+journal= # whether 4 leads there
 group_of() { # prints the control group of the process $1, where systemd mounts version 2
   local line
   while IFS= read -r line; do case "$line" in 0::/*) echo "/sys/fs/cgroup${line#0::}" ;; esac; done < "/proc/$1/cgroup"
@@ -42,9 +43,11 @@ moved() { # whether this process gets into the control group $1, into which syst
   return 1
 }
 joined() { # whether this process is in the control group of program $1 now
-  local group=$unit/programs/$1
+  local _ group=$unit/programs/$1
   [ -n "$unit" ] || return 0
-  mkdir -- "$group" && { echo 0 > "$group/cgroup.procs"; } && return
+  for _ in {1..3}; do # an empty one may be removed by the keeper
+    { [ -d "$group" ] || mkdir -- "$group"; } && { echo 0 > "$group/cgroup.procs"; } && return
+  done
   # Without root, a login may not leave its session; the user's systemd has it moved.
   [ -d "$group" ] && manager AttachProcessesToUnit ssau "${unit##*/}" "/programs/$1" 1 "$BASHPID" > /dev/null && moved "$group"
 } 2> /dev/null
@@ -53,7 +56,11 @@ noted() { # has the journal keep that somebody starts program $2 of the run $1
   [ -n "$unit" ] || return 0
   text="perjoule-$1: uid $EUID${SUDO_USER:+ by sudo of $SUDO_USER}$from starts program $2: ${*:3}"
   text=${text//[[:cntrl:]]/ } # one line, whatever it says
-  timeout --kill-after=1 2 logger --tag perjoule -- "${text:0:900}" < /dev/null > /dev/null 2>&1 &
+  if [ -n "$journal" ]; then
+    echo "${text:0:900}" >&4 &
+  else
+    timeout --kill-after=1 2 logger --tag perjoule -- "${text:0:900}" < /dev/null > /dev/null 2>&1 &
+  fi
 }
 """
 
@@ -95,9 +102,16 @@ confined() { # whether we are in a unit of the run's folder $1 now, with at most
   why="$group can't be seen" # in a container that sees the host's paths
   grep -qx -- $$ "$group/cgroup.procs" || return 1
   why="$group can't be divided"
-  mkdir -- "$group/keeper" "$group/programs" && { echo $$ > "$group/keeper/cgroup.procs"; } && unit=$group || return 1
+  mkdir -- "$group/journal" "$group/keeper" "$group/programs" && { echo $$ > "$group/keeper/cgroup.procs"; } || return 1
+  unit=$group
   limited pids "$2" || refuse "its systemd does not let us limit tasks; remove tasks_limit"
   limited memory "$3" || refuse "its systemd does not let us limit memory; remove memory_limit"
+  # A journal that is stuck keeps neither programs nor the unit waiting.
+  exec 4> >(echo 0 > "$unit/journal/cgroup.procs"; exec logger --tag perjoule > /dev/null 2>&1) && journal=1
+  trap 'echo 1 > "$unit/journal/cgroup.kill"' EXIT
+} 2> /dev/null
+program_left() { # program $1 has ended; now and then the groups go that have nothing in them
+  [ -z "$unit" ] || (($1 % 50)) || rmdir -- "$unit"/programs/*
 } 2> /dev/null
 limited() { # whether programs have the limit $2 by the controller $1; the kernel rounds bytes down to pages
   local most
@@ -116,13 +130,13 @@ emptied() { # ends all that is in the control group $1 and below, and removes it
   return 1
 } 2> /dev/null
 all_ended() { # ends all programs of the run whose folder is $1, by its unit or by its mark
-  local group
+  local group parts=(programs) part
   [ -e "$1/unit" ] || { sweep "PERJOULE_HOST=${1##*/}"; return; }
   alone "$1/unit" || return 1
   read -r group < "$1/unit" || return 0 # it was killed before it had started anything
   [[ "$group" = /sys/fs/cgroup/*"/perjoule-${1##*/}.scope" ]] || return 1
-  [ "$group" != "$unit" ] || group+=/programs # we are in it
-  emptied "$group"
+  [ "$group" = "$unit" ] || parts+=(keeper journal) # the scope's own goes by systemd, which must see that nothing is in it
+  for part in "${parts[@]}"; do emptied "$group/$part" || return 1; done
 }
 program_ended() { # ends program $1 of the run $mark with all that it started
   if [ -n "$unit" ]; then emptied "$unit/programs/$1"; else sweep "PERJOULE_PROGRAM=$mark/$1"; fi
