@@ -16,8 +16,7 @@ import numpy as np
 from perjoule import prediction, store
 from perjoule.analysis.hosts import roles
 from perjoule.analysis.overhead import CPU, edges_error, total, window
-from perjoule.analysis.points import loads
-from perjoule.analysis.windows import windows
+from perjoule.analysis.reading import Reading
 from perjoule.exporting.archive import open_archive, unpacked
 from perjoule.model import Record, Series
 from perjoule.prediction.identification import counted_ratios
@@ -28,8 +27,7 @@ Row = tuple[str, str, str, str]  # file system, workload, direction, role
 
 def ratios(record: Record, series: Sequence[Series]) -> Iterator[tuple[Row, float, float]]:
     """Return, for each direction and role of a trial, the ratio, and how well the window's CPU time is known."""
-    for direction, results in loads(record).items():
-        span = windows(record, results)
+    for direction, span in Reading(record).windows.items():
         for role, names in roles(record).items():
             whole_s = total(series, CPU, names, *window(record, span.began_s, span.ended_s)).value
             inside_s = total(series, CPU, names, span.began_s, span.ended_s).value

@@ -154,8 +154,9 @@ def test_on_the_live_page_and_in_its_series(folder):
     states = [(load, state) for load, state in found.states if load.trial]
     assert {load.reality for load, _ in states} == {"simulated"}
     moments = live.rates([drawing.moment(found.channels, state) for _, state in states])
+    chosen = drawing.choices(states, moments)
     pairs = [(load, values) for (load, _), values in zip(states, moments, strict=True)]
-    assert {one.grade for load, values in pairs for one in drawing.powers(load, values).values()} == {"simulated"}
+    assert {one.grade for load, values in pairs for one in drawing.powers(load, chosen, values).values()} == {"simulated"}
     tables = [drawing.meters(drawing.graded(load, values)) for load, values in pairs]
     assert {row[3] for laid in tables for row in laid.rows} == {"simulated"}
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from perjoule.analysis.power import boundaries
+from perjoule.analysis.reading import Reading
 from perjoule.model import Record, Series, value_at
 
 
@@ -37,7 +37,7 @@ def ageing(record: Record) -> Ageing | None:
             folder=str(facts["folder"]),
             full_before_ratio=float(numbers["full_before_ratio"]),
             full_ratio=float(numbers["full_ratio"]),
-            duration_s=(numbers["ended_s"] - numbers["began_s"]) * record.scale,
+            duration_s=Reading(record).dilation.emulated(numbers["ended_s"] - numbers["began_s"]),
             energy_j=numbers.get("energy_j"),
             **counts,
         )
@@ -56,5 +56,6 @@ def energy_j(record: Record, series: Sequence[Series]) -> float | None:
     began_s, ended_s = (value_at(record.facts, "aged", key) for key in ("began_s", "ended_s"))
     if not isinstance(began_s, int | float) or not isinstance(ended_s, int | float):
         return None
-    found = boundaries(record, series, began_s, ended_s).net_j
-    return None if found is None else found * record.scale
+    reading = Reading(record, series, (began_s, ended_s))  # meters of their own record an ageing
+    found = reading.servers(began_s, ended_s).net_j
+    return None if found is None else reading.dilation.emulated(found)

@@ -15,7 +15,7 @@ from math import hypot, sqrt
 import numpy as np
 
 from perjoule.analysis.budget import LARGE_RATIO, Budget, Term, combined
-from perjoule.analysis.coverage import Signed
+from perjoule.analysis.coverage import SignedSeries
 from perjoule.analysis.integral import Integral, integral
 from perjoule.analysis.noise import independent
 from perjoule.analysis.samples import Floats
@@ -47,7 +47,7 @@ def idle_windows(record: Record) -> tuple[tuple[float, float], ...]:
     return before, (ended_s - min(before[1] - before[0], (ended_s - began_s) / 2), ended_s)
 
 
-def idle(record: Record, parts: Signed) -> Idle | None:
+def idle(record: Record, parts: SignedSeries) -> Idle | None:
     """Return the idle power of channels with signs; None if it is not known before the load or after it."""
     windows = idle_windows(record)
     if not parts or len(windows) < 2:

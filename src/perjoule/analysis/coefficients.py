@@ -14,14 +14,14 @@ same board or disk share its error, and so do all trials.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import copysign, isfinite
 
 import numpy as np
 
 from perjoule.analysis.budget import Term
-from perjoule.analysis.coverage import SWITCH, Signed
+from perjoule.analysis.coverage import SWITCH, SignedSeries
 from perjoule.analysis.energy import amounts
 from perjoule.analysis.hosts import hardware
 from perjoule.analysis.once import once
@@ -52,7 +52,9 @@ class _Use:
     disks_j: float
 
 
-def coefficient_terms(record: Record, series: Sequence[Series], parts: Signed, windows: tuple[Window, ...]) -> tuple[Term, ...]:
+def coefficient_terms(
+    record: Record, series: Iterable[Series], parts: SignedSeries, windows: tuple[Window, ...]
+) -> tuple[Term, ...]:
     """List the uncertainty terms of a modelled energy, one for each coefficient with a sigma; none if undetermined.
 
     Args:

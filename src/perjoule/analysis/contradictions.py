@@ -73,7 +73,7 @@ def unlikely(record: Record, net: Budget, signed: Signed, hosts: frozenset[str],
 
 def names(signed: Signed) -> str:
     """Name the channels of a sum or difference, of many the first ones."""
-    channels = [("" if sign > 0 else "-") + series.channel.name for sign, series in signed]
+    channels = [("" if sign > 0 else "-") + channel.name for sign, channel in signed]
     more_count = len(channels) - NAMED_COUNT
     return " + ".join(channels[:NAMED_COUNT]).replace("+ -", "- ") + (f" and {more_count} more" if more_count > 0 else "")
 

@@ -19,49 +19,50 @@ MEASURED = ("wall", "PDU", "BMC", "component")  # of these a board is never the 
 MOST_TRIED = 20_000  # steps of the search: far more than racks have channels
 
 Devices = frozenset[str]
-Signed = tuple[tuple[int, Series], ...]
+Signed = tuple[tuple[int, Channel], ...]
+SignedSeries = tuple[tuple[int, Series], ...]  # of those channels
 
 
 @dataclass(frozen=True)
 class Item:
     """A channel and the devices that it covers."""
 
-    series: Series
+    channel: Channel
     devices: Devices
 
 
-def devices_of(hosts: Iterable[str], series: Sequence[Series]) -> Devices:
+def devices_of(hosts: Iterable[str], channels: Sequence[Channel]) -> Devices:
     """Name the parts of hosts: those that some channel reads alone; for a measured host at least a board and its disks."""
-    return frozenset[str]().union(*_parts(hosts, series).values())
+    return frozenset[str]().union(*_parts(hosts, channels).values())
 
 
-def _parts(hosts: Iterable[str], series: Sequence[Series]) -> dict[str, Devices]:
+def _parts(hosts: Iterable[str], channels: Sequence[Channel]) -> dict[str, Devices]:
     """Return the parts of each host. Channels are read once: there can be thousands of either."""
-    every = {"board", *(("disks",) if any(s.channel.grade in MEASURED for s in series) else ())}
+    every = {"board", *(("disks",) if any(one.grade in MEASURED for one in channels) else ())}
     own: dict[str, set[str]] = defaultdict(set)
-    for one in series:
-        if one.channel.component in PARTS:
-            for host in _hosts(one.channel) or [""]:  # without a host: of each
-                own[host].add(one.channel.component)
+    for one in channels:
+        if one.component in PARTS:
+            for host in _hosts(one) or [""]:  # without a host: of each
+                own[host].add(one.component)
     return {host: frozenset(f"{host}/{part}" for part in every | own[""] | own[host]) for host in hosts}
 
 
-def items(series: Sequence[Series], cluster: Set[str], *, switch: bool) -> list[Item]:
+def items(channels: Sequence[Channel], cluster: Set[str], *, switch: bool) -> list[Item]:
     """Return what each channel covers; channels that cover less than a part (a CPU's package) are left out.
 
     `cluster` names the hosts that a meter of the whole cluster covers; `switch` says whether it includes a switch.
     """
-    known = {host for s in series for host in _hosts(s.channel)} | set(cluster)
-    parts = _parts(known, series)
+    known = {host for one in channels for host in _hosts(one)} | set(cluster)
+    parts = _parts(known, channels)
     found: list[Item] = []
-    for one in series:
-        component, hosts = one.channel.component, _hosts(one.channel)
+    for one in channels:
+        component, hosts = one.component, _hosts(one)
         devices: set[str] = set()
         if component in PARTS:
             devices |= {f"{host}/{component}" for host in hosts or cluster}
         elif component in ("all", "group", "total"):
             devices |= {device for host in (cluster if component == "total" else hosts) for device in parts[host]}
-        if component == SWITCH or SWITCH in one.channel.covers or (component == "total" and switch):
+        if component == SWITCH or SWITCH in one.covers or (component == "total" and switch):
             devices.add(SWITCH)
         if devices:
             found.append(Item(one, frozenset(devices)))
@@ -70,7 +71,7 @@ def items(series: Sequence[Series], cluster: Set[str], *, switch: bool) -> list[
 
 def cover(target: Devices, among: Sequence[Item]) -> Signed:
     """Find the channels that add up to a target: the fewest subtractions, then the fewest channels; () if none do."""
-    ordered = sorted(among, key=lambda item: (-len(item.devices), item.series.channel.name))
+    ordered = sorted(among, key=lambda item: (-len(item.devices), item.channel.name))
     by_device: dict[str, list[Item]] = {}
     for item in ordered:
         for device in item.devices:
@@ -102,27 +103,27 @@ def cover(target: Devices, among: Sequence[Item]) -> Signed:
             search(after, *added, [*chosen, (sign, item)])
 
     search(dict.fromkeys(target, 1), frozenset(), frozenset(), [])
-    return tuple((sign, item.series) for sign, item in best)
+    return tuple((sign, item.channel) for sign, item in best)
 
 
-def differences(among: Sequence[Item]) -> Iterator[tuple[Series, Signed]]:
+def differences(among: Sequence[Item]) -> Iterator[tuple[Channel, Signed]]:
     """Pair each channel of several devices with others that together cover the same: their difference is unexplained."""
     for whole in among:
         if len(whole.devices) > 1:
             parts = [item for item in among if item is not whole and item.devices < whole.devices]
             sums = cover(whole.devices, parts)
             if sums and all(sign > 0 for sign, _ in sums):
-                yield whole.series, sums
+                yield whole.channel, sums
 
 
-def rivals(among: Sequence[Item], grades: Sequence[str]) -> Iterator[tuple[Series, Signed]]:
+def rivals(among: Sequence[Item], grades: Sequence[str]) -> Iterator[tuple[Channel, Signed]]:
     """Pair the channel of the best grade with each other meter's of exactly the same devices: the two should agree."""
-    same: dict[Devices, list[Series]] = {}
+    same: dict[Devices, list[Channel]] = {}
     for item in among:
-        same.setdefault(item.devices, []).append(item.series)
+        same.setdefault(item.devices, []).append(item.channel)
     for found in same.values():
-        best, *others = sorted(found, key=lambda one: grades.index(one.channel.grade))
-        yield from ((best, ((1, other),)) for other in others if other.channel.meter != best.channel.meter)
+        best, *others = sorted(found, key=lambda one: grades.index(one.grade))
+        yield from ((best, ((1, other),)) for other in others if other.meter != best.meter)
 
 
 def _hosts(channel: Channel) -> tuple[str, ...]:

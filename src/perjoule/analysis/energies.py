@@ -6,19 +6,20 @@ Shared errors are also listed by source, so a comparison knows what cancels. The
 sigmas of the catalogue's coefficients; nameplates have no known uncertainty.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from perjoule.analysis.baseline import OMITTED, UNSETTLED, dynamic, idle
 from perjoule.analysis.budget import NORMAL, Budget, edp_uncertainty
+from perjoule.analysis.choosing import REAL
 from perjoule.analysis.coefficients import coefficient_terms
 from perjoule.analysis.contradictions import margin_j
 from perjoule.analysis.efficiency import edp
-from perjoule.analysis.power import REAL, Boundaries, boundaries, component_parts, joules
+from perjoule.analysis.power import Boundaries, joules
+from perjoule.analysis.reading import Reading
 from perjoule.analysis.same_devices import disagreements
 from perjoule.analysis.sides import sides
 from perjoule.analysis.split import split_j
-from perjoule.model import Record, Series
 from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.format import number
 from perjoule.model.metrics import NET, metric_of
@@ -56,22 +57,18 @@ class Energies:
     unstated: tuple[str, ...] = ()  # as `Point.unstated`
 
 
-def energies(
-    record: Record, series: Sequence[Series], began_s: float, ended_s: float, work: Work, *, grade: str | None = None
-) -> Energies:
-    """Return the energy of a window in every boundary that meters cover: of the servers, of the clients, and of all.
-
-    `grade` as in `boundaries`.
-    """
-    found = boundaries(record, series, began_s, ended_s, grade=grade)
-    both = sides(record, series, found, began_s, ended_s)
-    added = _added(record, series, found, began_s, ended_s) if work.loaded else ""
+def energies(reading: Reading, began_s: float, ended_s: float, work: Work) -> Energies:
+    """Return the energy of a window in every boundary that meters cover: of the servers, of the clients, and of all."""
+    dilation = reading.dilation
+    found = reading.servers(began_s, ended_s)
+    both = sides(reading, found, began_s, ended_s)
+    added = _added(reading, found, began_s, ended_s) if work.loaded else ""
     parts = {"net": found.net, "gross": found.gross, "controller": found.boards}
     parts |= {"dynamic": added} if isinstance(added, Budget) else {}
     known = {name: one for name, one in parts.items() if one is not None and one.value_j > 0} | {
         name: one.net for name, one in both.named.items() if one.net is not None and one.net.value_j > 0
     }
-    budgets = {name: one.times(record.scale) for name, one in known.items()}
+    budgets = {name: one.times(dilation.emulated(1.0)) for name, one in known.items()}
     grades = {name: one.grade for name, one in both.named.items()}
     metrics: dict[str, float] = {}
     shared: dict[str, Mapping[str, float]] = {}
@@ -85,23 +82,23 @@ def energies(
         metrics["edp_js"] = edp(net.value_j, work.duration_s)
         shared |= {"edp_js": shared["energy_j"]} if "energy_j" in shared else {}
         if found.grade not in UNBUDGETED and net.terms:
-            time_ratio = TIMER_S * record.scale / work.duration_s
+            time_ratio = dilation.emulated(TIMER_S) / work.duration_s
             metrics["edp_uncertainty_js"] = metrics["edp_js"] * edp_uncertainty(net.expanded_j / net.value_j, NORMAL * time_ratio)
     doubts = [*found.doubts, *(doubt for one in both.named.values() for doubt in one.doubts)]
     undynamic = {"dynamic": added} if isinstance(added, str) and added else {}
     omitted = {**both.refused, **undynamic, **_without_net(found)}
     unstated = tuple(name for name, one in budgets.items() if "accuracy" in one.unknown and grades.get(name, found.grade) in REAL)
-    doubts += disagreements(record, series, began_s, ended_s)
-    packages_j = joules(component_parts(record, series), began_s, ended_s)
+    doubts += disagreements(reading, began_s, ended_s)
+    packages_j = joules(reading.signed(reading.metering.servers.packages), began_s, ended_s)
     if packages_j:
         if found.net is not None and found.grade in REAL and packages_j > found.net.value_j + margin_j(found.net):
             more = f"are more than the {number(found.net.value_j)} J of their servers"
             doubts.append(
                 METERS.doubt(f"{number(packages_j)} J of the processors (RAPL) {more} by {found.source}: one of them is wrong")
             )
-        metrics |= energy_metrics("cpu_package_", packages_j * record.scale, work)
+        metrics |= energy_metrics("cpu_package_", dilation.emulated(packages_j), work)
         doubts.append(METERS.doubt("cpu_package_* are joules of the processors alone (RAPL), not of a whole server"))
-    metrics |= {key: part_j * record.scale for key, part_j in split_j(record, series, found, both, began_s, ended_s).items()}
+    metrics |= {key: dilation.emulated(part_j) for key, part_j in split_j(reading, found, both, began_s, ended_s).items()}
     return Energies(metrics, budgets, found.grade, found.source, tuple(doubts), shared, omitted, grades, unstated)
 
 
@@ -134,16 +131,17 @@ def _without_net(found: Boundaries) -> dict[str, str]:
     return {NET: f"energy of the servers omitted: {why}; the gross_* metrics have that of servers and switch"}
 
 
-def _added(record: Record, series: Sequence[Series], found: Boundaries, began_s: float, ended_s: float) -> Budget | str:
+def _added(reading: Reading, found: Boundaries, began_s: float, ended_s: float) -> Budget | str:
     """Return what a load added to the net energy, or why it is omitted; "" where there is no net energy."""
     if found.net is None:
         return ""
-    if found.parts is None or (without := idle(record, found.parts.net)) is None:
+    net = reading.signed(found.parts.net) if found.parts else ()
+    if (without := idle(reading.record, net)) is None:
         return UNSETTLED
     added = dynamic(found.net, without, length_s := ended_s - began_s)
     if added is not None and found.grade == "modelled":
         idle_time = ((*w, -length_s / len(without.windows) / (w[1] - w[0])) for w in without.windows)
-        added = added.and_terms(coefficient_terms(record, series, found.parts.net, ((began_s, ended_s, 1.0), *idle_time)))
+        added = added.and_terms(coefficient_terms(reading.record, reading.series, net, ((began_s, ended_s, 1.0), *idle_time)))
     return OMITTED if added is None or added.value_j <= 0 else added
 
 

@@ -12,7 +12,7 @@ from math import inf, isfinite
 import numpy as np
 
 from perjoule.analysis.latency import Calls, calls
-from perjoule.analysis.power import boundaries
+from perjoule.analysis.reading import Reading
 from perjoule.analysis.samples import Floats
 from perjoule.model import ClientResult, Record, Series, healthy_since
 from perjoule.model.doubts import EVENTS, UNDILATED, Doubt
@@ -30,8 +30,9 @@ class Events:
     doubts: tuple[Doubt, ...] = ()
 
 
-def events(record: Record, series: Sequence[Series], results: Sequence[ClientResult], grade: str) -> Events:
-    """Return what the events of a trial cost; nothing of a trial without. Its watts are of this grade."""
+def events(reading: Reading, results: Sequence[ClientResult]) -> Events:
+    """Return what the events of a trial cost; nothing of a trial without."""
+    record, series, emulated = reading.record, reading.series, reading.dilation.emulated
     if not record.events:
         return Events()
     first_s, last_s = record.events[0].began_s, record.events[-1].ended_s
@@ -45,13 +46,13 @@ def events(record: Record, series: Sequence[Series], results: Sequence[ClientRes
     for stage, (from_s, to_s) in spans.items():
         if logs:
             moved_bytes = sum(float(log.value @ inside_s(log, from_s, to_s)) for log in logs)
-            metrics[f"event_{stage}_bytes_per_s"] = moved_bytes / ((to_s - from_s) * record.scale)
-        if (drawn_j := boundaries(record, series, from_s, to_s, grade=grade).net_j) is not None:
+            metrics[f"event_{stage}_bytes_per_s"] = moved_bytes / emulated(to_s - from_s)
+        if (drawn_j := reading.servers(from_s, to_s).net_j) is not None:
             metrics[f"event_{stage}_w"] = drawn_j / (to_s - from_s)
     if healthy_s is not None:
-        metrics["event_healing_s"] = (healthy_s - last_s) * record.scale
-        if (healing_j := boundaries(record, series, last_s, healthy_s, grade=grade).net_j) is not None:
-            metrics["event_healing_j"] = healing_j * record.scale
+        metrics["event_healing_s"] = emulated(healthy_s - last_s)
+        if (healing_j := reading.servers(last_s, healthy_s).net_j) is not None:
+            metrics["event_healing_j"] = emulated(healing_j)
     gains = [one.gained_bytes for one in record.events if one.gained_bytes is not None]
     if gains:
         metrics["event_gained_bytes"] = float(sum(gains))
@@ -60,16 +61,16 @@ def events(record: Record, series: Sequence[Series], results: Sequence[ClientRes
         metrics["event_gained_per_byte_j"] = metrics["event_healing_j"] / sum(gains)
     if logs and first_s < ended_s:
         stalls = [stalls_s(log, max(began_s, first_s), ended_s) for log in logs]
-        metrics["event_stalled_s"] = sum(map(sum, stalls)) / len(stalls) * record.scale
-        metrics["event_longest_stall_s"] = max(max(own, default=0.0) for own in stalls) * record.scale
+        metrics["event_stalled_s"] = emulated(sum(map(sum, stalls)) / len(stalls))
+        metrics["event_longest_stall_s"] = emulated(max(max(own, default=0.0) for own in stalls))
     took_s = _latencies_s(calls(series, results), spans, ended_s)
-    metrics |= {key: one_s * record.scale for key, one_s in took_s.items() if isfinite(one_s)}
+    metrics |= {key: emulated(one_s) for key, one_s in took_s.items() if isfinite(one_s)}
     said = "rates and stalls are left out: clients read and wrote at once, and their logs have the bytes of both"
     mixed = (EVENTS.doubt(said),) if both else ()
     longer = [metric_of(key).label for key, one_s in took_s.items() if one_s == inf]
     told = f"calls took longer than the load generator's log of latencies can tell, so these are left out: {', '.join(longer)}"
     untold = (EVENTS.doubt(told),) if longer else ()
-    return Events(metrics, (*mixed, *untold, *_doubts(record, logs, began_s, first_s)))
+    return Events(metrics, (*mixed, *untold, *_doubts(reading, logs, began_s, first_s)))
 
 
 def loading(results: Sequence[ClientResult], logs: Sequence[Series]) -> tuple[float, float]:
@@ -129,10 +130,11 @@ def _both(record: Record, results: Sequence[ClientResult]) -> bool:
     return any(one.host in hosts and one.direction not in directions for one in every)
 
 
-def _doubts(record: Record, logs: Sequence[Series], began_s: float, first_s: float) -> Iterator[Doubt]:
-    if record.scale != 1:
+def _doubts(reading: Reading, logs: Sequence[Series], began_s: float, first_s: float) -> Iterator[Doubt]:
+    record = reading.record
+    if at_scale := reading.dilation.text:
         yield UNDILATED.doubt(
-            f"timeouts of daemons keep their own time, which scale {record.scale:g} does not dilate: what waits for one takes "
+            f"timeouts of daemons keep their own time, which {at_scale} does not dilate: what waits for one takes "
             "less emulated time than on the hardware"
         )
     if healthy_since(record.events, record.health) is None:

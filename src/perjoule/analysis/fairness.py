@@ -14,6 +14,7 @@ from functools import partial
 from math import isfinite
 
 from perjoule.analysis.latency import latency_s
+from perjoule.analysis.reading import Dilation
 from perjoule.analysis.statistics import ratio_interval
 from perjoule.analysis.stopping import stopped_interval
 from perjoule.model import ClientResult, Interval, Point, Trial, covered_s
@@ -27,7 +28,7 @@ def jain(values: Sequence[float]) -> float:
     return sum(values) ** 2 / (len(values) * sum(v * v for v in values))
 
 
-def user_metrics(results: Sequence[ClientResult], scale: float) -> dict[str, float]:
+def user_metrics(results: Sequence[ClientResult], dilation: Dilation) -> dict[str, float]:
     """Return each user's own numbers ("user/analysis/throughput_bytes_per_s") and their fairness; empty without users.
 
     With several users, "fairness_ratio" is Jain's index of throughput by fair share, and "together_ratio" the share of the time
@@ -41,7 +42,7 @@ def user_metrics(results: Sequence[ClientResult], scale: float) -> dict[str, flo
     metrics: dict[str, float] = {}
     rates: dict[str, float] = {}
     for user, own in by_user.items():
-        busy_s, moved_bytes = covered_s([own], 1) * scale, sum(result.moved_bytes for result in own)
+        busy_s, moved_bytes = dilation.emulated(covered_s([own], 1)), sum(result.moved_bytes for result in own)
         done = moved_bytes or sum(result.operations_count for result in own)
         rates[user] = done / busy_s
         metrics[f"user/{user}/{RATES[0] if moved_bytes else RATES[1]}"] = rates[user]
@@ -50,7 +51,7 @@ def user_metrics(results: Sequence[ClientResult], scale: float) -> dict[str, flo
             metrics[f"user/{user}/share_ratio"] = moved_bytes / all_bytes
         for name in ("p50", "p99"):
             if (latency := latency_s(own, name)) is not None:
-                metrics[f"user/{user}/latency_{name}_s"] = latency * scale
+                metrics[f"user/{user}/latency_{name}_s"] = dilation.emulated(latency)
     if len(by_user) > 1:
         every = list(by_user.values())
         metrics["together_ratio"] = covered_s(every, 2) / covered_s(every, 1)

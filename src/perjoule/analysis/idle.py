@@ -14,7 +14,7 @@ from perjoule.analysis.energies import Work
 from perjoule.analysis.hosts import data_hosts, roles
 from perjoule.analysis.integral import integral
 from perjoule.analysis.overhead import total
-from perjoule.analysis.power import boundaries
+from perjoule.analysis.reading import Dilation, Reading
 from perjoule.analysis.samples import Floats
 from perjoule.model import Quantity, Record, Series
 from perjoule.model.doubts import METERS, UNDILATED, Doubt
@@ -66,20 +66,18 @@ def _nodes(record: Record) -> Mapping[str, Node]:
     return {host.name: nodes[host.node] for host in record.hosts if host.node in nodes}
 
 
-def idle(record: Record, series: Sequence[Series], began_s: float, ended_s: float, grade: str, clients_grade: str) -> Idle:
-    """Return the power of each role, what it did by itself, and the gaps between accesses to its disks.
-
-    The grades are those of the energies in the row: no watts of others stand beside them.
-    """
+def idle(reading: Reading, began_s: float, ended_s: float) -> Idle:
+    """Return the power of each role, what it did by itself, and the gaps between accesses to its disks."""
+    record, series, emulated = reading.record, reading.series, reading.dilation.emulated
     metrics: dict[str, float] = {}
-    doubts: dict[Doubt, None] = dict.fromkeys(_dilated(record))
+    doubts: dict[Doubt, None] = dict.fromkeys(_dilated(reading.dilation))
     nodes = _nodes(record)
-    length_s = (ended_s - began_s) * record.scale
+    length_s = emulated(ended_s - began_s)
     least_s = record.outcome.measured.get("least_gap_s") if record.outcome else None
     for role, names in roles(record).items():
-        drawn_j = boundaries(record, series, began_s, ended_s, names, grade=clients_grade if role == "client" else grade).net_j
+        drawn_j = reading.energy(reading.metering.by_role[role], began_s, ended_s).net_j
         if drawn_j is not None:
-            metrics[f"idle_{role}_w"] = drawn_j * record.scale / length_s
+            metrics[f"idle_{role}_w"] = emulated(drawn_j) / length_s
         for quantity, metric in COUNTED.items():
             found = total(series, quantity, names, began_s, ended_s)
             doubts |= dict.fromkeys(found.doubts if found.value is None else ())
@@ -87,7 +85,7 @@ def idle(record: Record, series: Sequence[Series], began_s: float, ended_s: floa
                 metrics[metric.format(role=role)] = found.value / length_s
         with_disks = sorted(name for name in names if name not in nodes or nodes[name].disks)
         gaps = {name: disk_gaps_s(series, name, began_s, ended_s) for name in with_disks}
-        known = [(found[0] * record.scale, found[1] * record.scale) for found in gaps.values() if found is not None]
+        known = [(emulated(found[0]), emulated(found[1])) for found in gaps.values() if found is not None]
         if known:
             metrics[f"longest_gap_{role}_s"] = max(float(own_s.max(initial=0.0)) for own_s, _ in known)
             if least_s is None:
@@ -129,10 +127,10 @@ def disk_gaps_s(series: Sequence[Series], host: str, began_s: float, ended_s: fl
     return gaps_s[gaps_s > 0], float(lengths_s.max())
 
 
-def _dilated(record: Record) -> Iterator[Doubt]:
-    if record.scale != 1:
-        often = 1 / record.scale
+def _dilated(dilation: Dilation) -> Iterator[Doubt]:
+    if dilation.text:
+        often = dilation.wall(1.0)
         yield UNDILATED.doubt(
-            f"daemons keep their own time, which scale {record.scale:g} does not dilate: for each emulated second they act up to "
+            f"daemons keep their own time, which {dilation.text} does not dilate: for each emulated second they act up to "
             f"{often:.3g} times as often as on the hardware; what an idle file system does, and the watts of it, are upper bounds"
         )

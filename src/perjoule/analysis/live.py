@@ -1,17 +1,18 @@
 """The watts and rates of this moment, for those who watch a run.
 
-The watts are of the boundary that a trial's energy has, but not yet its energy.
+The watts are of the boundaries that a trial's energies have, from the channels that `metering` chooses, but not yet energies.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import groupby, pairwise
+from itertools import pairwise
 
-import numpy as np
-
-from perjoule.analysis.power import DILATED, GRADES, Parts, parts_of
-from perjoule.model import SAMPLE, Channel, Series
+from perjoule.analysis.choosing import Roles
+from perjoule.analysis.coverage import Signed
+from perjoule.analysis.metering import Metering
+from perjoule.analysis.reading import Dilation
+from perjoule.model import Channel
 
 LEAST_S = 1e-3  # between two samples that give a rate
 Moment = Mapping[Channel, tuple[float, float]]  # the last sample of each channel: t_s, value
@@ -21,7 +22,7 @@ Moment = Mapping[Channel, tuple[float, float]]  # the last sample of each channe
 class Boundary:
     """The channels whose powers add up to that of a boundary, with their signs, and their grade."""
 
-    parts: tuple[tuple[float, Channel], ...]
+    parts: Signed
     grade: str
 
     def watts(self, values: Mapping[Channel, float]) -> float | None:
@@ -31,58 +32,49 @@ class Boundary:
         return sum(sign * values[channel] for sign, channel in self.parts)
 
 
-def boundaries(
-    channels: Iterable[Channel], servers: frozenset[str], clients: frozenset[str], scale: float
-) -> Mapping[str, Boundary]:
-    """Choose power channels for each boundary by its name in `BOUNDARIES`: net, gross, clients and all, as far as they are known.
+def roles(servers: Collection[str], clients: Collection[str], role_of: Mapping[str, str], dilation: Dilation) -> Roles:
+    """Return the hosts of a trial under way, as its record will have them.
 
     Args:
-        channels: those that have a value.
         servers: names of the hosts inside the net boundary; none if they are outside the testbed.
-        clients: that load. One that also is a server has no boundary apart.
-        scale: of the testbed; of an emulated one only modelled and simulated watts count.
-
-    Returns:
-        Each part once, by the best grade that covers all of a boundary.
+        clients: those that load.
+        role_of: the role of each host.
+        dilation: of the testbed.
     """
-    powers = frozenset(channel for channel in channels if channel.quantity == "power")
-    return _boundaries(powers, servers, clients, scale)
+    held, loading = frozenset(servers), frozenset(clients)
+    every, named_clients = frozenset(role_of), frozenset(name for name, role in role_of.items() if role == "client")
+    return Roles(
+        servers=held,
+        clients=loading - held,
+        shared=loading & held,
+        cluster=every - named_clients or held or every,
+        hosts=every,
+        storing=named_clients & held if named_clients != every else frozenset(),
+        at_scale=dilation.text,
+    )
+
+
+def boundaries(channels: Iterable[Channel], of: Roles) -> Mapping[str, Boundary]:
+    """Choose power channels for each boundary by its name in `BOUNDARIES`: net, gross, clients and all, as far as they are known.
+
+    `channels` are those that had a value since the trial began: one choice holds for all its moments.
+    """
+    return _boundaries(frozenset(channel for channel in channels if channel.quantity == "power"), of)
 
 
 @lru_cache(maxsize=64)  # the channels of a campaign hardly change, and 64 hosts take 20 ms
-def _boundaries(
-    powers: frozenset[Channel], servers: frozenset[str], clients: frozenset[str], scale: float
-) -> Mapping[str, Boundary]:
-    own = _parts(powers, servers, servers, scale) if servers else None
-    found = {"net": own and own.net, "gross": own and own.gross}
-    grades = dict.fromkeys(found, own.grade if own else "")
-    if clients and not clients & servers:
-        sides = {"clients": clients, "all": servers | clients} if servers else {"clients": clients}
-        for name, hosts in sides.items():
-            if parts := _parts(powers, servers or clients, hosts, scale):
-                found[name], grades[name] = parts.net, parts.grade
-    return {
-        name: Boundary(tuple((sign, one.channel) for sign, one in signed), grades[name])
-        for name, signed in found.items()
-        if signed
-    }
+def _boundaries(powers: frozenset[Channel], of: Roles) -> Mapping[str, Boundary]:
+    metering = Metering.of(of, sorted(powers, key=lambda one: (one.meter, one.name)))
+    servers, clients, both = metering.servers.parts, metering.clients.parts, metering.both
+    found = {"net": servers and servers.net, "gross": servers and servers.gross}
+    found |= {"clients": None if of.shared else clients and clients.net, "all": both and both.net}
+    grades = {"clients": metering.clients.grade, "all": both.grade if both else ""}
+    return {name: Boundary(signed, grades.get(name, metering.servers.grade)) for name, signed in found.items() if signed}
 
 
-def _parts(powers: frozenset[Channel], cluster: frozenset[str], hosts: frozenset[str], scale: float) -> Parts | None:
-    """Return the parts of the best grade that covers these hosts without the switch."""
-    for grade in GRADES if scale == 1 else [grade for grade in GRADES if grade in DILATED]:
-        own = sorted((channel for channel in powers if channel.grade == grade), key=lambda channel: (channel.meter, channel.name))
-        meters = [list(of_meter) for _, of_meter in groupby(own, key=lambda channel: channel.meter)]
-        for chosen in (*meters, *([own] if len(meters) > 1 else [])):
-            series = [Series.of_rows(channel, np.empty((0, len(SAMPLE)))) for channel in chosen]
-            if (parts := parts_of(grade, series, cluster, hosts)).net:
-                return parts
-    return None
-
-
-def servers_w(latest: Mapping[Channel, float], servers: frozenset[str], scale: float) -> tuple[float, str] | None:
+def servers_w(latest: Mapping[Channel, float], of: Roles) -> tuple[float, str] | None:
     """Add up the last power samples of the servers: the watts with their grade; None if no grade covers them."""
-    if found := boundaries(latest, servers, frozenset(), scale).get("net"):
+    if found := boundaries(latest, of).get("net"):
         watts = found.watts(latest)
         return None if watts is None else (watts, found.grade)
     return None
@@ -120,8 +112,8 @@ def totals(values: Mapping[Channel, float]) -> Mapping[tuple[str, str], float]:
     return found
 
 
-def client_rate(totals: Mapping[tuple[str, str], float], client: str, scale: float) -> float | None:
+def client_rate(totals: Mapping[tuple[str, str], float], client: str, dilation: Dilation) -> float | None:
     """Return the bytes per (emulated) second on a client's network: one way is the load, the other its acknowledgements."""
     ways = (totals.get((client, way)) for way in ("network_sent", "network_received"))
     known = [way for way in ways if way is not None]
-    return max(known) / scale if known else None
+    return dilation.wall(max(known)) if known else None

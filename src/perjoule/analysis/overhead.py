@@ -13,6 +13,7 @@ import numpy as np
 from perjoule.analysis.energy import Amount, amount
 from perjoule.analysis.hosts import hardware, roles
 from perjoule.analysis.integral import integral
+from perjoule.analysis.reading import Reading
 from perjoule.model import Quantity, Record, Series
 from perjoule.model.doubts import Doubt
 
@@ -105,19 +106,19 @@ def edges_error(series: Sequence[Series], quantity: Quantity, hosts: frozenset[s
     return float(max(most, least))
 
 
-def disk_use(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> Mapping[str, float]:
+def disk_use(reading: Reading, began_s: float, ended_s: float) -> Mapping[str, float]:
     """Return how busy disks were in a window, by role, in two ways.
 
     "busy" is the share of time with requests in flight (the mean over hosts of their disks' sum), "use" the bytes read and
     written over the rate of the catalogue's disks. On emulated hosts only the second is meaningful: requests wait for the cap
     above the device.
     """
-    metrics: dict[str, float] = {}
-    for role, names in roles(record).items():
+    series, metrics = reading.series, dict[str, float]()
+    for role, names in roles(reading.record).items():
         busy_s = total(series, "disk_busy", names, began_s, ended_s).value
         if busy_s is not None and role != "servers":
             metrics[f"disk_busy_{role}_ratio"] = busy_s / (len(names) * (ended_s - began_s))
-        limits = disk_limits(record, names)
+        limits = disk_limits(reading, names)
         moved = [total(series, quantity, names, began_s, ended_s).value for quantity in ("disk_read", "disk_written")]
         shares = [m / limit for m, limit in zip(moved, limits, strict=True) if m is not None] if limits else []
         if role != "servers" and len(shares) == len(moved):
@@ -125,11 +126,12 @@ def disk_use(record: Record, series: Sequence[Series], began_s: float, ended_s: 
     return metrics
 
 
-def disk_limits(record: Record, hosts: Iterable[str]) -> tuple[float, float] | None:
+def disk_limits(reading: Reading, hosts: Iterable[str]) -> tuple[float, float] | None:
     """Return the combined read and write rates of these hosts' disks by the catalogue, in B/s of wall time.
 
     None if the catalogue has no disk of one of them: the bytes of all would be held against the disks of some.
     """
+    record = reading.record
     cluster = hardware(record)
     nodes = {node.name: node for node in cluster.nodes} if cluster else {}
     node_of = {host.name: host.node for host in record.hosts}
@@ -138,7 +140,8 @@ def disk_limits(record: Record, hosts: Iterable[str]) -> tuple[float, float] | N
         return None
     disks = [disk for of_host in own for disk in of_host]
     read, written = sum(d.read_bytes_per_s.value for d in disks), sum(d.write_bytes_per_s.value for d in disks)
-    return read * record.scale, written * record.scale
+    a_second_s = reading.dilation.emulated(1.0)
+    return read * a_second_s, written * a_second_s
 
 
 def total(series: Sequence[Series], quantity: Quantity, hosts: frozenset[str], began_s: float, ended_s: float) -> Amount:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from perjoule.analysis.efficiency import network_bytes_per_s, peak_bytes_per_s
 from perjoule.analysis.energy import amount
 from perjoule.analysis.hosts import data_hosts
+from perjoule.analysis.reading import Reading
 from perjoule.model import ClientResult, Quantity, Record, Series
 from perjoule.model.doubts import APART, Doubt
 from perjoule.model.metrics import metric_of
@@ -37,19 +38,20 @@ def told_rates(metrics: Mapping[str, float], results: Sequence[ClientResult]) ->
     return {key: value for key, value in metrics.items() if not metric_of(key).together}
 
 
-def common_rate(record: Record, series: Sequence[Series], results: Sequence[ClientResult]) -> float | None:
+def common_rate(reading: Reading, results: Sequence[ClientResult]) -> float | None:
     """Return the throughput while all clients ran: bytes from the last start to the first end, over that time, in emulated time.
 
     A byte counts when its write or read call returned. None if a client has no log, a log does not add up to its client's bytes,
     or the rate is above what clients or servers can carry: then caches took bytes, and moved them later.
     """
+    record = reading.record
     assert record.outcome is not None
     if len({r.direction for r in record.outcome.results}) > 1:
         return None  # a client's goodput is of both directions together
     if any(r.user for r in results) or overlap_ratio(results) < REFUSED_RATIO:
         return None
     began_s, ended_s = max(r.began_s for r in results), min(r.ended_s for r in results)
-    logged = {s.channel.host: s for s in series if s.channel.quantity == "goodput"}
+    logged = {s.channel.host: s for s in reading.series if s.channel.quantity == "goodput"}
     common_bytes = 0.0
     for one in results:
         if one.host not in logged:
@@ -58,7 +60,7 @@ def common_rate(record: Record, series: Sequence[Series], results: Sequence[Clie
         if whole is None or shared is None or abs(whole - one.moved_bytes) > CONSERVED_RATIO * one.moved_bytes:
             return None
         common_bytes += shared
-    rate = common_bytes / ((ended_s - began_s) * record.scale)
+    rate = common_bytes / reading.dilation.emulated(ended_s - began_s)
     limits = (peak_bytes_per_s(record), network_bytes_per_s(record, [r.host for r in results]))
     return None if any(limit and rate > BOUND_RATIO * limit for limit in limits) else rate
 

@@ -17,6 +17,7 @@ from perjoule.analysis.better import Judge, sample, work
 from perjoule.analysis.cells import filesystem_names
 from perjoule.analysis.contrast import contrast
 from perjoule.analysis.paper_facts import Pair, same
+from perjoule.analysis.reading import emulated_scales
 from perjoule.model import Cell, Interval, Json, Record
 from perjoule.model.metrics import metric_of
 from perjoule.published import Paper
@@ -100,8 +101,8 @@ def _differences(paper: Paper, pair: Pair, record: Record | None) -> Iterator[st
     servers = span.evaluate(bounds["servers"], lambda id: _span(paper, id)).middle if "servers" in bounds else 0
     if servers and servers != measured.cell.servers_count:
         yield f"servers: {servers:g} there, {measured.cell.servers_count} storage hosts here"
-    if record is not None and record.scale != 1:
-        yield f"scale: hardware there, emulated at {record.scale:g} here"
+    if record is not None and (scales := emulated_scales([record])):
+        yield f"scale: hardware there, emulated at {scales[0]:g} here"
     if measured.cell.grade and metric_of(measured.metric).energy:
         yield f"power: metered there, {measured.cell.grade} here"
 

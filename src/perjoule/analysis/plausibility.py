@@ -7,6 +7,7 @@ from perjoule.analysis.efficiency import peak_bytes_per_s
 from perjoule.analysis.hosts import cores_count, data_hosts, hardware, loaded_servers, roles
 from perjoule.analysis.overhead import total, window
 from perjoule.analysis.overlap import BOUND_RATIO
+from perjoule.analysis.reading import Reading
 from perjoule.analysis.windows import windows
 from perjoule.catalogue import Cluster
 from perjoule.model import ClientResult, Doubt, Record, Series
@@ -16,8 +17,9 @@ CACHED_RATIO = 0.9
 BUSY_RATIO = 0.95
 
 
-def doubts(record: Record, series: Sequence[Series]) -> tuple[Doubt, ...]:
+def doubts(reading: Reading) -> tuple[Doubt, ...]:
     """Return the doubts about a valid trial, each in one sentence; those about meters are in `analysis.power`."""
+    record, series = reading.record, reading.series
     if record.outcome is None or not record.outcome.results:
         return ()
     served = loaded_servers(record)
@@ -27,7 +29,7 @@ def doubts(record: Record, series: Sequence[Series]) -> tuple[Doubt, ...]:
                 *overlap.doubts(record, series),
                 *stragglers.doubts(record, series),
                 *_mixed(record.outcome.results),
-                *_bounds(record, [r for r in record.outcome.results if r.host not in served]),
+                *_bounds(reading, [r for r in record.outcome.results if r.host not in served]),
                 *_cached(record, series, [r for r in record.outcome.results if r.direction == "read"]),
                 *_machine(record, series),
                 *interference.doubts(record, series),
@@ -45,12 +47,13 @@ def _mixed(results: Sequence[ClientResult]) -> Iterator[Doubt]:
         yield APART.doubt("reads and writes ran together: each is charged with the energy and overhead of both")
 
 
-def _bounds(record: Record, results: Sequence[ClientResult]) -> Iterator[Doubt]:
+def _bounds(reading: Reading, results: Sequence[ClientResult]) -> Iterator[Doubt]:
+    record, emulated = reading.record, reading.dilation.emulated
     cluster = hardware(record)
     if cluster is None:
         return
     holders = data_hosts(record)
-    yield from _disk_bounds(record, [r for r in results if r.host in holders], cluster)
+    yield from _disk_bounds(reading, [r for r in results if r.host in holders], cluster)
     results = [r for r in results if r.host not in holders]
     nics = {n.name: n.board.nic_bytes_per_s.value for n in cluster.nodes}
     node_of = {h.name: h.node for h in record.hosts}
@@ -58,20 +61,21 @@ def _bounds(record: Record, results: Sequence[ClientResult]) -> Iterator[Doubt]:
     for direction in ("write", "read"):
         moved = [r for r in results if r.direction == direction]
         for r in moved:
-            rate = r.moved_bytes / max(1e-9, (r.ended_s - r.began_s) * record.scale)
+            rate = r.moved_bytes / max(1e-9, emulated(r.ended_s - r.began_s))
             nic = nics.get(node_of.get(r.host, ""))
             if nic is not None and rate > BOUND_RATIO * nic:
                 yield CACHE.doubt(
                     f"{r.host} moved {rate / nic:.2f} times what its network can carry: a cache served the {direction}"
                 )
         if moved and tpp:
-            rate = sum(r.moved_bytes for r in moved) / max(1e-9, windows(record, moved).length_s * record.scale)
+            rate = sum(r.moved_bytes for r in moved) / max(1e-9, emulated(windows(record, moved).length_s))
             if rate > BOUND_RATIO * tpp:
                 yield CACHE.doubt(f"{direction}: {rate / tpp:.2f} times the theoretical peak performance of the cluster")
 
 
-def _disk_bounds(record: Record, results: Sequence[ClientResult], cluster: Cluster) -> Iterator[Doubt]:
+def _disk_bounds(reading: Reading, results: Sequence[ClientResult], cluster: Cluster) -> Iterator[Doubt]:
     """Doubt clients with their own data that exceeded their disks, up to the end of the write-back."""
+    record = reading.record
     nodes = {n.name: n for n in cluster.nodes}
     of = {h.name: nodes[h.node] for h in record.hosts if h.node in nodes}
     spans = {way: windows(record, [r for r in results if r.direction == way]) for way in {r.direction for r in results}}
@@ -80,7 +84,7 @@ def _disk_bounds(record: Record, results: Sequence[ClientResult], cluster: Clust
         most = sum((d.write_bytes_per_s if r.direction == "write" else d.read_bytes_per_s).value for d in disks)
         span = spans[r.direction]
         ended_s = span.ended_s if span.durable else r.ended_s
-        rate = r.moved_bytes / max(1e-9, (ended_s - r.began_s) * record.scale)
+        rate = r.moved_bytes / max(1e-9, reading.dilation.emulated(ended_s - r.began_s))
         if most and rate > BOUND_RATIO * most:
             more = f"{100 * (rate / most - 1):.0f} % more than its disks can"
             yield CACHE.doubt(f"{r.host} moved {more}: a cache served the {r.direction}, or caps leaked")

@@ -1,62 +1,65 @@
 """The choice between an energy counter and power of one meter and boundary: the one whose energy is more certain in a window."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
 from perjoule.analysis.integral import integral
 from perjoule.analysis.once import once
 from perjoule.analysis.terms import budget
-from perjoule.model import Series
+from perjoule.model import Channel, Series
 
 SHOWN = ("wall", "PDU", "BMC")  # grades of meters that show both of the same
 GOOD_RATIO = 0.01  # uncertainty at which a counter is good enough in any case
 
 
-def _boundary(series: Series) -> tuple[object, ...]:
+def _boundary(channel: Channel) -> tuple[object, ...]:
     """Return boundary and meter: a counter and power with the same are of the same energy."""
-    of = series.channel
-    return of.meter, of.host, of.component, of.covers
+    return channel.meter, channel.host, channel.component, channel.covers
 
 
-def one_quantity(series: Sequence[Series], began_s: float, ended_s: float) -> list[Series]:
-    """Keep only the more certain of a counter and power of the same boundary in a window.
+def one_quantity(channels: Sequence[Channel], wrong_ratio: Callable[[Channel], float]) -> list[Channel]:
+    """Keep only the more certain of a counter and power of the same boundary.
 
     That is the counter, which misses no burst, unless it is refused, or its uncertainty is more than 1 % and more than twice that
     of the power. The decision depends on how often the counter steps in a window of this length, so repetitions are judged alike.
+
+    Args:
+        channels: of power and energy.
+        wrong_ratio: as below, of a channel in the window that decides.
     """
-    told: dict[object, dict[str, list[Series]]] = {}
-    for one in series:
-        told.setdefault(_boundary(one), {}).setdefault(one.channel.quantity, []).append(one)
-    kept: set[int] = set()
+    told: dict[object, dict[str, list[Channel]]] = {}
+    for one in channels:
+        told.setdefault(_boundary(one), {}).setdefault(one.quantity, []).append(one)
+    kept: set[Channel] = set()
     for by_quantity in told.values():
         counters, powers = by_quantity.get("energy", []), by_quantity.get("power", [])
         if counters and powers:
-            counted, sampled = (min(_wrong_ratio(s, began_s, ended_s) for s in which) for which in (counters, powers))
+            counted, sampled = (min(map(wrong_ratio, which)) for which in (counters, powers))
             if counted > GOOD_RATIO and sampled < counted / 2:
                 counters = []
             else:
                 powers = []
-        kept |= {id(one) for one in (*counters, *powers)}
-    return [one for one in series if id(one) in kept]
+        kept |= {*counters, *powers}
+    return [one for one in channels if one in kept]
 
 
-def both_quantities(series: Sequence[Series]) -> Iterator[tuple[Series, Series]]:
+def both_quantities(channels: Sequence[Channel]) -> Iterator[tuple[Channel, Channel]]:
     """List the counters of real hosts' energy, each with the power of the same meter and boundary."""
-    powers = {_boundary(one): one for one in series if one.channel.quantity == "power" and one.channel.semantics != "state"}
-    for one in series:
-        if one.channel.quantity == "energy" and (power := powers.get(_boundary(one))) is not None and one.channel.grade in SHOWN:
+    powers = {_boundary(one): one for one in channels if one.quantity == "power" and one.semantics != "state"}
+    for one in channels:
+        if one.quantity == "energy" and (power := powers.get(_boundary(one))) is not None and one.grade in SHOWN:
             yield one, power
 
 
-def other_quantity(series: Sequence[Series], others: Sequence[Series]) -> list[Series]:
+def other_quantity(channels: Sequence[Channel], others: Sequence[Channel]) -> list[Channel]:
     """Return the other choice: what `one_quantity` left out, instead of what it kept."""
     left_out = {_boundary(one) for one in others}
-    return [one for one in series if _boundary(one) not in left_out or any(one is other for other in others)]
+    return [one for one in channels if _boundary(one) not in left_out or one in others]
 
 
 @once
-def _wrong_ratio(series: Series, began_s: float, ended_s: float) -> float:
+def wrong_ratio(series: Series, began_s: float, ended_s: float) -> float:
     """Return half of the 95 % interval of an energy over it, infinite if it is refused, to compare quantities of one meter.
 
     Its accuracy is in both of them and does not count. If the latency is not stated, the distance of samples stands for it.

@@ -4,13 +4,13 @@ Without a load, whatever moves beyond what moved before the failure is the rebui
 are, so bytes are added up and nothing is divided by those lost. Definitions are in docs/explanations/how-numbers-are-made.md.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from perjoule.analysis.hosts import data_hosts, roles
 from perjoule.analysis.overhead import total
-from perjoule.analysis.power import boundaries
-from perjoule.model import REBUILT, EventKind, Quantity, Record, Redundancy, Series, healthy_since
+from perjoule.analysis.reading import Reading
+from perjoule.model import REBUILT, EventKind, Quantity, Redundancy, healthy_since
 from perjoule.model.doubts import EVENTS, TRAFFIC, Doubt
 
 PARTS: frozenset[EventKind] = frozenset({"fail", "back"})  # of a rebuild: what others move is not distinguishable from it
@@ -45,17 +45,16 @@ def explained(kept: Redundancy) -> Mapping[str, float]:
     return {"network": parts_count, "disk_read": parts_count, "disk_written": float(kept.beneath_count)}
 
 
-def rebuild(record: Record, series: Sequence[Series], began_s: float, grade: str) -> Rebuild:
+def rebuild(reading: Reading, began_s: float) -> Rebuild:
     """Return what the rebuild cost; nothing if no disk failed.
 
     Only what was lost, if it was not rebuilt by the end of the trial, or if something else happened in it.
 
     Args:
-        record: with the failures and the file system's answers after them.
-        series: of the trial.
+        reading: with the failures and the file system's answers after them.
         began_s: when the window of the load or of its absence began.
-        grade: that of the row's watts; no other counts.
     """
+    record, series, emulated = reading.record, reading.series, reading.dilation.emulated
     failed = [one for one in record.events if one.event.kind == "fail"]
     healthy_s = healthy_since(record.events, record.health)
     if not failed:
@@ -71,7 +70,7 @@ def rebuild(record: Record, series: Sequence[Series], began_s: float, grade: str
     if healthy_s is None or written is None:
         return Rebuild(metrics)
     first_s, last_s = failed[0].began_s, written.ended_s
-    metrics["rebuild_s"] = (healthy_s - first_s) * record.scale
+    metrics["rebuild_s"] = emulated(healthy_s - first_s)
     for role, names in roles(record).items():
         for quantity, metric in MOVED.items():
             if (moved := total(series, quantity, names, first_s, last_s).value) is not None:
@@ -87,13 +86,12 @@ def rebuild(record: Record, series: Sequence[Series], began_s: float, grade: str
         if moved is not None and before is not None:
             metrics[f"rebuild_{way}_ratio"] = (moved - before * lengthening) / lost_bytes
     whole_j, moved_j, before_j = (
-        boundaries(record, series, *span, grade=grade).net_j
-        for span in ((first_s, healthy_s), (first_s, last_s), (began_s, first_s))
+        reading.servers(*span).net_j for span in ((first_s, healthy_s), (first_s, last_s), (began_s, first_s))
     )
     if whole_j is not None:
-        metrics["rebuild_energy_per_byte_j"] = whole_j * record.scale / lost_bytes
+        metrics["rebuild_energy_per_byte_j"] = emulated(whole_j) / lost_bytes
     if moved_j is not None and before_j is not None:
-        metrics["rebuild_added_per_byte_j"] = (moved_j - before_j * lengthening) * record.scale / lost_bytes
+        metrics["rebuild_added_per_byte_j"] = emulated(moved_j - before_j * lengthening) / lost_bytes
     if record.redundancy is None:
         return Rebuild(metrics)
     due = {way: ratio for way, ratio in explained(record.redundancy).items() if f"rebuild_{way}_ratio" in metrics}

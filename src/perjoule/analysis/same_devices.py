@@ -4,13 +4,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import hypot
 
+from perjoule.analysis.choosing import GRADES, REAL
 from perjoule.analysis.contradictions import margin_j, names
 from perjoule.analysis.coverage import Signed, differences, items, rivals
-from perjoule.analysis.hosts import cluster_names
-from perjoule.analysis.power import DILATED, GRADES, REAL, joules
-from perjoule.analysis.quantities import both_quantities, one_quantity
+from perjoule.analysis.power import joules
+from perjoule.analysis.quantities import both_quantities
+from perjoule.analysis.reading import Reading
 from perjoule.analysis.terms import budget
-from perjoule.model import Record, Series
+from perjoule.model import Channel
 from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.format import number
 
@@ -27,44 +28,39 @@ class Unexplained:
     parts_w: float
 
 
-def unexplained(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> tuple[Unexplained, ...]:
+def unexplained(reading: Reading, began_s: float, ended_s: float) -> tuple[Unexplained, ...]:
     """Compare every meter with others that cover the same devices, alone or together; refused energies are not compared."""
     found: list[Unexplained] = []
-    for whole, parts, _ in _same(record, series, began_s, ended_s, REAL):
-        whole_j, parts_j = (joules(signed, began_s, ended_s) for signed in (((1, whole),), parts))
+    for whole, parts, _ in _same(reading, REAL):
+        whole_j, parts_j = (joules(reading.signed(signed), began_s, ended_s) for signed in (((1, whole),), parts))
         if whole_j is not None and parts_j is not None:
-            length_s, others = ended_s - began_s, tuple(s.channel.name for _, s in parts)
-            found.append(Unexplained(whole.channel.name, others, whole_j / length_s, parts_j / length_s))
+            length_s, others = ended_s - began_s, tuple(one.name for _, one in parts)
+            found.append(Unexplained(whole.name, others, whole_j / length_s, parts_j / length_s))
     return tuple(found)
 
 
-def disagreements(record: Record, series: Sequence[Series], began_s: float, ended_s: float) -> tuple[Doubt, ...]:
+def disagreements(reading: Reading, began_s: float, ended_s: float) -> tuple[Doubt, ...]:
     """Doubt meters of the same devices whose energies differ by more than their errors, and quantities of one meter that do."""
     pairs = (
-        *_same(record, series, began_s, ended_s, (*REAL, "simulated")),
-        *((counter, ((1, power),), True) for counter, power in both_quantities(series)),
+        *_same(reading, (*REAL, "simulated")),
+        *((counter, ((1, power),), True) for counter, power in both_quantities(reading.powers)),
     )
-    return tuple(map(METERS.doubt, _apart(pairs, began_s, ended_s)))
+    return tuple(map(METERS.doubt, _apart(reading, pairs, began_s, ended_s)))
 
 
-def _same(
-    record: Record, series: Sequence[Series], began_s: float, ended_s: float, grades: Sequence[str]
-) -> Iterator[tuple[Series, Signed, bool]]:
-    """List channels with others that add up to the same devices, and whether these are one meter's, which should agree.
-
-    On an emulated cluster real meters show another power than the cluster's.
-    """
-    powers = [s for s in series if s.channel.quantity in ("power", "energy") and s.channel.semantics != "state"]
-    real = [s for s in powers if s.channel.grade in grades and (record.scale == 1 or s.channel.grade in DILATED)]
-    among = items(one_quantity(real, began_s, ended_s), cluster_names(record), switch=True)
+def _same(reading: Reading, grades: Sequence[str]) -> Iterator[tuple[Channel, Signed, bool]]:
+    """List channels with others that add up to the same devices, and whether these are one meter's, which should agree."""
+    metering = reading.metering
+    among = items([one for one in metering.comparable if one.grade in grades], metering.roles.cluster, switch=True)
     yield from ((whole, parts, False) for whole, parts in differences(among))
     yield from ((whole, parts, True) for whole, parts in rivals(among, GRADES))
 
 
-def _apart(pairs: Iterable[tuple[Series, Signed, bool]], began_s: float, ended_s: float) -> Iterator[str]:
+def _apart(reading: Reading, pairs: Iterable[tuple[Channel, Signed, bool]], began_s: float, ended_s: float) -> Iterator[str]:
     """Doubt meters that disagree by more than their errors.
 
     Args:
+        reading: of the trial.
         pairs: a channel, the channels that add up to the same devices, and whether they should agree; else these may be less.
         began_s: begin of the window, seconds.
         ended_s: its end.
@@ -74,22 +70,23 @@ def _apart(pairs: Iterable[tuple[Series, Signed, bool]], began_s: float, ended_s
     """
     found: dict[tuple[str, ...], list[tuple[float, str]]] = {}
     for whole, parts, same in pairs:
-        known, others = budget(whole, began_s, ended_s), [(sign, budget(s, began_s, ended_s)) for sign, s in parts]
+        known = budget(reading.series_of(whole), began_s, ended_s)
+        others = [(sign, budget(s, began_s, ended_s)) for sign, s in reading.signed(parts)]
         budgets = [(sign, other) for sign, other in others if other is not None]
         if known is None or len(budgets) < len(others):
             continue
         parts_j = sum(sign * other.value_j for sign, other in budgets)
         error_j = hypot(margin_j(known), sum(margin_j(other) for _, other in budgets))  # one kind of meter errs one way
         less_j = known.value_j - parts_j
-        place, places = GRADES.index(whole.channel.grade), [GRADES.index(s.channel.grade) for _, s in parts]
+        place, places = GRADES.index(whole.grade), [GRADES.index(one.grade) for _, one in parts]
         whole_lost_j = SUPPLY_RATIO * parts_j if place > min(places) else 0.0
         parts_lost_j = SUPPLY_RATIO * known.value_j if max(places) > place else 0.0
         if less_j < -error_j - whole_lost_j or (same and less_j > error_j + parts_lost_j):
             length_s = ended_s - began_s
             whole_w, parts_w, error_w = (number(energy_j / length_s) for energy_j in (known.value_j, parts_j, error_j))
-            words = f"{whole.channel.name} shows {whole_w} W, and {names(parts)} {parts_w} W of the same devices"
+            words = f"{whole.name} shows {whole_w} W, and {names(parts)} {parts_w} W of the same devices"
             words += f": more than their errors of {error_w} W apart"
-            meters = (whole.channel.meter, *sorted({s.channel.meter for _, s in parts}), whole.channel.quantity)
+            meters = (whole.meter, *sorted({one.meter for _, one in parts}), whole.quantity)
             found.setdefault(meters, []).append((abs(less_j), words))
     for apart in found.values():
         more_count = len(apart) - 1

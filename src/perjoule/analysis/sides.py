@@ -10,11 +10,12 @@ is no worse, all is the exact cover of all hosts, in which that channel counts o
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from perjoule.analysis.coverage import items
+from perjoule.analysis.choosing import DILATED
 from perjoule.analysis.energy import amount
-from perjoule.analysis.hosts import cluster_names, loading, server_names
-from perjoule.analysis.power import DILATED, GRADES, Boundaries, Parts, added, boundaries, candidates
-from perjoule.model import Record, Series
+from perjoule.analysis.metering import counting, together
+from perjoule.analysis.power import Boundaries
+from perjoule.analysis.reading import Reading
+from perjoule.model import Channel
 
 CLIENTS, ALL = "clients", "all"  # as `metrics.BOUNDARIES` name them
 NAMED_COUNT = 3  # hosts in a reason; the others are counted
@@ -35,93 +36,72 @@ class Sides:
         return {name: one for name, one in both.items() if one.net is not None and name not in self.refused}
 
 
-def sides(record: Record, series: Sequence[Series], servers: Boundaries, began_s: float, ended_s: float) -> Sides:
+def sides(reading: Reading, servers: Boundaries, began_s: float, ended_s: float) -> Sides:
     """Return the energy of the clients and of all in a window, next to that of the servers; empty if no power was recorded."""
-    powers = [s for s in series if s.channel.quantity in ("power", "energy")]
-    held = server_names(record)
-    loaded = loading(record) & {host.name for host in record.hosts}
-    if not powers or not loaded:
+    metering = reading.metering
+    only, shared = metering.roles.clients, metering.roles.shared
+    if not reading.powers or not (only or shared):
         return Sides()
-    only, shared = loaded - held, loaded & held
-    counted = _counted(record, powers, only)
-    own = boundaries(record, series, began_s, ended_s, only) if counted else Boundaries()
-    whole = _all(record, series, (servers, own) if only else (servers,), began_s, ended_s)
-    if only and any(hosts & held for _, hosts in counted):
-        spanning = boundaries(record, series, began_s, ended_s, held | only)
-        whole = spanning if _rank(spanning) <= _rank(whole) else whole
+    own = reading.energy(metering.clients, began_s, ended_s)
+    if metering.spanning is not None:
+        whole = reading.added(metering.spanning, began_s, ended_s)
+    else:
+        whole = _all(reading, (servers, own) if only else (servers,), began_s, ended_s)
     refused: dict[str, str] = {}
     if shared:
         who = f"of them {_few(shared)}" if only else "they"
         refused[CLIENTS] = f"energy of the clients omitted: {who} served the load, too, so it counts once, in all"
     elif own.net is None:
-        refused[CLIENTS] = f"energy of the clients omitted: {_why(record, series, only, counted, began_s, ended_s)}"
+        refused[CLIENTS] = f"energy of the clients omitted: {_why(reading, began_s, ended_s)}"
     if whole.net is None and own.net is None and only:
-        why = _why(record, series, only, counted, began_s, ended_s)
+        why = _why(reading, began_s, ended_s)
         refused[ALL] = f"energy of the clients and of all omitted: {why}"
         refused[CLIENTS] = refused[CLIENTS] if shared else refused[ALL]
     elif whole.net is None:
-        refused[ALL] = "energy of all omitted: that of the servers is unknown"
+        why = "that of the servers is unknown" if metering.spanning is None else "; ".join(dict.fromkeys(map(str, whole.doubts)))
+        refused[ALL] = f"energy of all omitted: {why}"
     return Sides(own, whole, refused)
 
 
-def _all(record: Record, series: Sequence[Series], several: Sequence[Boundaries], began_s: float, ended_s: float) -> Boundaries:
+def _all(reading: Reading, several: Sequence[Boundaries], began_s: float, ended_s: float) -> Boundaries:
     """Add up the sides; empty if one is unknown. An uncertainty that one side lacks, their sum lacks, too."""
     known = [(one, one.parts, one.net) for one in several if one.parts is not None and one.net is not None]
     if len(known) < len(several):
         return Boundaries()
     if len(known) == 1:
         return known[0][0]
-    meter = "+".join(dict.fromkeys(parts.meter for _, parts, _ in known))
-    grade = max((parts.grade for _, parts, _ in known), key=GRADES.index)
-    found = added(record, series, Parts(meter, grade, tuple(s for _, parts, _ in known for s in parts.net)), began_s, ended_s)
+    found = reading.added(together([parts for _, parts, _ in known]), began_s, ended_s)
     if found.net is not None and not all(net.terms for *_, net in known):
         return replace(found, net=replace(found.net, terms=()))
     return found
 
 
-def _rank(one: Boundaries) -> int:
-    """Return the place of its grade, the best first; the last one without an energy of the hosts alone."""
-    return len(GRADES) if one.net is None else GRADES.index(one.grade)
-
-
-def _counted(record: Record, powers: Sequence[Series], wanted: frozenset[str]) -> list[tuple[Series, frozenset[str]]]:
-    """List the channels of whole hosts that count any of these, each with all hosts that it counts."""
-    known = {host.name for host in record.hosts}
-    covering = items([s for s in powers if s.channel.grade in GRADES], cluster_names(record), switch=True)
-    found = ((item.series, frozenset(device.partition("/")[0] for device in item.devices) & known) for item in covering)
-    return [(one, hosts) for one, hosts in found if hosts & wanted]
-
-
-def _why(
-    record: Record,
-    series: Sequence[Series],
-    wanted: frozenset[str],
-    counted: Sequence[tuple[Series, frozenset[str]]],
-    began_s: float,
-    ended_s: float,
-) -> str:
-    """Say why the energy of hosts is unknown."""
-    real = sorted({s.channel.meter for s, _ in counted if s.channel.grade not in DILATED})
+def _why(reading: Reading, began_s: float, ended_s: float) -> str:
+    """Say why the energy of the clients is unknown."""
+    roles = reading.metering.roles
+    counted = counting(reading.powers, roles, roles.clients)
+    real = sorted({one.meter for one, _ in counted if one.grade not in DILATED})
     seen = frozenset[str]().union(*(hosts for _, hosts in counted))
     if not counted:
         return "no meter covers the clients"
-    if missing := wanted - seen:
+    if missing := roles.clients - seen:
         return f"no power of {_few(missing)}"
-    if record.scale != 1 and len(real) == len({s.channel.meter for s, _ in counted}):
-        return f"{', '.join(real)}: power of the real machine is not that of a cluster emulated at scale {record.scale:g}"
-    if faults := list(dict.fromkeys(_faults(record, series, wanted, began_s, ended_s))):
+    if roles.at_scale and len(real) == len({one.meter for one, _ in counted}):
+        return f"{', '.join(real)}: power of the real machine is not that of a cluster emulated at {roles.at_scale}"
+    if faults := list(dict.fromkeys(_faults(reading, began_s, ended_s))):
         return "; ".join(faults)
-    if others := seen - wanted:
-        meters = sorted({one.channel.meter for one, hosts in counted if hosts - wanted})
+    if others := seen - roles.clients:
+        meters = sorted({one.meter for one, hosts in counted if hosts - roles.clients})
         return f"{', '.join(meters)}: counts them together with {_few(others)}"
-    return f"{', '.join(sorted({one.channel.meter for one, _ in counted}))}: no sum or difference of channels covers them alone"
+    return f"{', '.join(sorted({one.meter for one, _ in counted}))}: no sum or difference of channels covers them alone"
 
 
-def _faults(record: Record, series: Sequence[Series], wanted: frozenset[str], began_s: float, ended_s: float) -> Iterator[str]:
-    """Return what is wrong with samples that would make up the energy of hosts."""
-    for parts in candidates(record, series, began_s, ended_s, wanted):
-        for _, one in parts.net:
-            yield from amount(one, began_s, ended_s).doubts
+def _faults(reading: Reading, began_s: float, ended_s: float) -> Iterator[str]:
+    """Return what is wrong with samples that make up the energy of the clients, or would."""
+    clients = reading.metering.clients
+    channels: list[Channel] = [one for parts in (clients.parts, *clients.refused) if parts for _, one in parts.net]
+    for one in channels:
+        yield from amount(reading.series_of(one), began_s, ended_s).doubts
 
 
 def _few(hosts: frozenset[str]) -> str:

@@ -5,29 +5,26 @@ Measured watts: the processors' joules are those of their own counters (RAPL), t
 rest is what the hosts' meters count besides. If a part of a side is unknown, the remainder of the side is "not split".
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
-from perjoule.analysis.devices import MEASURED_GRADES, device_j
+from perjoule.analysis.choosing import DILATED, Chosen
 from perjoule.analysis.energy import amount
-from perjoule.analysis.hosts import hardware, loading, server_names
-from perjoule.analysis.power import DILATED, Boundaries, Parts, component_parts, joules
+from perjoule.analysis.hosts import hardware
+from perjoule.analysis.power import Boundaries, Parts, joules
+from perjoule.analysis.reading import Reading
 from perjoule.analysis.sides import Sides
-from perjoule.model import Record, Series
 from perjoule.model.metrics import PIECES
 
 UNSPLIT = "unsplit"
 LEAST_RATIO = 1e-6  # of all pieces, below which one is left out: what is left of equal sums is rounding, no energy
 
 
-def split_j(
-    record: Record, series: Sequence[Series], servers: Boundaries, found: Sides, began_s: float, ended_s: float
-) -> Mapping[str, float]:
+def split_j(reading: Reading, servers: Boundaries, found: Sides, began_s: float, ended_s: float) -> Mapping[str, float]:
     """Return the joules of each piece in wall time, by metric; the pieces add up to what meters know of both sides.
 
     Args:
-        record: of the trial.
-        series: all of its channels.
+        reading: of the trial.
         servers: their energy in the window.
         found: that of the clients and of all.
         began_s: begin of the window, seconds.
@@ -38,10 +35,9 @@ def split_j(
     if found.all.net_j is not None and found.all is not servers and not both:
         pieces[UNSPLIT] = found.all.net_j  # a meter of both sides, which are not known apart
     else:
-        span = (record, series, began_s, ended_s)
-        held = server_names(record)
-        for side, one, hosts in (("server", servers, held), ("client", found.loading, loading(record) - held)):
-            for name, part_j in _side(side, one, hosts, *span).items():
+        metering = reading.metering
+        for side, one, chosen in (("server", servers, metering.servers), ("client", found.loading, metering.clients)):
+            for name, part_j in _side(reading, side, one, chosen, began_s, ended_s).items():
                 pieces[name] = pieces.get(name, 0.0) + part_j
     if servers.gross_j is not None and servers.net_j is not None:
         pieces["network"] = servers.gross_j - servers.net_j
@@ -49,20 +45,19 @@ def split_j(
     return {f"part_{name}_j": pieces[name] for name in PIECES if pieces.get(name, 0.0) > least_j}
 
 
-def _side(
-    side: str, one: Boundaries, hosts: frozenset[str], record: Record, series: Sequence[Series], began_s: float, ended_s: float
-) -> dict[str, float]:
+def _side(reading: Reading, side: str, one: Boundaries, chosen: Chosen, began_s: float, ended_s: float) -> dict[str, float]:
     """Return the pieces of servers or clients; empty if their energy is unknown."""
     if one.net_j is None or one.parts is None:
         return {}
     span = (began_s, ended_s)
     if one.grade == "modelled":
-        cpu_j, disks_j = _above_idle_j(record, one.parts, *span), _component_j(one.parts, "disks", *span)
+        cpu_j, disks_j = _above_idle_j(reading, one.parts, *span), _component_j(reading, one.parts, "disks", *span)
     elif one.grade in DILATED:
         cpu_j, disks_j = None, None
     else:
-        cpu_j = joules(component_parts(record, series, hosts), *span)
-        disks_j = device_j(record, series, *span, MEASURED_GRADES) if side == "server" else 0.0
+        disks = reading.metering.disks
+        cpu_j = joules(reading.signed(chosen.packages), *span)
+        disks_j = joules(reading.signed(disks.net), *span) if disks and disks.grade not in DILATED else None
     if side == "client":
         disks_j = 0.0  # in the rest
     known = {"server": {"server_cpu": cpu_j, "disks": disks_j}, "client": {"client_cpu": cpu_j}}[side]
@@ -73,17 +68,19 @@ def _side(
     return pieces | {f"{side}_rest" if len(pieces) == len(known) else UNSPLIT: left_j}
 
 
-def _above_idle_j(record: Record, parts: Parts, began_s: float, ended_s: float) -> float | None:
+def _above_idle_j(reading: Reading, parts: Parts, began_s: float, ended_s: float) -> float | None:
     """Return the joules of modelled boards above what they draw idle; None if the hardware is unknown."""
+    record = reading.record
     cluster = hardware(record)
     nodes = {node.name: node for node in cluster.nodes} if cluster else {}
     idle_w = {host.name: nodes[host.node].board.idle_w.value for host in record.hosts if host.node in nodes}
-    boards = [(sign, s) for sign, s in parts.net if s.channel.component == "board"]
+    boards = [(sign, s) for sign, s in reading.signed(parts.net) if s.channel.component == "board"]
     if not boards or not {s.channel.host for _, s in boards} <= idle_w.keys():
         return None
     above = [(sign, replace(s, value=s.value - idle_w[s.channel.host])) for sign, s in boards]
     return sum(sign * (amount(one, began_s, ended_s).value or 0.0) for sign, one in above)
 
 
-def _component_j(parts: Parts, component: str, began_s: float, ended_s: float) -> float:
-    return sum(sign * (amount(s, began_s, ended_s).value or 0.0) for sign, s in parts.net if s.channel.component == component)
+def _component_j(reading: Reading, parts: Parts, component: str, began_s: float, ended_s: float) -> float:
+    own = [(sign, s) for sign, s in reading.signed(parts.net) if s.channel.component == component]
+    return sum(sign * (amount(s, began_s, ended_s).value or 0.0) for sign, s in own)

@@ -10,9 +10,7 @@ The write-back follows the load, so it closes only the last write. See decision 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perjoule.analysis.hosts import server_names
-from perjoule.analysis.overhead import total, window
-from perjoule.model import WRITE_BACK, ClientResult, Record, Series
+from perjoule.model import WRITE_BACK, ClientResult, Record
 from perjoule.model.doubts import IN_FLIGHT, Doubt
 
 UNKNOWN = "it is not known when the servers' disks held the data: the headline window ends with the clients' fsync"
@@ -47,16 +45,3 @@ def windows(record: Record, results: Sequence[ClientResult]) -> Windows:
     if written_s is None or later_s > LATER_RATIO * (burst_s - began_s):
         return Windows(began_s, burst_s, burst_s, doubts=(IN_FLIGHT.doubt(UNKNOWN),))
     return Windows(began_s, burst_s, max(burst_s, written_s), durable=True)
-
-
-def durable_ratio(record: Record, series: Sequence[Series], found: Windows) -> float | None:
-    """Return the share of the disks' writes until the headline's end that were on disk when the burst ended.
-
-    None without a write-back, without counters of all disks, or if nothing was written.
-    """
-    if not found.durable:
-        return None
-    began_s, _ = window(record, found.began_s, found.ended_s)
-    hosts = server_names(record)
-    early, all_bytes = (total(series, "disk_written", hosts, began_s, end_s).value for end_s in (found.burst_s, found.ended_s))
-    return None if early is None or not all_bytes else early / all_bytes

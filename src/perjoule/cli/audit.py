@@ -9,6 +9,7 @@ import click
 from perjoule import published
 from perjoule.analysis.audit import Verdict, audit, audit_cells
 from perjoule.analysis.plausibility import doubts
+from perjoule.analysis.reading import Reading
 from perjoule.cli import json_output, parameters
 from perjoule.cli.display import out, show_line
 from perjoule.cli.papers import paper_named
@@ -74,7 +75,7 @@ def _of_results(folder: Path) -> tuple[Verdict, ...]:
     results = measured(folder)
     stored = results.table()
     records = [record for record in results.latest() if record.status == "valid"]
-    implausible = {doubt for record in records for doubt in doubts(record, results.series(record))}
+    implausible = {doubt for record in records for doubt in doubts(Reading(record, results.series(record)))}
     clusters = {record.cluster for record in records}
     cells = stored if stored is not None else summary(results).cells
     found = audit_cells(cells, clusters.pop() if len(clusters) == 1 else "", implausible)

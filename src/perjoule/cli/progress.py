@@ -10,7 +10,8 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from perjoule import drivers
-from perjoule.analysis.live import servers_w
+from perjoule.analysis import live
+from perjoule.analysis.reading import Dilation, Reading
 from perjoule.cli.display import err
 from perjoule.execution.events import Event
 from perjoule.execution.remaining import Remaining
@@ -80,7 +81,8 @@ class Progress:
             err.print(Text(f"{number}: failed: {record.reason}", style="red"))
             return
         found = ", ".join(point_text(point) for point in event.points)
-        emulated = f" (emulated at scale {record.scale:g})" if record.scale != 1 else ""
+        at_scale = Reading(record).dilation.text
+        emulated = f" (emulated at {at_scale})" if at_scale else ""
         left_s = self.remaining.left_s()
         left = f", {seconds_text(left_s)} left" if left_s else ""
         err.print(f"{number}: {found or 'kept'}{emulated}{left}")
@@ -101,14 +103,16 @@ class Progress:
     def _live_text(self, latest: Mapping[Channel, tuple[float, float, float]], event: Event) -> str:
         assert event.hosts is not None and event.trial is not None
         clients = {host.name for host in event.hosts.clients[: event.trial.clients_count]}
-        power = servers_w({channel: sample[1] for channel, sample in latest.items()}, event.servers, event.hosts.scale)
+        dilation = Dilation(event.hosts.scale)
+        roles = live.roles(event.servers, clients, {host.name: host.role for host in event.hosts.all}, dilation)
+        power = live.servers_w({channel: sample[1] for channel, sample in latest.items()}, roles)
         ways = ("network_sent", "network_received")
         moved = [[s for c, s in latest.items() if c.host in clients and c.quantity == way] for way in ways]
         times_s = [s[0] for samples in moved for s in samples]
         if times_s and (self.before is None or max(times_s) > self.before[0]):
             now = (max(times_s), *(sum(s[1] for s in samples) for samples in moved))
             if self.before is not None:
-                took_s = (now[0] - self.before[0]) * event.hosts.scale
+                took_s = dilation.emulated(now[0] - self.before[0])
                 both_bytes = [after - before for after, before in zip(now[1:], self.before[1:], strict=True)]
                 self.rate_bytes_per_s = max(both_bytes) / took_s  # one way is the load, the other its acknowledgements
             self.before = now

@@ -6,6 +6,8 @@ from statistics import fmean
 from typing import TypeVar
 
 from perjoule.analysis import live
+from perjoule.analysis.choosing import Roles
+from perjoule.analysis.reading import Dilation
 from perjoule.model import Channel
 from perjoule.model.format import number, percent
 from perjoule.model.metrics import metric_of
@@ -16,6 +18,7 @@ LINES_COUNT = 7  # that have colours of their own
 RATE = metric_of("throughput_bytes_per_s").unit
 NO_TABLE = Table((), ())
 T = TypeVar("T")
+Choices = Mapping[Load, Mapping[str, live.Boundary]]
 
 
 @dataclass(frozen=True)
@@ -40,15 +43,28 @@ def moment(channels: Sequence[Channel], state: State) -> live.Moment:
     return {channels[number]: (t_s, value) for number, t_s, value in state.samples}
 
 
-def _boundaries(load: Load, values: Mapping[Channel, float]) -> Mapping[str, live.Boundary]:
-    return live.boundaries(values, frozenset(load.servers), frozenset(load.clients), load.scale)
+def dilation(load: Load) -> Dilation:
+    """Return how wall time becomes emulated time under a load."""
+    return Dilation(load.scale)
 
 
-def powers(load: Load, values: Mapping[Channel, float]) -> Mapping[str, Power]:
+def choices(shown: Sequence[tuple[Load, State]], values: Sequence[Mapping[Channel, float]]) -> Choices:
+    """Choose the channels of each boundary once for every load, from all that had a value while it ran."""
+    seen: dict[Load, dict[Channel, None]] = {}
+    for (load, _), now in zip(shown, values, strict=True):
+        seen.setdefault(load, {}).update(dict.fromkeys(now))
+    return {load: live.boundaries(channels, _roles(load)) for load, channels in seen.items()}
+
+
+def _roles(load: Load) -> Roles:
+    return live.roles(load.servers, load.clients, {host.name: host.role for host in load.hosts}, dilation(load))
+
+
+def powers(load: Load, chosen: Choices, values: Mapping[Channel, float]) -> Mapping[str, Power]:
     """Return the watts of each boundary that a grade covers, by its name in `BOUNDARIES`."""
-    chosen = {name: (one.watts(values), one.grade) for name, one in _boundaries(load, values).items()}
+    watts = {name: (one.watts(values), one.grade) for name, one in chosen[load].items()}
     simulated = load.reality == "simulated"
-    return {name: Power(w, "simulated" if simulated else grade) for name, (w, grade) in chosen.items() if w is not None}
+    return {name: Power(w, "simulated" if simulated else grade) for name, (w, grade) in watts.items() if w is not None}
 
 
 def graded(load: Load, values: Mapping[Channel, T]) -> Mapping[Channel, T]:
@@ -58,7 +74,7 @@ def graded(load: Load, values: Mapping[Channel, T]) -> Mapping[Channel, T]:
     return {replace(one, grade="simulated") if one.unit in ("W", "J") else one: value for one, value in values.items()}
 
 
-def charts(shown: Sequence[tuple[Load, State]], values: Sequence[Mapping[Channel, float]]) -> list[Chart]:
+def charts(shown: Sequence[tuple[Load, State]], chosen: Choices, values: Sequence[Mapping[Channel, float]]) -> list[Chart]:
     """Draw the clients' rates, the servers' watts by component, and the CPU of hosts whose capacity is known."""
     lines: tuple[dict[str, list[float | None]], ...] = ({}, {}, {})
 
@@ -69,9 +85,9 @@ def charts(shown: Sequence[tuple[Load, State]], values: Sequence[Mapping[Channel
     for at, ((load, _), now) in enumerate(zip(shown, values, strict=True)):
         totals = live.totals(now)
         for client in load.clients:
-            rate = live.client_rate(totals, client, load.scale)
+            rate = live.client_rate(totals, client, dilation(load))
             put(0, client, at, None if rate is None else rate / RATE.per)
-        if (found := _boundaries(load, now).get("net")) and (watts := found.watts(now)) is not None:
+        if (found := chosen[load].get("net")) and (watts := found.watts(now)) is not None:
             put(1, "servers", at, watts)
             parts: dict[str, float] = {}
             for sign, channel in found.parts:
@@ -110,7 +126,7 @@ def hosts(load: Load, values: Mapping[Channel, float]) -> Table:
         cpu = totals.get((host.name, "cpu"))
         share = "–" if cpu is None else f"{percent(cpu / host.cores)} %" if host.cores else f"{number(cpu)} cores"
         ways = (totals.get((host.name, way)) for way in ("network_received", "network_sent"))
-        moved = ("–" if way is None else number(way / load.scale / RATE.per) for way in ways)
+        moved = ("–" if way is None else number(dilation(load).wall(way) / RATE.per) for way in ways)
         watts = number(totals[host.name, "power"]) if len(meters.get(host.name, ())) == 1 else "–"
         rows.append((host.name, host.role, share, *moved, watts))
     words = ("host", "role")

@@ -170,9 +170,9 @@ def _seen(found: Progress, folder: Path, measured: Measured) -> Snapshot:
     shown = [(one, at) for one, at in found.states[-SHOWN_COUNT:] if at.t_s >= last.t_s - SHOWN_S]
     moments = [drawing.moment(found.channels, at) for _, at in shown]
     values = live.rates(moments)
-    totals = live.totals(values[-1])
+    totals, chosen = live.totals(values[-1]), drawing.choices(shown, values)
     running = state in ("running", "silent")
-    rates = {one: live.client_rate(totals, one, load.scale) for one in load.clients}
+    rates = {one: live.client_rate(totals, one, drawing.dilation(load)) for one in load.clients}
     now = {channel: (last.t_s - t_s, value) for channel, (t_s, value) in moments[-1].items()}
     return Snapshot(
         name=found.run.name,
@@ -189,9 +189,9 @@ def _seen(found: Progress, folder: Path, measured: Measured) -> Snapshot:
         left_s=last.left_s,
         age_s=age_s,
         times_s=[round(at.t_s - last.t_s, 1) for _, at in shown],
-        charts=drawing.charts(shown, values),
+        charts=drawing.charts(shown, chosen, values),
         rates={one: rate for one, rate in rates.items() if rate is not None} if running else {},
-        powers=drawing.powers(load, values[-1]) if running else {},
+        powers=drawing.powers(load, chosen, values[-1]) if running else {},
         channels=drawing.graded(load, now) if running else {},
         hosts=drawing.hosts(load, values[-1]) if running else drawing.NO_TABLE,
         meters=drawing.meters(drawing.graded(load, values[-1])) if running else drawing.NO_TABLE,

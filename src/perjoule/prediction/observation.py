@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from perjoule import drivers
 from perjoule.analysis.hosts import data_hosts, hardware, loading
+from perjoule.analysis.reading import Reading
 from perjoule.model import Direction, Flow, Point, Record, Redundancy
 from perjoule.model.hardware import Cluster, Node
 from perjoule.prediction.bounds import Fleet
@@ -140,11 +141,11 @@ def _works_mips_s_per_byte(record: Record, cluster: Cluster, point: Point) -> tu
     A host's second of CPU time is worth its board's rating x scale / capacity in cores.
     """
     nodes: Mapping[str, Node] = {node.name: node for node in cluster.nodes}
-    found: list[float] = []
+    found, emulated = list[float](), Reading(record).dilation.emulated
     for role in ("client", "servers"):
         hosts = [host for host in record.hosts if (host.role == "client") == (role == "client") and host.node in nodes]
         boards = [(nodes[host.node].board, host.cpu_capacity_cores) for host in hosts]
-        rates = {board.mips.value * record.scale / cores for board, cores in boards if cores}
+        rates = {emulated(board.mips.value) / cores for board, cores in boards if cores}
         spent = point.metrics.get(f"cpu_{role}_s_per_byte")
         if spent is None or not rates or max(rates) > 1.001 * min(rates):  # seconds of unlike hosts can't be added up
             return None

@@ -11,6 +11,7 @@ from perjoule.analysis.cells import filesystem_names
 from perjoule.analysis.hosts import data_hosts
 from perjoule.analysis.modes import in_modes
 from perjoule.analysis.plausibility import doubts
+from perjoule.analysis.reading import Reading
 from perjoule.exporting.archive import open_archive, unpacked
 from perjoule.exporting.bundle import differing
 from perjoule.exporting.crate import METADATA
@@ -126,7 +127,7 @@ def _entry(path: Path, digest: str, folder: Path) -> Entry:
     findings = verification.verify(results)
     _require(path, [words.replace(f"{folder}/", "") for words in findings.differences])
     records = [record for record in results.latest() if record.status == "valid"]
-    implausible = {doubt for record in records for doubt in doubts(record, results.series(record))}
+    implausible = {doubt for record in records for doubt in doubts(Reading(record, results.series(record)))}
     rows = tuple(_rows(summary(results).cells, records, implausible))
     objections = [*_stated(about), *_powered(rows)]
     if objections:

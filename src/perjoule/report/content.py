@@ -8,6 +8,7 @@ from perjoule.analysis.cells import as_read
 from perjoule.analysis.claims import Judged, judged
 from perjoule.analysis.paper_comparison import Held, held
 from perjoule.analysis.paper_facts import Pair, beside, measured
+from perjoule.analysis.reading import Reading
 from perjoule.analysis.replacement import machines, replacements
 from perjoule.analysis.winners import Finding, best
 from perjoule.figures.alignment import Found
@@ -71,10 +72,10 @@ class Content:
         return self.asked.edp_weight if self.asked else 1
 
     @property
-    def scale(self) -> float:
-        """The time dilation of the testbeds, 1 if they differ."""
-        scales = {r.scale for r in self.records if r.hosts}
-        return scales.pop() if len(scales) == 1 else 1.0
+    def at_scale(self) -> str:
+        """The time dilation of emulated testbeds, "scale 0.2"; "" if they differ."""
+        texts = {Reading(record).dilation.text for record in self.records if record.hosts}
+        return texts.pop() if len(texts) == 1 else ""
 
     @property
     def clusters(self) -> tuple[str, ...]:

@@ -59,8 +59,8 @@ LOADS = (0, 25, 50, 75, 100)  # %
 def grades(found: Content, *, watts: bool) -> list[str]:
     """Return how the numbers of a figure were obtained."""
     notes = [*simulated_notes(found.cells)]
-    if found.scale != 1:
-        notes.append(f"emulated at scale {found.scale:g}")
+    if found.at_scale:
+        notes.append(f"emulated at {found.at_scale}")
     if watts and found.modelled:
         notes.append("watts modelled")
     if watts and len(several := sorted({cell.grade for cell in found.cells if cell.grade})) > 1:

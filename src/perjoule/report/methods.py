@@ -1,11 +1,13 @@
 """The methods section, ready to paste into a paper, from the records alone."""
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from perjoule import __version__, published
 from perjoule.analysis.ageing import ageing
 from perjoule.analysis.modes import unseen_text
+from perjoule.analysis.reading import Reading
 from perjoule.campaign import own_options
 from perjoule.model import Campaign, Channel, Json, Record, Spec, value_at
 from perjoule.model.format import number, percent
@@ -91,15 +93,13 @@ def _value(value: Json) -> str:
 
 def _where(valid: Sequence[Record]) -> Iterator[str]:
     last = valid[-1]
-    roles: dict[str, int] = {}
-    for host in last.hosts:
-        roles[host.role] = roles.get(host.role, 0) + 1
+    roles = Counter(host.role for host in last.hosts)
     hosts = listed([f"{count} {role} host{'s' if count > 1 else ''}" for role, count in roles.items()])
     clusters = listed(sorted({r.cluster for r in valid if r.cluster}))
     realities = {r.traits.reality for r in valid}
     if "emulated" in realities:
         yield f"The {hosts} were network namespaces of one machine that emulate {clusters} of perjoule's catalogue"
-        scales = {r.scale for r in valid}
+        scales = {Reading(record).dilation.emulated(1.0) for record in valid}
         scale = f" times {scales.pop():g}, with time dilated accordingly" if scales != {1.0} and len(scales) == 1 else ""
         yield f"at its CPU, network and disk rates{scale}: the cluster is emulated."
         yield from _own(last)

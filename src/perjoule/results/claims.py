@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from perjoule import published
 from perjoule.analysis.claims import Judged, judged
 from perjoule.analysis.paper_facts import measured
+from perjoule.analysis.reading import emulated_scales
 from perjoule.model import Cell, Record
 from perjoule.model.format import p_text, ratio_text
 from perjoule.results.table import Table
@@ -12,10 +13,9 @@ from perjoule.results.table import Table
 
 def graded(records: Sequence[Record]) -> str:
     """Return how these numbers were obtained, unless real hosts were measured."""
-    scales = sorted({r.scale for r in records if r.hosts and r.scale != 1})
     words = [
         *(["simulated"] if any(r.traits.reality == "simulated" for r in records) else []),
-        *(f"emulated at scale {scale:g}" for scale in scales),
+        *(f"emulated at scale {scale:g}" for scale in emulated_scales(records)),
     ]
     return ", ".join(words)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from perjoule.analysis.reading import Reading
 from perjoule.catalogue import watts
 from perjoule.catalogue.watts import Component
 from perjoule.model import HostFact, Record, Series
@@ -30,6 +31,7 @@ def check(record: Record, series: Sequence[Series], where: str) -> Iterator[str]
     nodes = {node.name: node for node in cluster.nodes}
     hosts = {host.name: host for host in record.hosts if host.node in nodes}
     counters = {(s.channel.host, s.channel.quantity): s for s in series if s.channel.meter == COUNTERS}
+    a_second_s = Reading(record).dilation.emulated(1.0)
     alone = all(host.role == "client" for host in record.hosts)
     for one in modelled(series):
         name = one.channel.host
@@ -43,7 +45,7 @@ def check(record: Record, series: Sequence[Series], where: str) -> Iterator[str]
                 watts.host_w(
                     nodes[hosts[name].node],
                     cluster,
-                    watts.use_ratios(nodes[hosts[name].node], *work, one.duration_s, capacity_cores=cores, scale=record.scale),
+                    watts.use_ratios(nodes[hosts[name].node], *work, one.duration_s, capacity_cores=cores, scale=a_second_s),
                     supplied=alone or hosts[name].role != "client",
                 ).get(_component(one), np.full(len(one.value), np.nan))
                 for work in ends

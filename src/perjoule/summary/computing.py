@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from perjoule.analysis.cells import cells
+from perjoule.analysis.reading import emulated_scales
 from perjoule.analysis.stopping import campaign_widening
 from perjoule.analysis.trends import campaign_doubts
 from perjoule.model import Campaign, Cell, Point, Record
@@ -37,8 +38,7 @@ def computed(results: Results, trials: Sequence[tuple[Record, TrialSummary]] | N
     records, points = [record for record, _ in trials], [point for _, numbers in trials for point in numbers.points]
     asked = campaign_of(results)
     found = cells_of(asked, records, points)
-    scales = sorted({record.scale for record in records if record.hosts and record.scale != 1})
-    return Summary(found, tuple(scales), (*campaign_doubts(found), *_set_aside(results)))
+    return Summary(found, emulated_scales(records), (*campaign_doubts(found), *_set_aside(results)))
 
 
 def cells_of(asked: Campaign | None, records: Sequence[Record], points: Sequence[Point]) -> tuple[Cell, ...]:

@@ -1,18 +1,17 @@
 """The metered data of one trial's window: budgets, what each channel covers, joules by device, and unexplained power."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from perjoule.analysis.coverage import SWITCH, items
 from perjoule.analysis.energies import Energies, Work, energies
 from perjoule.analysis.energy import amount
-from perjoule.analysis.hosts import cluster_names
 from perjoule.analysis.parts import parts
-from perjoule.analysis.points import loads
+from perjoule.analysis.reading import Reading
 from perjoule.analysis.same_devices import Unexplained, unexplained
 from perjoule.analysis.windows import windows
 from perjoule.figures.boundaries import Bar, Device
-from perjoule.model import PartEnergy, Record, Series
+from perjoule.model import PartEnergy
 
 
 @dataclass(frozen=True)
@@ -27,28 +26,28 @@ class Metered:
     parts: tuple[PartEnergy, ...] = ()  # of hosts, of the window of all loads
 
 
-def metered(record: Record, series: Sequence[Series]) -> Metered | None:
+def metered(reading: Reading) -> Metered | None:
     """Gather the metered data of a valid trial's window; None if nothing was metered or done."""
-    powers = [s for s in series if s.channel.quantity in ("power", "energy")]
-    if record.status != "valid" or record.outcome is None or not record.outcome.results or not powers:
+    record = reading.record
+    if record.status != "valid" or record.outcome is None or not record.outcome.results or not reading.powers:
         return None
     found: dict[str, Energies] = {}
-    for direction, results in loads(record).items():
-        own = windows(record, results)
-        work = Work("", 0, own.length_s * record.scale, loaded=direction != "idle")
-        found[direction] = energies(record, series, own.began_s, own.ended_s, work)
+    for direction, own in reading.windows.items():
+        work = Work("", 0, reading.dilation.emulated(own.length_s), loaded=direction != "idle")
+        found[direction] = energies(reading, own.began_s, own.ended_s, work)
     span = windows(record, record.outcome.results)
     began_s, ended_s = span.began_s, span.ended_s
     key = (record.trial.filesystem.label, record.trial.workload.label, record.trial.clients_count)
-    covered = items(powers, cluster_names(record), switch=True)
+    covered = items(reading.powers, reading.metering.roles.cluster, switch=True)
     bars: list[Bar] = []
     for item in covered:
-        channel, amount_j = item.series.channel, amount(item.series, began_s, ended_s).value
+        channel = item.channel
+        amount_j = amount(reading.series_of(channel), began_s, ended_s).value
         row = channel.meter + ("" if channel.component in ("all", "total", "group", SWITCH) else f", {channel.component}")
         hosts = tuple(dict.fromkeys(device.partition("/")[0] for device in sorted(item.devices)))
         bars.append(Bar(row, hosts, channel.grade, None if amount_j is None else amount_j / (ended_s - began_s)))
     devices = [Device(h.name, h.role) for h in record.hosts]
     if any(SWITCH in item.devices for item in covered):
         devices.append(Device(SWITCH, SWITCH))
-    within = (record, series, began_s, ended_s)
+    within = (reading, began_s, ended_s)
     return Metered(key, found, tuple(devices), tuple(bars), unexplained(*within), parts(*within))

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from perjoule.analysis.hosts import roles
 from perjoule.analysis.overhead import disk_limits
-from perjoule.analysis.points import points
+from perjoule.analysis.points import points_of
+from perjoule.analysis.reading import Reading
 from perjoule.analysis.timeline import components_w, means, net_power_w, summed
 from perjoule.analysis.windows import windows
 from perjoule.figures.overhead import Overhead
@@ -40,14 +41,15 @@ def trial_summary(record: Record, series: Sequence[Series]) -> TrialSummary:
     """Compute the numbers of a trial."""
     if record.status != "valid" or record.outcome is None:
         return TrialSummary()
-    own = points(record, series)
+    reading = Reading(record, series)
+    own = points_of(reading)
     direction = own[0].direction if len(own) == 1 else "mixed"
     return TrialSummary(
         points=own,
-        metered=metered(record, series),
-        timeline=_timeline(record, series),
-        overhead=_overhead(record, series, direction) if direction in ("write", "read") else None,
-        watts=tuple(_power_samples(record, series)),
+        metered=metered(reading),
+        timeline=_timeline(reading),
+        overhead=_overhead(reading, direction) if direction in ("write", "read") else None,
+        watts=tuple(_power_samples(reading)),
         periods=tuple((s.channel, _period_s(s)) for s in series if s.channel.quantity in ("power", "energy")),
     )
 
@@ -57,8 +59,9 @@ def _period_s(series: Series) -> float:
     return float(np.median(np.diff(series.t_s))) if len(series.t_s) > 1 else 0.0
 
 
-def _overhead(record: Record, series: Sequence[Series], direction: Literal["write", "read"]) -> Overhead | None:
+def _overhead(reading: Reading, direction: Literal["write", "read"]) -> Overhead | None:
     """Return the network and disk traffic of one trial's storage hosts over time, if they counted it."""
+    record, dilation = reading.record, reading.dilation
     assert record.outcome is not None
     span = windows(record, record.outcome.results)
     first_s, last_s = span.began_s, span.ended_s
@@ -67,22 +70,22 @@ def _overhead(record: Record, series: Sequence[Series], direction: Literal["writ
     writes: tuple[Quantity, Quantity] = ("network_received", "disk_written")
     reads: tuple[Quantity, Quantity] = ("network_sent", "disk_read")
     quantities = writes if direction == "write" else reads
-    network, disk = (summed(record, series, quantity, "storage", edges_s) for quantity in quantities)
+    network, disk = (summed(reading, quantity, "storage", edges_s) for quantity in quantities)
     if not np.isfinite(network).any() or not np.isfinite(disk).any():
         return None
     hosts = roles(record)["storage"]
-    limits = disk_limits(record, hosts)
+    limits = disk_limits(reading, hosts)
     if limits is not None:
-        read, written = (summed(record, series, quantity, "storage", edges_s) for quantity in _MOVED)
+        read, written = (summed(reading, quantity, "storage", edges_s) for quantity in _MOVED)
         use, of = read / limits[0] + written / limits[1], "the catalogue's rate"
     else:
-        use, of = summed(record, series, "disk_busy", "storage", edges_s) / len(hosts), "time"
-    per = 1 / (_RATE.per * record.scale)
+        use, of = summed(reading, "disk_busy", "storage", edges_s) / len(hosts), "time"
+    per = 1 / dilation.emulated(_RATE.per)
     return Overhead(
         title=record.trial.filesystem.label,
         direction=direction,
-        t_s=[round(float(t), 3) for t in ((edges_s[1:] + edges_s[:-1]) / 2 - first_s) * record.scale],
-        duration_s=round((last_s - first_s) * record.scale, 3),
+        t_s=[round(float(t), 3) for t in dilation.emulated((edges_s[1:] + edges_s[:-1]) / 2 - first_s)],
+        duration_s=round(dilation.emulated(last_s - first_s), 3),
         network=_rounded(network * per),
         disk=_rounded(disk * per),
         use_ratio=_rounded(use),
@@ -90,27 +93,29 @@ def _overhead(record: Record, series: Sequence[Series], direction: Literal["writ
     )
 
 
-def _power_samples(record: Record, series: Sequence[Series]) -> list[float]:
-    assert record.outcome is not None
-    span = windows(record, record.outcome.results)
-    return [float(w) for w in net_power_w(record, series, span.began_s, span.ended_s) if isfinite(w)]
+def _power_samples(reading: Reading) -> list[float]:
+    assert reading.record.outcome is not None
+    span = windows(reading.record, reading.record.outcome.results)
+    return [float(w) for w in net_power_w(reading, span.began_s, span.ended_s) if isfinite(w)]
 
 
-def _timeline(record: Record, series: Sequence[Series]) -> Timeline:
+def _timeline(reading: Reading) -> Timeline:
+    record, dilation = reading.record, reading.dilation
     assert record.outcome is not None
     span = windows(record, record.outcome.results)
     first_s, last_s = span.began_s, span.ended_s
     phases = [p for p in record.phases if p.name in ("baseline", "measure", WRITE_BACK, "tail")]
     begin_s, end_s = min([first_s, *(p.began_s for p in phases)]), max([last_s, *(p.ended_s for p in phases)])
     edges_s = np.linspace(begin_s, end_s, STEPS_COUNT + 1)
-    middles_s = ((edges_s[1:] + edges_s[:-1]) / 2 - first_s) * record.scale
-    per = 1 / (_RATE.per * record.scale)  # wall bytes per second to the unit of emulated throughput
+    middles_s = dilation.emulated((edges_s[1:] + edges_s[:-1]) / 2 - first_s)
+    per = 1 / dilation.emulated(_RATE.per)  # wall bytes per second to the unit of emulated throughput
 
     def since(moment_s: float) -> float:
-        return round((moment_s - first_s) * record.scale, 3)
+        return round(dilation.emulated(moment_s - first_s), 3)
 
     def row(quantity: str, factor: float) -> dict[str, Sequence[float | None]]:
-        chosen = sorted((s for s in series if s.channel.quantity == quantity and s.channel.host), key=lambda s: s.channel.host)
+        chosen = [s for s in reading.series if s.channel.quantity == quantity and s.channel.host]
+        chosen.sort(key=lambda s: s.channel.host)
         return {_whose(s.channel): _rounded(means(s, edges_s) * factor) for s in chosen}
 
     return Timeline(
@@ -122,7 +127,7 @@ def _timeline(record: Record, series: Sequence[Series]) -> Timeline:
         | {name: since(moment_s) for name, moment_s in _moments(record)},
         rows={
             "rate": row("goodput", per),
-            "watts": {name: _rounded(w) for name, w in components_w(record, series, span.began_s, span.ended_s, edges_s).items()},
+            "watts": {name: _rounded(w) for name, w in components_w(reading, edges_s).items()},
             "cpu": row("cpu", 1.0),
             "network": row("network_sent", per),
         },

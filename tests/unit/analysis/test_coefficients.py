@@ -9,12 +9,14 @@ import pytest
 from perjoule import catalogue
 from perjoule.analysis.energies import Work, energies
 from perjoule.analysis.points import points
+from perjoule.analysis.reading import Reading
 from perjoule.analysis.terms import budget
 from perjoule.drivers.protocols import Counters
 from perjoule.meters import modelled
 from perjoule.model import Channel, HostFact, Phase, Specification
 from perjoule.results.metered import budget_table
 from perjoule.summary.metered import metered
+from readings import over
 from typed import present
 
 HC4 = catalogue.cluster("odroid-hc4")
@@ -111,7 +113,7 @@ def coefficients(cluster):
 
 def energies_of(made, cluster):
     work = Work("efficiency_bytes_per_j", 2000, 10.0 * SCALE)
-    return energies(record_of(made, cluster), series_of(made, cluster), 10.0, 20.0, work)
+    return energies(over(record_of(made, cluster), series_of(made, cluster)), 10.0, 20.0, work)
 
 
 METRICS = ("energy_j", "gross_energy_j", "dynamic_energy_j", "controller_energy_j", "clients_energy_j", "all_energy_j")
@@ -199,7 +201,7 @@ def test_watts_of_hardware_that_nobody_knows_have_no_terms_of_a_model(made):
 
 
 def test_a_budget_of_modelled_energy_names_the_coefficient_to_be_measured(made):
-    laid = budget_table([present(metered(record_of(made, HC4), series_of(made, HC4)))])
+    laid = budget_table([present(metered(Reading(record_of(made, HC4), series_of(made, HC4))))])
     net = dict(zip(laid.headers, laid.rows[0], strict=True))
     assert net["energy"] == "net"
     shared = point_of(made, HC4).shared["energy_j"]

@@ -7,8 +7,8 @@ import pytest
 
 from perjoule import catalogue
 from perjoule.analysis.points import points
-from perjoule.analysis.power import boundaries
 from perjoule.model import HostFact, Specification
+from readings import servers_energy
 
 SERVERS, CLIENTS = ("storage-1", "storage-2", "metadata-1"), ("client-1", "client-2")
 
@@ -39,13 +39,13 @@ def test_servers_alone_that_draw_more_than_with_their_switch_are_refused_and_bot
 def test_net_may_exceed_gross_by_the_errors_of_both(made, switch_w, refused):
     each = [stated(made.steady(host, 20.0, meter="plugs"), gain_ratio=0.02) for host in SERVERS]
     total = stated(made.steady("", 60.0 + switch_w, component="total", meter="strip"), gain_ratio=0.02)
-    found = boundaries(made.record(), [*each, total], 10, 20)
+    found = servers_energy(made.record(), [*each, total], 10, 20)
     assert (found.net is None) == refused
 
 
 def test_a_switch_that_draws_more_than_all_is_refused(made):
     total, switch = made.steady("", 15.0, component="total"), made.steady("", 56.0, component="switch")
-    found = boundaries(made.record(), [total, switch], 10, 20)
+    found = servers_energy(made.record(), [total, switch], 10, 20)
     assert found.net is None
     assert "the energy is refused" in found.doubts[-1]
 

@@ -9,6 +9,7 @@ from scipy import stats
 from perjoule.analysis.fairness import jain, mixes, user_metrics
 from perjoule.analysis.plausibility import doubts
 from perjoule.analysis.points import points
+from perjoule.analysis.reading import Dilation, Reading
 from perjoule.model import ClientResult, Point
 from typed import present
 
@@ -27,7 +28,9 @@ def test_jains_index_is_1_when_all_are_alike_and_1_by_n_when_one_has_nearly_all(
 
 
 def test_a_users_throughput_is_over_the_time_in_which_its_jobs_ran():
-    found = user_metrics([load("a", "client-1", 0, 10), load("a", "client-1", 90, 100), load("b", "client-2", 0, 100)], 1.0)
+    found = user_metrics(
+        [load("a", "client-1", 0, 10), load("a", "client-1", 90, 100), load("b", "client-2", 0, 100)], Dilation(1.0)
+    )
     assert found["user/a/throughput_bytes_per_s"] == 2000 / 20
     assert found["user/b/throughput_bytes_per_s"] == 1000 / 100
     assert found["user/a/share_ratio"] == pytest.approx(2 / 3)
@@ -35,13 +38,13 @@ def test_a_users_throughput_is_over_the_time_in_which_its_jobs_ran():
 
 
 def test_clients_of_a_user_that_load_together_are_not_counted_twice():
-    found = user_metrics([load("a", "client-1", 0, 10), load("a", "client-2", 0, 20)], 1.0)
+    found = user_metrics([load("a", "client-1", 0, 10), load("a", "client-2", 0, 20)], Dilation(1.0))
     assert found["user/a/busy_s"] == 20
     assert "fairness_ratio" not in found
 
 
 def test_emulated_time_is_wall_time_by_the_scale():
-    found = user_metrics([load("a", "client-1", 0, 10)], 0.2)
+    found = user_metrics([load("a", "client-1", 0, 10)], Dilation(0.2))
     assert found["user/a/throughput_bytes_per_s"] == 1000 / 2
     assert found["user/a/latency_p99_s"] == pytest.approx(0.1)
 
@@ -56,17 +59,17 @@ def test_emulated_time_is_wall_time_by_the_scale():
 )
 def test_a_fair_share_is_by_clients_each_shared_equally(hosts_of_b, fair):
     moved = [load("a", "client-1", 0, 10), *(load("b", host, 0, 10) for host in hosts_of_b)]
-    assert user_metrics(moved, 1.0)["fairness_ratio"] == pytest.approx(fair)
+    assert user_metrics(moved, Dilation(1.0))["fairness_ratio"] == pytest.approx(fair)
 
 
 def test_bytes_are_not_weighed_against_operations():
-    found = user_metrics([load("a", "client-1", 0, 10), load("b", "client-2", 0, 10, moved_bytes=0)], 1.0)
+    found = user_metrics([load("a", "client-1", 0, 10), load("b", "client-2", 0, 10, moved_bytes=0)], Dilation(1.0))
     assert found["user/b/operations_per_s"] == 1
     assert "fairness_ratio" not in found
 
 
 def test_without_users_there_is_nothing_to_tell():
-    assert user_metrics([load("", "client-1", 0, 10)], 1.0) == {}
+    assert user_metrics([load("", "client-1", 0, 10)], Dilation(1.0)) == {}
 
 
 def test_users_that_read_and_write_are_one_mixed_point_without_a_doubt_that_they_did(made):
@@ -75,10 +78,10 @@ def test_users_that_read_and_write_are_one_mixed_point_without_a_doubt_that_they
     (point,) = points(record, [])
     assert point.direction == "mixed"
     assert point.metrics["throughput_bytes_per_s"] == 2000 / 10
-    assert not [doubt for doubt in doubts(record, []) if "together" in doubt or "apart" in doubt]
+    assert not [doubt for doubt in doubts(Reading(record, [])) if "together" in doubt or "apart" in doubt]
     nobody = [replace(result, user="") for result in moved]
     assert [p.direction for p in points(made.record(moved=nobody), [])] == ["write", "read"]
-    assert any("reads and writes ran together" in doubt for doubt in doubts(made.record(moved=nobody), []))
+    assert any("reads and writes ran together" in doubt for doubt in doubts(Reading(made.record(moved=nobody), [])))
 
 
 def mix(made, only, repetition, rates, **words):

@@ -11,7 +11,8 @@ from perjoule.analysis.behaviour import behaviour, powers, step
 from perjoule.analysis.energy import amount
 from perjoule.analysis.outliers import outliers
 from perjoule.analysis.points import points
-from perjoule.analysis.quantities import one_quantity
+from perjoule.analysis.quantities import one_quantity, wrong_ratio
+from perjoule.analysis.reading import Reading
 from perjoule.analysis.timeline import means
 from perjoule.analysis.windows import windows
 from perjoule.model import Specification
@@ -22,6 +23,11 @@ SERVERS = ("storage-1", "storage-2", "metadata-1")
 def ends(t_s, hole_s, at_s=10.0):
     """Times with a distance of `hole_s` after `at_s`."""
     return np.concatenate((t_s[t_s <= at_s + 1e-9], t_s[t_s > at_s + 1e-9] + hole_s - (t_s[1] - t_s[0])))
+
+
+def kept_of(series, began_s, ended_s):
+    by_channel = {one.channel: one for one in series}
+    return one_quantity([*by_channel], lambda channel: wrong_ratio(by_channel[channel], began_s, ended_s))
 
 
 def said(series, began_s=5.0, ended_s=25.0):
@@ -153,7 +159,7 @@ def read(made, ratio, **words):
         for c in ("client-1", "client-2")
     ]
     series += [made.counter(h, "disk_read", words.get("disk", 1.0) * ratio * 20_000 / 3 / 10.4) for h in SERVERS]
-    return plausibility.doubts(made.record(moved=moved), series)
+    return plausibility.doubts(Reading(made.record(moved=moved), series))
 
 
 @pytest.mark.parametrize(
@@ -169,7 +175,7 @@ def test_reads_of_which_a_tenth_was_not_seen_came_from_a_cache(made, words, told
 def test_hosts_that_use_95_percent_of_a_machine_are_its_end(made, ratio, told):
     hosts = [h.name for h in made.record().hosts]
     series = [made.counter(h, "cpu", 2 * ratio / len(hosts)) for h in hosts]
-    found = plausibility.doubts(made.record(cluster="odroid-hc4", environment={"cores_count": 2}), series)
+    found = plausibility.doubts(Reading(made.record(cluster="odroid-hc4", environment={"cores_count": 2}), series))
     shown = min(ratio, 1.0)  # no more than there is, whatever the counters add up to
     assert any(f"the hosts used {100 * shown:.0f} % of this machine's CPUs" in doubt for doubt in found) == told
 
@@ -203,7 +209,7 @@ def log(made, host, rate):
 def test_a_log_may_differ_from_a_clients_bytes_by_a_twentieth(made, ratio, given):
     record = made.record(moved=made.results((10.0, 20.0), (10.0, 20.0)), scale=0.5)
     series = [log(made, "client-1", 100.0), log(made, "client-2", 100.0 * ratio)]
-    found = overlap.common_rate(record, series, record.outcome.results)
+    found = overlap.common_rate(Reading(record, series), record.outcome.results)
     assert (found == pytest.approx((1 + ratio) * 100 / 0.5)) if given else found is None
 
 
@@ -211,11 +217,11 @@ def test_a_log_may_differ_from_a_clients_bytes_by_a_twentieth(made, ratio, given
 def test_two_percent_above_the_peak_or_a_network_is_too_fast(made, ratio, told):
     tpp = catalogue.tpp_bytes_per_s(catalogue.cluster("odroid-hc4"))
     moved = made.results((10.0, 20.0), moved_bytes=int(tpp * 10 * ratio))
-    found = plausibility.doubts(made.record(moved=moved, cluster="odroid-hc4"), [])
+    found = plausibility.doubts(Reading(made.record(moved=moved, cluster="odroid-hc4"), []))
     assert any(f"{ratio:.2f} times the theoretical peak" in doubt for doubt in found) == told
     series = [log(made, "client-1", tpp * ratio)]
     record = made.record(moved=moved, cluster="odroid-hc4")
-    assert (overlap.common_rate(record, series, record.outcome.results) is None) == told
+    assert (overlap.common_rate(Reading(record, series), record.outcome.results) is None) == told
 
 
 @pytest.mark.parametrize(("ratio", "told"), [(1.01, False), (1.03, True)])
@@ -227,7 +233,7 @@ def test_two_percent_above_its_own_disks_is_too_fast_for_a_client(made, directio
     moved = made.results((10.0, 20.0), moved_bytes=int(most * 10 * ratio), direction=direction)
     record = made.record(moved=moved, cluster="odroid-hc4")
     hosts = tuple(replace(h, node=node.name) for h in record.hosts)
-    found = plausibility.doubts(replace(record, hosts=hosts, data_hosts=("client-1",)), [])
+    found = plausibility.doubts(Reading(replace(record, hosts=hosts, data_hosts=("client-1",)), []))
     assert any("1 % more than its disks" in doubt or "3 % more than its disks" in doubt for doubt in found) == told
 
 
@@ -270,8 +276,8 @@ def test_power_is_preferred_to_a_counter_twice_as_uncertain_and_by_more_than_a_p
     counter = made.stating("counter", t_s, 50 * t_s, resolution=resolution_j)
     of = replace(counter.channel, quantity="power", semantics="window mean", specification=Specification(resolution=1.0))
     power = made.series(of, t_s, 50.0, 0.5)
-    (found,) = one_quantity([counter, power], 20, 40)
-    assert found.channel.quantity == kept
+    (found,) = kept_of([counter, power], 20, 40)
+    assert found.quantity == kept
 
 
 @pytest.mark.parametrize(("stated", "kept"), [({}, "energy"), ({"latency_s": 0.0}, "power")])
@@ -280,8 +286,8 @@ def test_power_of_an_unknown_latency_may_be_as_old_as_its_last_sample(made, stat
     t_s = np.arange(0, 61.0)
     counter = made.stating("counter", t_s, 20 * t_s + t_s**2, resolution=60.0)
     of = replace(counter.channel, quantity="power", semantics="window mean", specification=Specification(**stated))
-    (found,) = one_quantity([counter, made.series(of, t_s, 19 + 2 * t_s, 1.0)], 20, 40)
-    assert found.channel.quantity == kept
+    (found,) = kept_of([counter, made.series(of, t_s, 19 + 2 * t_s, 1.0)], 20, 40)
+    assert found.quantity == kept
 
 
 @pytest.mark.parametrize("watts", [50.0, 0.005])
@@ -291,8 +297,8 @@ def test_a_counter_to_one_percent_is_good_enough_whatever_is_beside_it(made, rat
     counter = made.stating("counter", t_s, watts * t_s, resolution=ratio * 20 * watts / 1.959964 * np.sqrt(6))
     stated = Specification(resolution=2e-5 * watts)
     of = replace(counter.channel, quantity="power", semantics="window mean", specification=stated)
-    (found,) = one_quantity([counter, made.series(of, t_s, watts, 0.5)], 20, 40)
-    assert found.channel.quantity == kept
+    (found,) = kept_of([counter, made.series(of, t_s, watts, 0.5)], 20, 40)
+    assert found.quantity == kept
 
 
 def test_less_than_a_joule_is_an_energy(made):
@@ -340,8 +346,8 @@ def test_of_several_powers_beside_a_counter_the_one_that_is_known_best_is_held_a
     of = replace(counter.channel, quantity="power", semantics="window mean", specification=Specification(resolution=1e-3))
     slow = made.series(replace(of, semantics="instantaneous"), np.arange(0, 61.0, 3), 50.0)  # which is refused
     for beside in ([made.series(of, t_s, 50.0, 0.5), slow], [slow, made.series(of, t_s, 50.0, 0.5)]):
-        assert {s.channel.quantity for s in one_quantity([counter, *beside], 20, 40)} == {"power"}
-    assert {s.channel.quantity for s in one_quantity([counter, slow], 20, 40)} == {"energy"}
+        assert {one.quantity for one in kept_of([counter, *beside], 20, 40)} == {"power"}
+    assert {one.quantity for one in kept_of([counter, slow], 20, 40)} == {"energy"}
 
 
 @pytest.mark.parametrize(
@@ -361,4 +367,4 @@ def test_the_age_of_power_is_its_period_or_the_distance_of_its_samples_if_that_i
     power = made.stating("instantaneous", t_s, 30 + 2 * np.clip(t_s - 10, 0, 10), **stated)
     counted_j = 30 * t_s + np.clip(t_s - 10, 0, 10) ** 2 + 20 * np.clip(t_s - 20, 0, None)
     counter = made.stating("counter", t_s[::5], counted_j[::5], resolution=30.0)
-    assert [s.channel.quantity for s in one_quantity([counter, power], 10, 20)] == [kept]
+    assert [one.quantity for one in kept_of([counter, power], 10, 20)] == [kept]

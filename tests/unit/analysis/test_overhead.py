@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from perjoule import campaign, report
 from perjoule.analysis.cells import cells
 from perjoule.analysis.overhead import disk_limits, disk_use, overhead, window
+from perjoule.analysis.reading import Reading
 from perjoule.campaign import parse
 from perjoule.catalogue import cluster
 from perjoule.cli import cli
@@ -82,14 +83,14 @@ def test_busy_is_a_share_of_the_window_and_use_one_of_what_the_catalogues_disks_
     node = next(n for n in cluster("odroid-hc4").nodes if n.role == "storage")
     hosts = tuple(replace(h, node=node.name) if h.role == "storage" else h for h in made.record().hosts)
     record = replace(made.record(cluster="odroid-hc4", scale=0.5), hosts=hosts)
-    limits = disk_limits(record, ["storage-1", "storage-2"])
+    limits = disk_limits(Reading(record), ["storage-1", "storage-2"])
     assert limits is not None
     series = [made.counter(h, "disk_busy", 0.25) for h in ("storage-1", "storage-2")]
     series += [made.counter(h, "disk_read", 0.0) for h in ("storage-1", "storage-2")]
     series += [made.counter(h, "disk_written", limits[1] / 4) for h in ("storage-1", "storage-2")]
-    metrics = disk_use(record, series, 10.0, 20.0)
+    metrics = disk_use(Reading(record, series), 10.0, 20.0)
     assert metrics == pytest.approx({"disk_busy_storage_ratio": 0.25, "disk_use_storage_ratio": 0.5})
-    assert disk_limits(made.record(), ["storage-1"]) is None
+    assert disk_limits(Reading(made.record()), ["storage-1"]) is None
 
 
 @pytest.mark.parametrize("node", ["", "no such node", "B"])
@@ -99,9 +100,9 @@ def test_disks_that_the_catalogue_does_not_have_leave_no_limit_for_the_bytes_of_
     hosts = tuple(replace(h, node=nodes.get(h.name, h.node)) for h in made.record().hosts)
     record = replace(made.record(cluster="odroid-hc4"), hosts=hosts)
     series = [made.counter(h, quantity, 1e6) for h in nodes for quantity in ("disk_busy", "disk_read", "disk_written")]
-    assert disk_limits(record, ["storage-1"]) is not None
-    assert disk_limits(record, ["storage-1", "storage-2"]) is None
-    assert set(disk_use(record, series, 10.0, 20.0)) == {"disk_busy_storage_ratio"}
+    assert disk_limits(Reading(record), ["storage-1"]) is not None
+    assert disk_limits(Reading(record), ["storage-1", "storage-2"]) is None
+    assert set(disk_use(Reading(record, series), 10.0, 20.0)) == {"disk_busy_storage_ratio"}
 
 
 def test_servers_are_all_hosts_but_clients(made) -> None:

@@ -10,6 +10,7 @@ from perjoule.analysis.efficiency import network_bytes_per_s
 from perjoule.analysis.overlap import served_bytes
 from perjoule.analysis.plausibility import doubts
 from perjoule.analysis.points import points
+from perjoule.analysis.reading import Reading
 from perjoule.model import ClientResult
 from perjoule.workloads.together.mix import _apart
 
@@ -64,7 +65,7 @@ def test_bytes_that_only_caches_can_have_taken_give_no_common_throughput(made, c
 
 def test_a_client_that_ends_three_times_later_is_a_doubt(made):
     moved = (*made.results((10.0, 20.0), (10.0, 20.0)), replace(made.results((10.0, 40.0))[0], host="client-3"))
-    (doubt,) = doubts(made.record(moved=moved), [])
+    (doubt,) = doubts(Reading(made.record(moved=moved), []))
     assert doubt == "all clients ran together for only 33 % of the time: client-3 ended 20 s after client-1"
     assert points(made.record(moved=moved), [])[0].metrics["throughput_bytes_per_s"] == pytest.approx(100)
 
@@ -72,14 +73,14 @@ def test_a_client_that_ends_three_times_later_is_a_doubt(made):
 def test_a_late_client_is_explained_by_a_host_that_served_most_of_the_bytes(made):
     moved = made.results((10.0, 20.0), (10.0, 40.0), direction="read")
     sent = [made.counter("storage-1", "network_sent", 90, ended_s=45), made.counter("storage-2", "network_sent", 10, ended_s=45)]
-    (doubt,) = [one for one in doubts(made.record(moved=moved), sent) if "together" in one]
+    (doubt,) = [one for one in doubts(Reading(made.record(moved=moved), sent)) if "together" in one]
     assert doubt.endswith(
         "client-2 ended 20 s after client-1 (storage-1 sent 90 % of the bytes, where an even share of 2 hosts is 50 %)"
     )
     alone = [sent[0], made.counter("storage-2", "network_sent", 0, ended_s=45)]
-    assert any("storage-1 sent 100 % of the bytes" in one for one in doubts(made.record(moved=moved), alone))
+    assert any("storage-1 sent 100 % of the bytes" in one for one in doubts(Reading(made.record(moved=moved), alone)))
     even = [made.counter(f"storage-{n}", "network_sent", 50, ended_s=45) for n in (1, 2)]
-    assert any(one.endswith("client-2 ended 20 s after client-1") for one in doubts(made.record(moved=moved), even))
+    assert any(one.endswith("client-2 ended 20 s after client-1") for one in doubts(Reading(made.record(moved=moved), even)))
 
 
 @pytest.mark.parametrize(("share", "told"), [(0.745, False), (0.755, True)])
@@ -90,10 +91,10 @@ def test_a_host_served_too_much_from_one_and_a_half_times_its_share_on(made, dir
     moved = made.results((10.0, 20.0), (10.0, 40.0), direction=direction)
     served = {"storage-1": 1 - share, "storage-2": share, "metadata-1": 5.0}  # which holds no data
     series = [made.counter(host, quantity, 100 * rate, ended_s=45) for host, rate in served.items()]
-    (doubt,) = [one for one in doubts(made.record(moved=moved), series) if "together" in one]
+    (doubt,) = [one for one in doubts(Reading(made.record(moved=moved), series)) if "together" in one]
     assert (f"(storage-2 {verb} {100 * share:.0f} % of the bytes" in doubt) == told
     for fewer in (series[1:], [made.counter(host, quantity, 0.0, ended_s=45) for host in served]):
-        assert not any("of the bytes" in one for one in doubts(made.record(moved=moved), fewer) if "together" in one)
+        assert not any("of the bytes" in one for one in doubts(Reading(made.record(moved=moved), fewer)) if "together" in one)
 
 
 def test_what_hosts_served_counts_from_the_first_start_to_the_last_end(made):
@@ -104,7 +105,7 @@ def test_what_hosts_served_counts_from_the_first_start_to_the_last_end(made):
         made.series(made.channel(host, "all", "network_received", "counter", "counter", "system"), t_s, moved)
         for host, moved in served.items()
     ]
-    found = doubts(made.record(moved=made.results((10.0, 20.0), (16.0, 40.0))), series)
+    found = doubts(Reading(made.record(moved=made.results((10.0, 20.0), (16.0, 40.0))), series))
     assert any("(storage-2 received 80 % of the bytes" in one for one in found)
 
 
@@ -112,7 +113,8 @@ def test_a_late_client_that_stood_still_is_named(made):
     moved = made.results((10.0, 20.0), (10.0, 40.0))
     log = goodput(made, "client-2", (10, 20, 50), (20, 30, 0), (30, 40, 50))
     assert any(
-        one.endswith("20 s after client-1 (it transferred nothing for 10 s)") for one in doubts(made.record(moved=moved), [log])
+        one.endswith("20 s after client-1 (it transferred nothing for 10 s)")
+        for one in doubts(Reading(made.record(moved=moved), [log]))
     )
 
 
@@ -120,13 +122,13 @@ def test_a_late_client_that_stood_still_is_named(made):
 def test_a_client_stood_still_from_a_fifth_of_its_time_on(made, stalled_s, told):
     moved = made.results((10.0, 20.0), (10.0, 40.0))
     log = goodput(made, "client-2", (10, 20, 50), (20, 20 + stalled_s, 0), (20 + stalled_s, 40, 50))
-    (doubt,) = [one for one in doubts(made.record(moved=moved), [log]) if "together" in one]
+    (doubt,) = [one for one in doubts(Reading(made.record(moved=moved), [log])) if "together" in one]
     assert ("transferred nothing" in doubt) == told
 
 
 @pytest.mark.parametrize("ended_s", [20.0, 22.0, 24.0])  # as on healthy file systems
 def test_clients_that_end_a_little_apart_are_no_doubt(made, ended_s):
-    assert doubts(made.record(moved=made.results((10.0, 20.0), (10.0, ended_s))), []) == ()
+    assert doubts(Reading(made.record(moved=made.results((10.0, 20.0), (10.0, ended_s))), [])) == ()
 
 
 def test_clients_that_hardly_overlapped_have_no_rate_together_but_their_energy(made):

@@ -7,11 +7,13 @@ import pytest
 
 from perjoule.analysis.parts import parts
 from perjoule.analysis.points import points
+from perjoule.analysis.reading import Reading
 from perjoule.figures import parts as figure
 from perjoule.figures import rendering
 from perjoule.model import PartEnergy
 from perjoule.results.metered import parts_table
 from perjoule.summary.metered import metered
+from readings import over
 from typed import present
 
 WINDOW = (10.0, 20.0)
@@ -39,7 +41,7 @@ def test_each_part_of_a_host_has_its_own_joules_and_whole_hosts_have_none(made):
         made.steady("", 5.0, component="switch"),
     ]
     group = made.steady("", 9.0, component="drive-nvme1", grade="component")
-    found = told(parts(made.record(), [*rows, group], *WINDOW))
+    found = told(parts(over(made.record(), [*rows, group]), *WINDOW))
     assert {key: part.energy_j for key, part in found.items()} == pytest.approx(
         {("storage-1", "drive-nvme0", "nvme"): 55.0, ("storage-1", "drive-nvme0", "quarch"): 60.0}
     )
@@ -48,12 +50,12 @@ def test_each_part_of_a_host_has_its_own_joules_and_whole_hosts_have_none(made):
 
 def test_a_state_has_a_bound_which_is_the_higher_of_both_neighbours_and_no_joules(made):
     values = [25.0 if 12 <= n <= 14 else 5.0 for n in range(31)]
-    (part,) = parts(made.record(), [states(made, values)], *WINDOW)
+    (part,) = parts(over(made.record(), [states(made, values)]), *WINDOW)
     high_s = 4.0  # 25 W from 12 s to 14 s, and until the neighbours on either side said otherwise
     assert part.energy_j is None
     assert part.mean_w is None
     assert part.most_j == pytest.approx(25 * high_s + 5 * (10 - high_s))
-    (unseen,) = parts(made.record(), [states(made, values[:18])], *WINDOW)
+    (unseen,) = parts(over(made.record(), [states(made, values[:18])]), *WINDOW)
     assert unseen.most_j is None
 
 
@@ -68,28 +70,28 @@ def test_modelled_parts_and_parts_of_a_machine_that_emulates_are_left_out(made):
     modelled = made.steady("storage-1", 3.0, component="board", grade="modelled")
     simulated = made.steady("storage-1", 3.0, component="board", grade="simulated", meter="simulated")
     record = replace(made.record(), scale=0.2)
-    (part,) = parts(record, [modelled, simulated, drive(made, 6.0)], *WINDOW)
+    (part,) = parts(over(record, [modelled, simulated, drive(made, 6.0)]), *WINDOW)
     assert (part.grade, part.energy_j, part.length_s) == ("simulated", pytest.approx(3.0 * 10 * 0.2), 2.0)
-    assert parts(made.record(), [modelled], *WINDOW) == ()
+    assert parts(over(made.record(), [modelled]), *WINDOW) == ()
 
 
 def test_a_refused_energy_is_no_number(made):
     whole = drive(made, 6.0)
     value = whole.value.copy()
     value[(whole.t_s > 12) & (whole.t_s < 16)] = np.nan
-    (part,) = parts(made.record(), [replace(whole, value=value)], *WINDOW)
+    (part,) = parts(over(made.record(), [replace(whole, value=value)]), *WINDOW)
     assert (part.energy_j, part.most_j) == (None, None)
 
 
 def test_the_table_has_the_mean_over_repetitions_and_the_largest_bound(made):
-    one = present(metered(made.record(), [drive(made, 6.0), states(made, [5.0] * 31)]))
-    other = present(metered(made.record(), [drive(made, 8.0), states(made, [25.0] * 31)]))
+    one = present(metered(Reading(made.record(), [drive(made, 6.0), states(made, [5.0] * 31)])))
+    other = present(metered(Reading(made.record(), [drive(made, 8.0), states(made, [25.0] * 31)])))
     rows = [row[3:] for row in parts_table([one, other]).rows]
     assert rows == [
         ("storage-1", "nvme0", "quarch", "component", "70.00", "7.00"),
         ("storage-2", "nvme0", "nvme", "nameplate", "at most 250.0", "–"),
     ]
-    assert parts_table([present(metered(made.record(), [made.steady("storage-1", 3.0)]))]).rows == ()
+    assert parts_table([present(metered(Reading(made.record(), [made.steady("storage-1", 3.0)])))]).rows == ()
 
 
 def test_the_figure_has_a_bar_for_each_part_and_says_what_is_a_bound():

@@ -4,6 +4,7 @@ import pytest
 
 from perjoule import catalogue
 from perjoule.analysis.plausibility import doubts
+from perjoule.analysis.reading import Reading
 from perjoule.model import Spec
 
 
@@ -11,16 +12,16 @@ def test_a_plain_trial_has_no_doubts(made):
     series = [made.counter(c, "network_received", 101.0) for c in ("client-1", "client-2")]
     series += [made.counter(h, "disk_read", 67.0) for h in ("storage-1", "storage-2", "metadata-1")]
     moved = made.results((10.0, 20.0), (10.0, 20.0), direction="read")
-    assert doubts(made.record(moved=moved, cluster="odroid-hc4"), series) == ()
+    assert doubts(Reading(made.record(moved=moved, cluster="odroid-hc4"), series)) == ()
 
 
 def test_a_failed_trial_has_no_doubts_of_its_own(made):
-    assert doubts(made.record(status="failed"), []) == ()
+    assert doubts(Reading(made.record(status="failed"), [])) == ()
 
 
 def test_clients_that_started_apart_are_reported(made):
-    assert doubts(made.record(moved=made.results((10.0, 20.0), (10.4, 20.0))), []) == ()
-    (doubt,) = doubts(made.record(moved=made.results((10.0, 20.0), (11.0, 20.0))), [])
+    assert doubts(Reading(made.record(moved=made.results((10.0, 20.0), (10.4, 20.0))), [])) == ()
+    (doubt,) = doubts(Reading(made.record(moved=made.results((10.0, 20.0), (11.0, 20.0))), []))
     assert doubt == "clients started 1 s apart, the shortest ran 9 s"
 
 
@@ -35,8 +36,8 @@ def test_a_client_faster_than_its_network_is_reported(made, scale):
         moved = made.results((10.0, 20.0), moved_bytes=int(limit * ratio * 10 * scale))
         return replace(made.record(moved=moved, cluster="odroid-hc4", scale=scale), hosts=hosts)
 
-    assert doubts(trial(1.0), []) == ()
-    (doubt,) = doubts(trial(1.5), [])
+    assert doubts(Reading(trial(1.0), [])) == ()
+    (doubt,) = doubts(Reading(trial(1.5), []))
     assert doubt == "client-1 moved 1.50 times what its network can carry: a cache served the write"
 
 
@@ -44,21 +45,21 @@ def test_a_cluster_above_its_peak_is_reported(made):
     tpp = catalogue.tpp_bytes_per_s(catalogue.cluster("odroid-hc4"))
     moved = made.results((10.0, 20.0), moved_bytes=int(tpp * 12))
     assert "write: 1.20 times the theoretical peak performance of the cluster" in doubts(
-        made.record(moved=moved, cluster="odroid-hc4"), []
+        Reading(made.record(moved=moved, cluster="odroid-hc4"))
     )
 
 
 def test_reads_that_never_crossed_the_network_are_reported(made):
     moved = made.results((10.0, 20.0), (10.0, 20.0), direction="read")
     series = [made.counter(c, "network_received", 50.0) for c in ("client-1", "client-2")]
-    (doubt,) = doubts(made.record(moved=moved), series)
+    (doubt,) = doubts(Reading(made.record(moved=moved), series))
     assert doubt == "the clients' page cache served reads: they received 52 % of the bytes they read"
 
 
 def test_reads_that_never_reached_a_disk_are_reported(made):
     moved = made.results((10.0, 20.0), (10.0, 20.0), direction="read")
     series = [made.counter(h, "disk_read", 10.0) for h in ("storage-1", "storage-2", "metadata-1")]
-    (doubt,) = doubts(made.record(moved=moved), series)
+    (doubt,) = doubts(Reading(made.record(moved=moved), series))
     assert doubt == "the servers' page cache served reads: the disks read 16 % of the bytes that clients read"
 
 
@@ -66,26 +67,26 @@ def test_reads_count_from_the_first_clients_start(made):
     """From then on the disks read 93 % of the bytes, and from a second later 84 %."""
     moved = made.results((10.0, 20.0), (11.0, 20.0), direction="read")
     series = [made.counter(h, "disk_read", 62.0) for h in ("storage-1", "storage-2", "metadata-1")]
-    assert not any("page cache" in doubt for doubt in doubts(made.record(moved=moved), series))
+    assert not any("page cache" in doubt for doubt in doubts(Reading(made.record(moved=moved), series)))
 
 
 def test_without_counters_nothing_is_reported_of_caches(made):
     moved = made.results((10.0, 20.0), direction="read")
-    assert doubts(made.record(moved=moved), []) == ()
+    assert doubts(Reading(made.record(moved=moved), [])) == ()
 
 
 def test_a_machine_at_its_end_is_reported(made):
     hosts = [h.name for h in made.record().hosts]
     series = [made.counter(h, "cpu", 0.4) for h in hosts]
-    (doubt,) = doubts(made.record(cluster="odroid-hc4", environment={"cores_count": 2}), series)
+    (doubt,) = doubts(Reading(made.record(cluster="odroid-hc4", environment={"cores_count": 2}), series))
     assert "100 % of this machine's CPUs" in doubt
-    assert doubts(made.record(cluster="odroid-hc4", environment={"cores_count": 4}), series) == ()
+    assert doubts(Reading(made.record(cluster="odroid-hc4", environment={"cores_count": 4}), series)) == ()
 
 
 def test_reads_and_writes_together_share_their_energy(made):
     moved = made.results((10.0, 20.0)) + made.results((10.0, 20.0), direction="read")
     assert "reads and writes ran together: each is charged with the energy and overhead of both" in doubts(
-        made.record(moved=moved), []
+        Reading(made.record(moved=moved))
     )
 
 
@@ -95,9 +96,9 @@ def test_reads_and_writes_together_share_their_energy(made):
 )
 def test_reads_and_writes_one_after_the_other_share_nothing(made, write, read, together):
     moved = made.results(write) + made.results(read, direction="read")
-    assert any("ran together" in doubt for doubt in doubts(made.record(moved=moved), [])) == together
+    assert any("ran together" in doubt for doubt in doubts(Reading(made.record(moved=moved), []))) == together
     users = tuple(replace(one, user=one.direction) for one in moved)
-    assert not any("reads and writes" in doubt for doubt in doubts(made.record(moved=users), []))
+    assert not any("reads and writes" in doubt for doubt in doubts(Reading(made.record(moved=users), [])))
 
 
 @pytest.mark.parametrize(
@@ -107,8 +108,8 @@ def test_only_hosts_that_share_a_machine_use_it_up(made, kind, cluster, told):
     series = [made.counter(host.name, "cpu", 0.4) for host in made.record().hosts]
     asked = replace(made.trial(), testbed=Spec(kind, {}, kind))
     record = made.record(asked, cluster=cluster, environment={"cores_count": 2})
-    assert any("this machine's CPUs" in doubt for doubt in doubts(record, series)) == told
-    assert doubts(replace(record, environment={"cores_count": "two"}), series) == ()
+    assert any("this machine's CPUs" in doubt for doubt in doubts(Reading(record, series))) == told
+    assert doubts(Reading(replace(record, environment={"cores_count": "two"}), series)) == ()
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ def test_a_write_has_until_the_end_of_its_write_back_to_reach_its_own_disks(made
     moved = made.results((10.0, 20.0), moved_bytes=int(most * 15), direction=direction)
     record = made.record(moved=moved, cluster="odroid-hc4", write_back_s=write_back_s)
     hosts = tuple(replace(h, node=node.name) for h in record.hosts)
-    found = doubts(replace(record, hosts=hosts, data_hosts=("client-1",)), [])
+    found = doubts(Reading(replace(record, hosts=hosts, data_hosts=("client-1",)), []))
     assert any("50 % more than its disks can" in doubt for doubt in found) == told
-    others = doubts(replace(record, hosts=hosts, data_hosts=("client-2",)), [])  # the disks of another
+    others = doubts(Reading(replace(record, hosts=hosts, data_hosts=("client-2",)), []))  # the disks of another
     assert not any("its disks can" in doubt for doubt in others)

@@ -7,9 +7,9 @@ import pytest
 from perjoule.analysis.cells import cells
 from perjoule.analysis.hosts import OUTSIDE
 from perjoule.analysis.points import points
-from perjoule.analysis.power import boundaries
 from perjoule.analysis.sides import sides
 from perjoule.model import Specification
+from readings import over, servers_energy
 from typed import present
 
 SERVERS, CLIENTS = ("storage-1", "storage-2", "metadata-1"), ("client-1", "client-2")
@@ -28,7 +28,8 @@ def group(made, hosts, power_w, grade="wall", meter="strip"):
 def found(made, series, record=None):
     """The joules of clients and of all in ten seconds, the grade of all, and the reasons."""
     record = record or made.record()
-    one = sides(record, series, boundaries(record, series, 10, 20), 10, 20)
+    reading = over(record, series)
+    one = sides(reading, reading.servers(10, 20), 10, 20)
     named = {name: side.net_j for name, side in one.named.items()}
     assert named.keys().isdisjoint(one.refused)
     return named.get("clients"), named.get("all"), one.all.grade, dict(one.refused)
@@ -179,11 +180,11 @@ def test_without_any_meter_nothing_is_reported(made):
 def test_a_client_with_data_beside_servers_has_no_modelled_energy_without_its_disks(made):
     record = loaded_by(made, "client-1", data_hosts=["client-1"])
     board = made.steady("client-1", 40.0, component="board", grade="modelled", meter="modelled")
-    assert boundaries(record, [board], 10, 20).doubts == ("modelled: the catalogue has no disks for client-1",)
+    assert servers_energy(record, [board], 10, 20).doubts == ("modelled: the catalogue has no disks for client-1",)
     disks = made.steady("client-1", 2.0, component="disks", grade="modelled", meter="modelled")
-    assert boundaries(record, [board, disks], 10, 20).net_j == pytest.approx(420)
+    assert servers_energy(record, [board, disks], 10, 20).net_j == pytest.approx(420)
     alone = replace(record, hosts=tuple(host for host in record.hosts if host.role == "client"))
-    assert boundaries(alone, [board], 10, 20).net_j == pytest.approx(400)
+    assert servers_energy(alone, [board], 10, 20).net_j == pytest.approx(400)
 
 
 def test_every_number_of_both_sides_is_of_the_same_window_in_emulated_time(made):

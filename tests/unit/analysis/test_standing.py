@@ -9,12 +9,12 @@ from perjoule.analysis.cells import cells
 from perjoule.analysis.energy import amount
 from perjoule.analysis.integral import integral
 from perjoule.analysis.points import points
-from perjoule.analysis.power import boundaries
 from perjoule.analysis.standing import stands, updated
 from perjoule.analysis.terms import budget
 from perjoule.drivers.boundary import Boundary
 from perjoule.meters.shelly import Shelly
 from perjoule.model import Series, Specification
+from readings import servers_energy
 from typed import present
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
@@ -46,14 +46,14 @@ def plugs(made, step_s, phase_s, dice, **words):
 @pytest.mark.parametrize("phase_s", [5.0, 40.0, 55.0])
 def test_good_power_is_preferred_to_a_counter_that_hardly_steps(made, phase_s):
     """A window of 20 s at 44 W is 880 J a plug; a step of its counter is 2640 J."""
-    found = boundaries(made.record(), plugs(made, 60.0, phase_s, np.random.default_rng(1)), 40, 60)
+    found = servers_energy(made.record(), plugs(made, 60.0, phase_s, np.random.default_rng(1)), 40, 60)
     assert found.net_j == pytest.approx(3 * 880, rel=0.01)
     assert present(found.net).expanded_j < 30
     assert (found.source, found.doubts) == ("shelly power", ())
 
 
 def test_a_counter_that_steps_often_is_preferred_to_power(made):
-    found = boundaries(made.record(), plugs(made, 0.1, 0.03, np.random.default_rng(1), rate_hz=2.0), 40, 60)
+    found = servers_energy(made.record(), plugs(made, 0.1, 0.03, np.random.default_rng(1), rate_hz=2.0), 40, 60)
     assert found.source == "shelly energy"
     assert found.net_j == pytest.approx(3 * 880, rel=0.01)
 
@@ -65,7 +65,7 @@ def test_repetitions_have_one_source_wherever_the_counter_steps(made):
         seen = set()
         for _ in range(12):
             began_s = dice.uniform(30, 60)
-            found = boundaries(made.record(), plugs(made, step_s, dice.uniform(0, step_s), dice), began_s, began_s + 40)
+            found = servers_energy(made.record(), plugs(made, step_s, dice.uniform(0, step_s), dice), began_s, began_s + 40)
             seen.add(found.source)
         assert len(seen) == 1
 
@@ -85,7 +85,7 @@ def test_a_counter_alone_that_steps_a_few_times_is_doubted_and_one_that_steps_of
 
 def test_both_reasons_are_reported_where_neither_counter_nor_power_will_do(made):
     slow = [replace_rate(one) for one in plugs(made, 60.0, 5.0, np.random.default_rng(1))]
-    found = boundaries(made.record(), slow, 40, 60)
+    found = servers_energy(made.record(), slow, 40, 60)
     assert found.net is None
     assert any("stepped never" in doubt or "stepped only once" in doubt for doubt in found.doubts)
     assert any("undersampled" in doubt for doubt in found.doubts)

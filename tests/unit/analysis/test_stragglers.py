@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from perjoule.analysis.plausibility import doubts
+from perjoule.analysis.reading import Reading
 from perjoule.analysis.stragglers import medians_of_others, work
 from perjoule.model import HostFact
 
@@ -34,7 +35,7 @@ def trial(made, direction="read", *, ended_s=20.0, moved_bytes=1000, **changes):
 
 
 def named(record, series):
-    return [doubt for doubt in doubts(record, series) if "slower than the other" in doubt]
+    return [doubt for doubt in doubts(Reading(record, series)) if "slower than the other" in doubt]
 
 
 def reads(made, own, other, quantity="disk_read"):

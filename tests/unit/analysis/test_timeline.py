@@ -7,11 +7,13 @@ from hypothesis import strategies as st
 
 from perjoule.analysis.energy import amount
 from perjoule.analysis.points import points
+from perjoule.analysis.reading import Reading
 from perjoule.analysis.timeline import components_w, means, net_power_w, summed
 from perjoule.figures import rendering
 from perjoule.figures.timeline import Timeline, completed, timeline
 from perjoule.model import Channel, Series, Specification
 from perjoule.summary.trial import trial_summary
+from readings import over
 from typed import present
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
@@ -46,8 +48,8 @@ def test_the_timeline_adds_up_to_the_amount(semantics, pairs):
 
 def test_the_power_of_the_servers_is_without_the_switch(made):
     series = [made.steady(host, 10.0) for host in SERVERS] + [made.steady("", 15.0, component="switch")]
-    assert net_power_w(made.record(), series, 1.0, 5.0) == pytest.approx([30] * 8)
-    assert len(net_power_w(made.record(), series[1:], 1.0, 5.0)) == 0
+    assert net_power_w(over(made.record(), series, 1.0, 5.0), 1.0, 5.0) == pytest.approx([30] * 8)
+    assert len(net_power_w(over(made.record(), series[1:], 1.0, 5.0), 1.0, 5.0)) == 0
 
 
 def test_power_is_by_the_meter_that_the_energy_is_of(made):
@@ -60,7 +62,7 @@ def test_power_is_by_the_meter_that_the_energy_is_of(made):
     record = made.record()
     (point,) = points(record, series)
     assert (point.metrics["mean_w"], point.source) == (pytest.approx(30), "b power")
-    assert net_power_w(record, series, 10.0, 20.0) == pytest.approx([30] * 20)
+    assert net_power_w(over(record, series, 10.0, 20.0), 10.0, 20.0) == pytest.approx([30] * 20)
     assert trial_summary(record, series).watts == pytest.approx([30] * 20)
 
 
@@ -73,8 +75,8 @@ def test_power_is_by_the_quantity_that_is_known_better_in_the_window(made):
         both.append(made.series(made.channel(host, "all", "power", "instantaneous"), t_s, 12 + 0.01 * np.sin(t_s)))
     stated = [replace(s, channel=replace(s.channel, specification=Specification(resolution=1.0))) for s in both[::2]]
     series = [*stated, *both[1::2]]
-    assert net_power_w(made.record(), series, 1.0, 29.0) == pytest.approx(np.full(140, 30.0), rel=0.1)
-    assert net_power_w(made.record(), series, 1.0, 2.0) == pytest.approx(np.full(5, 36.0), rel=0.01)
+    assert net_power_w(over(made.record(), series, 1.0, 29.0), 1.0, 29.0) == pytest.approx(np.full(140, 30.0), rel=0.1)
+    assert net_power_w(over(made.record(), series, 1.0, 2.0), 1.0, 2.0) == pytest.approx(np.full(5, 36.0), rel=0.01)
 
 
 def test_two_meters_of_one_host_are_not_added_up_in_the_timeline(made):
@@ -83,7 +85,7 @@ def test_two_meters_of_one_host_are_not_added_up_in_the_timeline(made):
     cpu = made.channel("storage-1", "package-0", grade="component")
     record, series = made.record(), [*both, made.series(cpu, np.arange(0.0, 31.0), np.full(31, 3.0))]
     edges_s = np.arange(5.0, 10.0)
-    assert components_w(record, series, 5.0, 9.0, edges_s) == {"all": pytest.approx([30] * 4)}
+    assert components_w(over(record, series, 5.0, 9.0), edges_s) == {"all": pytest.approx([30] * 4)}
     line = present(trial_summary(record, series).timeline)
     assert {name: set(row) - {None} for name, row in line.rows["watts"].items()} == {"all": {30.0}}
 
@@ -91,11 +93,11 @@ def test_two_meters_of_one_host_are_not_added_up_in_the_timeline(made):
 def test_components_of_the_servers_and_the_switch_are_drawn_and_a_difference_as_the_servers(made):
     edges_s = np.arange(5.0, 10.0)
     parts = [made.steady(host, w, component=part) for host in SERVERS for part, w in (("board", 4.0), ("disks", 2.0))]
-    found = components_w(made.record(), [*parts, made.steady("", 15.0, component="switch")], 5.0, 9.0, edges_s)
+    found = components_w(over(made.record(), [*parts, made.steady("", 15.0, component="switch")], 5.0, 9.0), edges_s)
     assert found == {part: pytest.approx([w] * 4) for part, w in (("board", 12), ("disks", 6), ("switch", 15))}
     strip = made.steady("", 40.0, component="group")
     strip = replace(strip, channel=replace(strip.channel, covers=(*SERVERS, "client-1")))
-    found = components_w(made.record(), [strip, made.steady("client-1", 7.0)], 5.0, 9.0, edges_s)
+    found = components_w(over(made.record(), [strip, made.steady("client-1", 7.0)], 5.0, 9.0), edges_s)
     assert found == {"servers": pytest.approx([33] * 4)}
 
 
@@ -103,8 +105,8 @@ def test_meters_that_cover_no_server_are_drawn_by_themselves(made):
     edges_s = np.arange(5.0, 10.0)
     one = made.steady("storage-1", 4.0, meter="a")
     other = made.steady("storage-1", 5.0, meter="b")
-    assert components_w(made.record(), [one], 5.0, 9.0, edges_s) == {"all": pytest.approx([4] * 4)}
-    found = components_w(made.record(), [one, other], 5.0, 9.0, edges_s)
+    assert components_w(over(made.record(), [one], 5.0, 9.0), edges_s) == {"all": pytest.approx([4] * 4)}
+    found = components_w(over(made.record(), [one, other], 5.0, 9.0), edges_s)
     assert found == {"a all": pytest.approx([4] * 4), "b all": pytest.approx([5] * 4)}
 
 
@@ -140,9 +142,9 @@ def test_a_role_moved_what_all_its_hosts_did_and_nothing_is_known_where_one_is_n
     edges_s = np.arange(0.0, 31.0, 3.0)
     both = [made.counter(f"storage-{n}", "disk_read", 10.0 * n) for n in (1, 2)]
     others = [made.counter("metadata-1", "disk_read", 99.0), made.counter("storage-1", "disk_written", 77.0)]
-    assert summed(made.record(), [*both, *others], "disk_read", "storage", edges_s) == pytest.approx(np.full(10, 30.0))
+    assert summed(Reading(made.record(), [*both, *others]), "disk_read", "storage", edges_s) == pytest.approx(np.full(10, 30.0))
     for lacking, role in ((both[:1], "storage"), (both, "management"), ([], "storage")):
-        assert np.isnan(summed(made.record(), lacking, "disk_read", role, edges_s)).tolist() == [True] * 10
+        assert np.isnan(summed(Reading(made.record(), lacking), "disk_read", role, edges_s)).tolist() == [True] * 10
 
 
 @pytest.mark.parametrize(("covered_s", "told"), [(0.51, True), (0.49, False)])

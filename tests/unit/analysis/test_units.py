@@ -8,6 +8,7 @@ from perjoule.analysis.better import Judge, refusal
 from perjoule.analysis.drift import Timed, trend
 from perjoule.analysis.fairness import jain, user_metrics
 from perjoule.analysis.outliers import outliers
+from perjoule.analysis.reading import Dilation
 from perjoule.analysis.replacement import replacements
 from perjoule.analysis.scaling import scaling
 from perjoule.analysis.statistics import interval, ratio_interval
@@ -48,7 +49,7 @@ def test_what_is_compared_by_ratios_is_the_same_in_any_unit(made, unit):
     (law,) = scaling([cell("a", n * unit, servers_count=n) for n in (1, 2)])
     assert law.of_ideal[2].mean == pytest.approx(1)
     results = [ClientResult("c", "read", 0.0, 10.0, 100, 1, user=user) for user in ("one", "other")]
-    assert user_metrics(results, 1 / unit)["fairness_ratio"] == pytest.approx(1)
+    assert user_metrics(results, Dilation(1 / unit))["fairness_ratio"] == pytest.approx(1)
 
 
 def test_nothing_and_less_has_no_ratio(made):

@@ -90,6 +90,19 @@ def test_rates_are_of_the_emulated_clock_and_watts_of_the_servers_without_the_sw
     assert plain(seen)["hosts"]["words"] == ("host", "role")
 
 
+def test_the_watts_of_a_load_are_of_one_choice_of_channels_from_its_first_moment_to_its_last(
+    folder: Path, file: ProgressFile
+) -> None:
+    """Definition: those that its table will have. A better meter that answers late leaves a gap before, no watts of a model."""
+    file.append(Line(load=replace(LOAD, scale=1.0)))
+    file.append(Line(channels=(Channel("plug", "storage-1", "all", "power", "W", "window mean", "wall"),)))
+    file.append(state(100.0, 10.0, 2.0, 8.5, 0.0, 0.0, 7.0))
+    file.append(state(102.0, 11.0, 2.5, 8.5, 0.0, 0.0, 8.0, 16.0))
+    seen = Watch(folder).snapshot()
+    assert seen.power and (seen.power.watts, seen.power.grade) == (16.0, "wall")
+    assert {chart.title: chart.lines for chart in seen.charts}["Power of the servers"] == {"servers": [None, 16.0]}
+
+
 def test_a_counter_that_fell_back_is_a_gap(folder: Path, file: ProgressFile) -> None:
     file.append(state(100.0, 10.0, 2.0, 8.5, 5e9, 5e9, 7.0))
     file.append(state(101.0, 10.0, 2.0, 8.5, 1.0, 1.0, 0.5))

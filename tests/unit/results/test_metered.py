@@ -6,6 +6,7 @@ import pytest
 from perjoule.analysis.alignment import pattern
 from perjoule.analysis.energies import Work, energies
 from perjoule.analysis.points import points
+from perjoule.analysis.reading import Reading
 from perjoule.figures import rendering
 from perjoule.figures.alignment import alignment
 from perjoule.figures.boundaries import Bar, Device, boundaries
@@ -14,6 +15,7 @@ from perjoule.model import Clock, Phase, Specification
 from perjoule.results.metered import alignments, budget_table, relative, unexplained_table
 from perjoule.store.patterns import LoadPattern
 from perjoule.summary.metered import metered
+from readings import over
 from typed import present
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
@@ -71,7 +73,7 @@ def test_energy_of_a_nameplate_has_no_uncertainty_that_anybody_knows(made):
 def test_boards_without_disks_are_the_storage_controllers(made):
     record, series = loaded(made)
     disks = [made.steady(host, 4.0, component="disks") for host in SERVERS]
-    found = energies(record, [*series, *disks], 10.0, 20.0, Work("efficiency_bytes_per_j", 2000, 10.0))
+    found = energies(over(record, [*series, *disks]), 10.0, 20.0, Work("efficiency_bytes_per_j", 2000, 10.0))
     assert found.metrics["controller_energy_j"] == pytest.approx(600 - 120)
     assert found.metrics["controller_efficiency_bytes_per_j"] == pytest.approx(2000 / 480)
 
@@ -80,7 +82,7 @@ def test_packages_are_labelled_and_stand_for_no_host(made):
     def zone(host):
         return made.series(made.channel(host, "package-0", "energy", "counter", "component", "rapl"), [0.0, 15, 30], [0, 75, 150])
 
-    found = energies(made.record(), [zone(h) for h in SERVERS], 10.0, 20.0, Work("efficiency_bytes_per_j", 2000, 10.0))
+    found = energies(over(made.record(), [zone(h) for h in SERVERS]), 10.0, 20.0, Work("efficiency_bytes_per_j", 2000, 10.0))
     assert found.metrics["cpu_package_energy_j"] == pytest.approx(150)
     assert "energy_j" not in found.metrics
     assert any("processors alone" in doubt for doubt in found.doubts)
@@ -88,22 +90,22 @@ def test_packages_are_labelled_and_stand_for_no_host(made):
 
 def test_the_budget_table_names_the_largest_term_and_what_shrinks_it(made):
     record, series = loaded(made, gain_ratio=0.02, resolution=0.5)
-    one = present(metered(record, series))
+    one = present(metered(Reading(record, series)))
     laid = budget_table([one])
     net = dict(zip(laid.headers, laid.rows[0], strict=True))
     assert (net["energy"], net["J"], net["clients"]) == ("net", "600.0", "2")
     assert net["accuracy"] == "1.2"
     assert net["largest term"] == "accuracy: a meter of a better class, a smaller range, or a calibration"
     assert relative([one.energies["write"].budgets["net"]])["accuracy"] == pytest.approx(0.02 / 3**0.5)
-    assert metered(made.record(status="failed"), series) is None
-    assert metered(record, []) is None
+    assert metered(Reading(made.record(status="failed"), series)) is None
+    assert metered(Reading(record, [])) is None
 
 
 def test_what_meters_cover_is_drawn_and_their_difference_is_laid_out(made):
     record, series = loaded(made)
     strip = made.steady("", 48.0, component="group", meter="strip", grade="PDU")
     strip = replace(strip, channel=replace(strip.channel, covers=SERVERS))
-    one = present(metered(record, [*series, strip]))
+    one = present(metered(Reading(record, [*series, strip])))
     assert {(bar.row, bar.devices, bar.grade) for bar in one.bars} >= {("strip", tuple(sorted(SERVERS)), "PDU")}
     (row,) = unexplained_table([one]).rows
     assert row[2:6] == ("48.00", "60.00", "-12.00", "-25.0")

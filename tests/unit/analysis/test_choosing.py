@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 
-from perjoule.analysis.devices import device_j
 from perjoule.analysis.points import points
+from perjoule.analysis.power import joules
+from readings import over
+
+
+def device_j(record, series, began_s, ended_s):
+    reading = over(record, series, began_s, ended_s)
+    disks = reading.metering.disks
+    return joules(reading.signed(disks.net), began_s, ended_s) if disks else None
 
 
 def series_of(made, *, disks_w=(3.0, 5.0), grade="modelled", meter="modelled"):

@@ -1,0 +1,223 @@
+"""The search for the channels that make up the boundaries of hosts: by what they cover, their grade, and how certain they are."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from perjoule.analysis.coverage import SWITCH, Signed, cover, devices_of, items
+from perjoule.analysis.energy import amount
+from perjoule.analysis.hosts import OUTSIDE
+from perjoule.analysis.power import Boundaries, Parts, added
+from perjoule.analysis.quantities import one_quantity, other_quantity, wrong_ratio
+from perjoule.model import Channel, Record, Series
+from perjoule.model.doubts import METERS, Doubt
+
+# Best first. A component's meter (RAPL: the CPU alone) never stands for a host.
+GRADES = ("wall", "PDU", "BMC", "modelled", "nameplate", "simulated")
+# Watts of hosts that do not exist follow the emulated clock; a real meter's joules can't.
+DILATED = frozenset({"simulated", "modelled", "nameplate"})
+REAL = tuple(grade for grade in GRADES if grade not in DILATED)
+# A meter of a component alone (a Hall sensor on its supply) counts for the disks.
+DISK_GRADES = ("component", *GRADES)
+DISKS = "disks"
+WHOLE = frozenset({"all", "group", "total", SWITCH})  # components that are no part of a host
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The hosts of a trial, as far as the choice depends on them."""
+
+    servers: frozenset[str]  # inside the boundary of energy; none if they are outside the testbed
+    clients: frozenset[str] = frozenset()  # that load and are not servers
+    shared: frozenset[str] = frozenset()  # that load and are servers
+    cluster: frozenset[str] = frozenset()  # that a meter of the whole cluster covers
+    hosts: frozenset[str] = frozenset()  # all
+    holders: frozenset[str] = frozenset()  # of the load's data
+    storing: frozenset[str] = frozenset()  # clients beside servers that hold data
+    by_role: tuple[tuple[str, frozenset[str]], ...] = ()  # whose watts are stated one by one
+    at_scale: str = ""  # "scale 0.2" of an emulated cluster
+
+
+@dataclass(frozen=True, eq=False)
+class Headline:
+    """The window that decides, and what was measured in it."""
+
+    record: Record
+    series: Mapping[Channel, Series]
+    began_s: float
+    ended_s: float
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The channels of a boundary; without any, the doubts have the reasons."""
+
+    parts: Parts | None = None
+    doubts: tuple[Doubt, ...] = ()  # about the choice
+    refused: tuple[Parts, ...] = ()  # that cover the hosts and have no energy, if none has
+    packages: Signed = ()  # of the processors of all these hosts (RAPL): they represent no host
+    has_net: bool = False  # the hosts have an energy without the switch
+
+    @property
+    def grade(self) -> str:
+        """How the watts are obtained; "" without channels."""
+        return self.parts.grade if self.parts else ""
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """Searches the channels of power and energy."""
+
+    roles: Roles
+    powers: Sequence[Channel]
+    headline: Headline | None
+
+    def represents(self, one: Channel) -> bool:
+        """Whether watts are those of the hosts: the joules of the real machine are not those of an emulated one.
+
+        A state is that of a real device, whatever its grade.
+        """
+        return not self.roles.at_scale or (one.grade in DILATED and one.semantics != "state")
+
+    def best(self, hosts: frozenset[str], only: str | None = None) -> Chosen:
+        """Choose the channels of hosts, of the best grade that covers them all.
+
+        Of several ways within that grade the first one counts, unless another one is twice as certain. A better grade that covers
+        the hosts and was refused is a doubt. `only` is the grade of numbers beside which this one stands.
+        """
+        refused: list[Doubt] = []
+        covering: list[Parts] = []
+        better: list[tuple[str, Doubt]] = []  # grade and doubts of meters that cover the hosts, and whose energy is refused
+        chosen: Boundaries | None = None
+        contradicted: set[str] = set()  # grades, of which no other choice is any better known
+        for parts in self._candidates(hosts):
+            if only not in (None, parts.grade) or parts.grade in contradicted:
+                continue
+            if chosen is not None and (parts.grade != chosen.grade or self.headline is None):
+                break
+            covers = bool(parts.net or parts.gross)
+            found = self._measured(parts) if covers else Boundaries(doubts=parts.doubts)
+            if found.contradicted and chosen is None:
+                contradicted.add(parts.grade)
+            if found.parts is None:
+                refused.extend(found.doubts)
+                better += [(parts.grade, doubt) for doubt in found.doubts if covers]
+                covering += [parts] if covers else []
+            elif chosen is None or _better(found, chosen):
+                chosen = found
+        if chosen is None:
+            return Chosen(None, tuple(dict.fromkeys(refused)), tuple(covering), self._packages(hosts))
+        replaced = [METERS.doubt(f"{doubt}; {chosen.grade} watts count instead") for of, doubt in better if of != chosen.grade]
+        has_net = bool(chosen.parts and chosen.parts.net) if self.headline is None else chosen.net is not None
+        return Chosen(chosen.parts, tuple(dict.fromkeys(replaced)), (), self._packages(hosts), has_net)
+
+    def _measured(self, parts: Parts) -> Boundaries:
+        if self.headline is None:
+            return Boundaries(parts=parts)
+        return added(self.headline.record, self.headline.series, parts, self.headline.began_s, self.headline.ended_s)
+
+    def _wrong_ratio(self, channel: Channel) -> float:
+        if self.headline is None:
+            return 0.0
+        return wrong_ratio(self.headline.series[channel], self.headline.began_s, self.headline.ended_s)
+
+    def _candidates(self, hosts: frozenset[str]) -> Iterator[Parts]:
+        """List the possible sums for the boundaries of hosts, best grade first; grades are never mixed.
+
+        Within a grade each meter alone comes before all of them together, unless these give more boundaries. If a meter has both
+        a counter and power of one boundary, the more certain one comes first.
+        """
+        # A state is a bound, and no energy of any boundary.
+        powers = [one for one in self.powers if one.semantics != "state"]
+        if powers and not (hosts and any(one.grade in GRADES for one in powers)):
+            yield Parts("", "", doubts=(METERS.doubt("no meter covers a whole server" if hosts else OUTSIDE),))
+        for grade in GRADES if hosts else ():
+            of_grade = [one for one in powers if one.grade == grade]
+            meters = sorted({one.meter for one in of_grade})
+            if not all(map(self.represents, of_grade)):
+                why = "power of the real machine is not that of a cluster emulated at"
+                doubts = (METERS.doubt(f"{meter}: {why} {self.roles.at_scale}") for meter in meters)
+                yield from (Parts(meter, grade, doubts=(doubt,)) for meter, doubt in zip(meters, doubts, strict=True))
+                continue
+            if grade == "modelled" and (bare := self._diskless(of_grade) & hosts):
+                why = f"modelled: the catalogue has no disks for {', '.join(sorted(bare))}"
+                yield Parts("modelled", grade, doubts=(METERS.doubt(why),))
+                continue
+            sets = [[one for one in of_grade if one.meter == meter] for meter in meters]
+            sets += [of_grade] if len(meters) > 1 else []
+            first = [one_quantity(own, self._wrong_ratio) for own in sets]
+            left_out = [[one for one in own if one not in kept] for own, kept in zip(sets, first, strict=True)]
+            second = [other_quantity(own, others) for own, others in zip(sets, left_out, strict=True) if others]
+            for choices in (first, second):
+                found = [parts_of(grade, own, self.roles.cluster, hosts) for own in choices]
+                yield from sorted(found, key=lambda parts: (not (parts.net and parts.gross), not parts.net))
+
+    def _diskless(self, modelled: Sequence[Channel]) -> frozenset[str]:
+        """Name the clients that hold data beside servers on disks that no model has: their modelled watts lack something."""
+        having = {one.host for one in modelled if one.component == DISKS}
+        return self.roles.storing & ({one.host for one in modelled} - having)
+
+    def _packages(self, hosts: frozenset[str]) -> Signed:
+        """Return the packages (RAPL) of hosts, all of which are known; () if one is missing."""
+        packages = [one for one in self.powers if one.grade == "component" and one.component.startswith("package") and one.host]
+        own = [one for one in packages if one.host in hosts and one.quantity == "energy" and self.represents(one)]
+        return tuple((1, one) for one in own) if frozenset(one.host for one in own) == hosts else ()
+
+    def disks(self) -> Parts | None:
+        """Choose the first meter, best grade first, that has the disks of all hosts with data; None if no meter has.
+
+        Hosts of other roles count if they have metered disks.
+        """
+        disks = [one for one in self.powers if one.component == DISKS and one.host in self.roles.servers]
+        disks = [one for one in disks if one.grade in DISK_GRADES and self.represents(one)]
+        for place, meter in sorted({(DISK_GRADES.index(one.grade), one.meter) for one in disks}):
+            own = [one for one in disks if (one.grade, one.meter) == (DISK_GRADES[place], meter)]
+            by_host = {one.host: one for one in sorted(own, key=lambda one: one.quantity == "energy")}  # a counter is better
+            if self.roles.holders <= by_host.keys() and all(map(self._known, by_host.values())):
+                return Parts(meter, DISK_GRADES[place], tuple((1, one) for one in by_host.values()))
+        return None
+
+    def _known(self, channel: Channel) -> bool:
+        if self.headline is None:
+            return True
+        return amount(self.headline.series[channel], self.headline.began_s, self.headline.ended_s).value is not None
+
+    def single(self) -> Iterator[Channel]:
+        """Choose a quantity of each measured part of a host; modelled parts are left out."""
+        own = [one for one in self.powers if one.host in self.roles.hosts and one.component not in WHOLE]
+        own = [one for one in own if one.grade != "modelled" and self.represents(one)]
+        yield from one_quantity(own, self._wrong_ratio)
+
+    def comparable(self) -> Iterator[Channel]:
+        """Choose a quantity of each channel that may be compared with others of the same devices."""
+        own = [one for one in self.powers if one.semantics != "state" and one.grade in (*REAL, "simulated")]
+        yield from one_quantity([one for one in own if self.represents(one)], self._wrong_ratio)
+
+
+def _better(one: Boundaries, other: Boundaries) -> bool:
+    known, before = one.net or one.gross, other.net or other.gross
+    if (
+        known is None
+        or before is None
+        or (one.net is None) != (other.net is None)
+        or (one.gross is None) != (other.gross is None)
+    ):
+        return False
+    return not set(known.unknown) - set(before.unknown) and 0 < known.expanded_j < before.expanded_j / 2
+
+
+def parts_of(grade: str, channels: Sequence[Channel], cluster: frozenset[str], wanted: frozenset[str]) -> Parts:
+    """Find the channels of one grade that make up the boundaries of hosts; `cluster` as in `coverage.items`."""
+    metered = any(one.component == SWITCH or SWITCH in one.covers for one in channels)
+    switched = grade != "simulated" or metered  # a waveform has no switch in it
+    among = items(channels, cluster, switch=switched)
+    meter = "+".join(sorted({one.meter for one in channels}))
+    hosts = devices_of(wanted, channels)
+    net, gross = cover(hosts, among), cover(hosts | {SWITCH} if switched else hosts, among)
+    disks = frozenset(device for device in hosts if device.endswith(f"/{DISKS}"))
+    boards = cover(hosts - disks, among) if disks else ()
+    if net or gross:
+        return Parts(meter, grade, net, gross, boards, wanted)
+    seen = frozenset(device for item in among for device in item.devices)
+    missing = sorted({device.partition("/")[0] for device in hosts - seen})
+    why = f"no power of {', '.join(missing)}" if missing else "no sum or difference of its channels covers the servers alone"
+    return Parts(meter, grade, doubts=(METERS.doubt(f"{meter}: {why}"),))
