@@ -1,4 +1,4 @@
-"""Readings of records and series made to order, where the one window that is asked for also chooses the channels."""
+"""Readings of records and series made to order, where the window of the numbers also chooses the channels."""
 
 from collections.abc import Sequence
 

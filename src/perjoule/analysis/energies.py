@@ -132,7 +132,7 @@ def _without_net(found: Boundaries) -> dict[str, str]:
 
 
 def _added(reading: Reading, found: Boundaries, began_s: float, ended_s: float) -> Budget | str:
-    """Return what a load added to the net energy, or why it is omitted; "" where there is no net energy."""
+    """Return what a load added to the net energy, or why it is omitted; "" without a net energy."""
     if found.net is None:
         return ""
     net = reading.signed(found.parts.net) if found.parts else ()

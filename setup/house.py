@@ -1,0 +1,81 @@
+"""What a change of the numbers costs, counted: `python setup/house.py [SRC]` counts a checkout (default: src).
+
+A place that chooses channels is a module that searches for the channels of a boundary, or for one quantity of a meter. One has
+the rule of emulation if it decides by scale and grade whose joules a channel has.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+CHOOSING = frozenset({"cover", "one_quantity", "parts_of", "candidates", "boundaries", "device_j"})
+SEARCHES = ("coverage", "quantities", "power", "choosing", "devices")  # the modules that have or had these
+SCALED = frozenset({"scale", "at_scale", "dilation"})
+GRADED = frozenset({"grade", "grades", "GRADES", "DEVICE_GRADES", "DILATED"})
+NUMBERS = ("analysis", "summary", "results", "figures", "report", "prediction", "monitoring")
+LINES = ("analysis", "summary", "results", "figures")
+REGISTRY = Path("model/metrics.py")
+
+
+def counts(src: Path) -> Mapping[str, int]:
+    """Count a checkout's `src`, by what is counted."""
+    root = src / "perjoule"
+    trees = {path.relative_to(root): ast.parse(path.read_text()) for path in sorted(root.rglob("*.py"))}
+    numbers = {path: tree for path, tree in trees.items() if path.parts[0] in NUMBERS}
+    folders = {path.parent for path in root.rglob("*.py")}
+    keys = {node.value for node in ast.walk(trees[REGISTRY]) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    keys = {key for key in keys if key.isidentifier() and "_" in key}
+    typed = [key for path, tree in trees.items() if path != REGISTRY for key in _texts(tree) if key in keys]
+    lines = [path for path in root.rglob("*.py") if path.relative_to(root).parts[0] in LINES]
+    return {
+        "siblings in the widest folder": max(len(_siblings(folder)) for folder in folders),
+        "places that choose channels": sum(map(chooses, numbers.values())),
+        "places with the rule of emulation": sum(map(emulates, numbers.values())),
+        "files of numbers that know a record's scale": sum(map(scales, numbers.values())),
+        "metric keys typed in code": len(typed),
+        f"lines of {', '.join(LINES)}": sum(len(path.read_text().splitlines()) for path in lines),
+    }
+
+
+def chooses(tree: ast.Module) -> bool:
+    """Whether a module calls a search of another, or has one of its own."""
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    imported = {alias.name for node in imports if (node.module or "").rpartition(".")[2] in SEARCHES for alias in node.names}
+    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    return bool(CHOOSING & called & imported) or "device_j" in own
+
+
+def emulates(tree: ast.Module) -> bool:
+    """Whether one condition of a module is of a scale and of grades."""
+    tests = (node for node in ast.walk(tree) if isinstance(node, ast.BoolOp | ast.IfExp | ast.If))
+    return any(_names(_condition(node)) & SCALED and _names(_condition(node)) & GRADED for node in tests)
+
+
+def scales(tree: ast.Module) -> bool:
+    """Whether a module reads the scale of a record."""
+    read = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "scale")
+    return any(ast.unparse(node.value).rpartition(".")[2] in ("record", "r") for node in read)
+
+
+def _condition(node: ast.BoolOp | ast.IfExp | ast.If) -> ast.AST:
+    return node.test if isinstance(node, ast.If) else node
+
+
+def _names(tree: ast.AST) -> set[str]:
+    found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return found | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+
+
+def _texts(tree: ast.Module) -> Iterator[str]:
+    yield from (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _siblings(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
+
+
+if __name__ == "__main__":
+    for counted, count in counts(Path(sys.argv[1] if len(sys.argv) > 1 else "src")).items():
+        print(f"{count:6} {counted}")

@@ -1,0 +1,53 @@
+"""The counts of `setup/house.py`, and what they must be."""
+
+import ast
+
+import pytest
+
+from places import ROOT
+from setup import house
+
+COUNTS = house.counts(ROOT / "src")
+
+
+@pytest.mark.parametrize(
+    "counted",
+    ["places that choose channels", "places with the rule of emulation", "files of numbers that know a record's scale"],
+)
+def test_one_place_decides(counted: str) -> None:
+    assert COUNTS[counted] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("from perjoule.analysis.coverage import cover\ncover(target, among)", True),
+        ("from perjoule.analysis.quantities import one_quantity\none_quantity(channels, ratio)", True),
+        ("def device_j(series): ...", True),
+        ("from perjoule.analysis.live import boundaries\nboundaries(channels, roles)", False),
+        ("from perjoule.analysis.coverage import items\nitems(channels, cluster, switch=True)", False),
+    ],
+)
+def test_a_search_for_channels_is_found(text: str, found: bool) -> None:
+    assert house.chooses(ast.parse(text)) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("x = [s for s in series if record.scale == 1 or s.channel.grade in DILATED]", True),
+        ("if record.scale != 1 and grade not in DILATED: pass", True),
+        ("grades = GRADES if scale == 1 else [grade for grade in GRADES if grade in DILATED]", True),
+        ("if record.scale != 1: pass", False),
+    ],
+)
+def test_a_rule_of_emulation_is_found(text: str, found: bool) -> None:
+    assert house.emulates(ast.parse(text)) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("record.scale", True), ("reading.record.scale", True), ("{r.scale for r in valid}", True), ("self.scale", False)],
+)
+def test_the_scale_of_a_record_is_found(text: str, found: bool) -> None:
+    assert house.scales(ast.parse(text)) == found
