@@ -43,8 +43,8 @@ def chooses(tree: ast.Module) -> bool:
     imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
     imported = {alias.name for node in imports if (node.module or "").rpartition(".")[2] in SEARCHES for alias in node.names}
     called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    return bool(CHOOSING & called & imported) or "device_j" in own
+    defined = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    return bool(CHOOSING & called & imported) or "device_j" in defined
 
 
 def emulates(tree: ast.Module) -> bool:
@@ -64,8 +64,8 @@ def _condition(node: ast.BoolOp | ast.IfExp | ast.If) -> ast.AST:
 
 
 def _names(tree: ast.AST) -> set[str]:
-    found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    return found | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return names | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
 
 
 def _texts(tree: ast.Module) -> Iterator[str]:

@@ -15,17 +15,17 @@ def burst(reading: Reading, span: Windows, work: Work) -> Energies:
     """Return a write's numbers up to the last client's fsync, and the share that was on disk by then; none of a read."""
     if not span.durable:
         return Energies({})
-    own = replace(work, duration_s=reading.dilation.emulated(span.burst_s - span.began_s))
-    power = energies(reading, span.began_s, span.burst_s, own)
-    found = {**rates(reading.record, own), **power.metrics}
-    metrics = {f"burst_{name}": value for name, value in found.items() if f"burst_{name}" in METRICS}
+    until_fsync = replace(work, duration_s=reading.dilation.emulated(span.burst_s - span.began_s))
+    power = energies(reading, span.began_s, span.burst_s, until_fsync)
+    numbers = {**rates(reading.record, until_fsync), **power.metrics}
+    metrics = {f"burst_{name}": value for name, value in numbers.items() if f"burst_{name}" in METRICS}
     if (share := durable_ratio(reading, span)) is not None:
         metrics["durable_ratio"] = share
     missed = () if power.grade == reading.metering.servers.grade else power.doubts
     return Energies(
         metrics,
         doubts=tuple(doubt.of("until the clients' fsync") for doubt in missed),
-        shared={f"burst_{name}": own for name, own in power.shared.items() if f"burst_{name}" in metrics},
+        shared={f"burst_{name}": errors for name, errors in power.shared.items() if f"burst_{name}" in metrics},
     )
 
 

@@ -71,12 +71,12 @@ class Chooser:
     powers: Sequence[Channel]
     headline: Headline | None
 
-    def represents(self, one: Channel) -> bool:
+    def represents(self, channel: Channel) -> bool:
         """Whether watts are those of the hosts: the joules of the real machine are not those of an emulated one.
 
         A state is that of a real device, whatever its grade.
         """
-        return not self.roles.at_scale or (one.grade in DILATED and one.semantics != "state")
+        return not self.roles.at_scale or (channel.grade in DILATED and channel.semantics != "state")
 
     def best(self, hosts: frozenset[str], only: str | None = None) -> Chosen:
         """Choose the channels of hosts, of the best grade that covers them all.
@@ -95,15 +95,15 @@ class Chooser:
             if chosen is not None and (parts.grade != chosen.grade or self.headline is None):
                 break
             covers = bool(parts.net or parts.gross)
-            found = self._measured(parts) if covers else Boundaries(doubts=parts.doubts)
-            if found.contradicted and chosen is None:
+            energy = self._measured(parts) if covers else Boundaries(doubts=parts.doubts)
+            if energy.contradicted and chosen is None:
                 contradicted.add(parts.grade)
-            if found.parts is None:
-                refused.extend(found.doubts)
-                better += [(parts.grade, doubt) for doubt in found.doubts if covers]
+            if energy.parts is None:
+                refused.extend(energy.doubts)
+                better += [(parts.grade, doubt) for doubt in energy.doubts if covers]
                 covering += [parts] if covers else []
-            elif chosen is None or _better(found, chosen):
-                chosen = found
+            elif chosen is None or _better(energy, chosen):
+                chosen = energy
         if chosen is None:
             return Chosen(None, tuple(dict.fromkeys(refused)), tuple(covering), self._packages(hosts))
         replaced = [METERS.doubt(f"{doubt}; {chosen.grade} watts count instead") for of, doubt in better if of != chosen.grade]
@@ -127,53 +127,60 @@ class Chooser:
         a counter and power of one boundary, the more certain one comes first.
         """
         # A state is a bound, and no energy of any boundary.
-        powers = [one for one in self.powers if one.semantics != "state"]
-        if powers and not (hosts and any(one.grade in GRADES for one in powers)):
+        powers = [channel for channel in self.powers if channel.semantics != "state"]
+        if powers and not (hosts and any(channel.grade in GRADES for channel in powers)):
             yield Parts("", "", doubts=(METERS.doubt("no meter covers a whole server" if hosts else OUTSIDE),))
         for grade in GRADES if hosts else ():
-            of_grade = [one for one in powers if one.grade == grade]
-            meters = sorted({one.meter for one in of_grade})
+            of_grade = [channel for channel in powers if channel.grade == grade]
+            meters = sorted({channel.meter for channel in of_grade})
             if not all(map(self.represents, of_grade)):
                 why = "power of the real machine is not that of a cluster emulated at"
-                doubts = (METERS.doubt(f"{meter}: {why} {self.roles.at_scale}") for meter in meters)
-                yield from (Parts(meter, grade, doubts=(doubt,)) for meter, doubt in zip(meters, doubts, strict=True))
+                doubts = {meter: METERS.doubt(f"{meter}: {why} {self.roles.at_scale}") for meter in meters}
+                yield from (Parts(meter, grade, doubts=(doubt,)) for meter, doubt in doubts.items())
                 continue
             if grade == "modelled" and (bare := self._diskless(of_grade) & hosts):
                 why = f"modelled: the catalogue has no disks for {', '.join(sorted(bare))}"
                 yield Parts("modelled", grade, doubts=(METERS.doubt(why),))
                 continue
-            sets = [[one for one in of_grade if one.meter == meter] for meter in meters]
+            sets = [[channel for channel in of_grade if channel.meter == meter] for meter in meters]
             sets += [of_grade] if len(meters) > 1 else []
-            first = [one_quantity(own, self._wrong_ratio) for own in sets]
-            left_out = [[one for one in own if one not in kept] for own, kept in zip(sets, first, strict=True)]
-            second = [other_quantity(own, others) for own, others in zip(sets, left_out, strict=True) if others]
+            first = [one_quantity(channels, self._wrong_ratio) for channels in sets]
+            second = [others for channels, kept in zip(sets, first, strict=True) if (others := other_quantity(channels, kept))]
             for choices in (first, second):
-                found = [parts_of(grade, own, self.roles.cluster, hosts) for own in choices]
-                yield from sorted(found, key=lambda parts: (not (parts.net and parts.gross), not parts.net))
+                sums = [parts_of(grade, channels, self.roles.cluster, hosts) for channels in choices]
+                yield from sorted(sums, key=lambda parts: (not (parts.net and parts.gross), not parts.net))
 
     def _diskless(self, modelled: Sequence[Channel]) -> frozenset[str]:
         """Name the clients that hold data beside servers on disks that no model has: their modelled watts lack something."""
-        having = {one.host for one in modelled if one.component == DISKS}
-        return self.roles.storing & ({one.host for one in modelled} - having)
+        having = {channel.host for channel in modelled if channel.component == DISKS}
+        return self.roles.storing & ({channel.host for channel in modelled} - having)
 
     def _packages(self, hosts: frozenset[str]) -> Signed:
         """Return the packages (RAPL) of hosts, all of which are known; () if one is missing."""
-        packages = [one for one in self.powers if one.grade == "component" and one.component.startswith("package") and one.host]
-        own = [one for one in packages if one.host in hosts and one.quantity == "energy" and self.represents(one)]
-        return tuple((1, one) for one in own) if frozenset(one.host for one in own) == hosts else ()
+        packages = [
+            channel
+            for channel in self.powers
+            if channel.grade == "component" and channel.component.startswith("package") and channel.host
+        ]
+        counters = [
+            channel for channel in packages if channel.host in hosts and channel.quantity == "energy" and self.represents(channel)
+        ]
+        return tuple((1, channel) for channel in counters) if frozenset(channel.host for channel in counters) == hosts else ()
 
     def disks(self) -> Parts | None:
         """Choose the first meter, best grade first, that has the disks of all hosts with data; None if no meter has.
 
         Hosts of other roles count if they have metered disks.
         """
-        disks = [one for one in self.powers if one.component == DISKS and one.host in self.roles.servers]
-        disks = [one for one in disks if one.grade in DISK_GRADES and self.represents(one)]
-        for place, meter in sorted({(DISK_GRADES.index(one.grade), one.meter) for one in disks}):
-            own = [one for one in disks if (one.grade, one.meter) == (DISK_GRADES[place], meter)]
-            by_host = {one.host: one for one in sorted(own, key=lambda one: one.quantity == "energy")}  # a counter is better
+        disks = [channel for channel in self.powers if channel.component == DISKS and channel.host in self.roles.servers]
+        disks = [channel for channel in disks if channel.grade in DISK_GRADES and self.represents(channel)]
+        for place, meter in sorted({(DISK_GRADES.index(channel.grade), channel.meter) for channel in disks}):
+            of_meter = [channel for channel in disks if (channel.grade, channel.meter) == (DISK_GRADES[place], meter)]
+            by_host = {
+                channel.host: channel for channel in sorted(of_meter, key=lambda channel: channel.quantity == "energy")
+            }  # a counter is better
             if self.roles.holders <= by_host.keys() and all(map(self._known, by_host.values())):
-                return Parts(meter, DISK_GRADES[place], tuple((1, one) for one in by_host.values()))
+                return Parts(meter, DISK_GRADES[place], tuple((1, channel) for channel in by_host.values()))
         return None
 
     def _known(self, channel: Channel) -> bool:
@@ -183,34 +190,34 @@ class Chooser:
 
     def single(self) -> Iterator[Channel]:
         """Choose a quantity of each measured part of a host; modelled parts are left out."""
-        own = [one for one in self.powers if one.host in self.roles.hosts and one.component not in WHOLE]
-        own = [one for one in own if one.grade != "modelled" and self.represents(one)]
-        yield from one_quantity(own, self._wrong_ratio)
+        parts = [channel for channel in self.powers if channel.host in self.roles.hosts and channel.component not in WHOLE]
+        parts = [channel for channel in parts if channel.grade != "modelled" and self.represents(channel)]
+        yield from one_quantity(parts, self._wrong_ratio)
 
     def comparable(self) -> Iterator[Channel]:
         """Choose a quantity of each channel that may be compared with others of the same devices."""
-        own = [one for one in self.powers if one.semantics != "state" and one.grade in (*REAL, "simulated")]
-        yield from one_quantity([one for one in own if self.represents(one)], self._wrong_ratio)
+        powers = [channel for channel in self.powers if channel.semantics != "state" and channel.grade in (*REAL, "simulated")]
+        yield from one_quantity([channel for channel in powers if self.represents(channel)], self._wrong_ratio)
 
 
-def _better(one: Boundaries, other: Boundaries) -> bool:
-    known, before = one.net or one.gross, other.net or other.gross
+def _better(energy: Boundaries, before_it: Boundaries) -> bool:
+    budget, other_budget = energy.net or energy.gross, before_it.net or before_it.gross
     if (
-        known is None
-        or before is None
-        or (one.net is None) != (other.net is None)
-        or (one.gross is None) != (other.gross is None)
+        budget is None
+        or other_budget is None
+        or (energy.net is None) != (before_it.net is None)
+        or (energy.gross is None) != (before_it.gross is None)
     ):
         return False
-    return not set(known.unknown) - set(before.unknown) and 0 < known.expanded_j < before.expanded_j / 2
+    return not set(budget.unknown) - set(other_budget.unknown) and 0 < budget.expanded_j < other_budget.expanded_j / 2
 
 
 def parts_of(grade: str, channels: Sequence[Channel], cluster: frozenset[str], wanted: frozenset[str]) -> Parts:
     """Find the channels of one grade that make up the boundaries of hosts; `cluster` as in `coverage.items`."""
-    metered = any(one.component == SWITCH or SWITCH in one.covers for one in channels)
+    metered = any(channel.component == SWITCH or SWITCH in channel.covers for channel in channels)
     switched = grade != "simulated" or metered  # a waveform has no switch in it
     among = items(channels, cluster, switch=switched)
-    meter = "+".join(sorted({one.meter for one in channels}))
+    meter = "+".join(sorted({channel.meter for channel in channels}))
     hosts = devices_of(wanted, channels)
     net, gross = cover(hosts, among), cover(hosts | {SWITCH} if switched else hosts, among)
     disks = frozenset(device for device in hosts if device.endswith(f"/{DISKS}"))

@@ -30,7 +30,7 @@ class Metering:
     @classmethod
     def of(cls, roles: Roles, channels: Collection[Channel], headline: Headline | None = None) -> "Metering":
         """Choose, by the headline window if there is one."""
-        chooser = Chooser(roles, [one for one in channels if one.quantity in ("power", "energy")], headline)
+        chooser = Chooser(roles, [channel for channel in channels if channel.quantity in ("power", "energy")], headline)
         servers = chooser.best(roles.servers)
         counted = counting(chooser.powers, roles, roles.clients)
         clients = chooser.best(roles.clients) if counted else Chosen()
@@ -56,9 +56,9 @@ class Metering:
         if self.spanning is not None:
             return self.spanning
         sides = (self.servers, *([self.clients] if self.roles.clients else []))
-        known = [one.parts for one in sides if one.parts is not None and one.has_net]
+        parts = [side.parts for side in sides if side.parts is not None and side.has_net]
         loaded = self.roles.clients or self.roles.shared
-        return together(known) if loaded and len(known) == len(sides) else None
+        return together(parts) if loaded and len(parts) == len(sides) else None
 
 
 def together(several: Sequence[Parts]) -> Parts:
@@ -67,16 +67,16 @@ def together(several: Sequence[Parts]) -> Parts:
         return several[0]
     meter = "+".join(dict.fromkeys(parts.meter for parts in several))
     grade = max((parts.grade for parts in several), key=GRADES.index)
-    return Parts(meter, grade, tuple(one for parts in several for one in parts.net))
+    return Parts(meter, grade, tuple(channel for parts in several for channel in parts.net))
 
 
 def counting(powers: Sequence[Channel], roles: Roles, wanted: frozenset[str]) -> list[tuple[Channel, frozenset[str]]]:
     """List the channels of whole hosts that count any of these, each with all hosts that it counts."""
-    covering = items([one for one in powers if one.grade in GRADES], roles.cluster, switch=True) if wanted else ()
-    found = ((item.channel, frozenset(device.partition("/")[0] for device in item.devices) & roles.hosts) for item in covering)
-    return [(one, hosts) for one, hosts in found if hosts & wanted]
+    covering = items([channel for channel in powers if channel.grade in GRADES], roles.cluster, switch=True) if wanted else ()
+    reach = ((item.channel, frozenset(device.partition("/")[0] for device in item.devices) & roles.hosts) for item in covering)
+    return [(channel, hosts) for channel, hosts in reach if hosts & wanted]
 
 
-def _rank(one: Chosen) -> int:
+def _rank(side: Chosen) -> int:
     """Return the place of its grade, the best first; the last one without an energy of the hosts alone."""
-    return GRADES.index(one.grade) if one.has_net else len(GRADES)
+    return GRADES.index(side.grade) if side.has_net else len(GRADES)

@@ -28,11 +28,11 @@ def one_quantity(channels: Sequence[Channel], wrong_ratio: Callable[[Channel], f
         channels: of power and energy.
         wrong_ratio: as below, of a channel in the window that decides.
     """
-    told: dict[object, dict[str, list[Channel]]] = {}
-    for one in channels:
-        told.setdefault(_boundary(one), {}).setdefault(one.quantity, []).append(one)
+    of_boundary: dict[object, dict[str, list[Channel]]] = {}
+    for channel in channels:
+        of_boundary.setdefault(_boundary(channel), {}).setdefault(channel.quantity, []).append(channel)
     kept: set[Channel] = set()
-    for by_quantity in told.values():
+    for by_quantity in of_boundary.values():
         counters, powers = by_quantity.get("energy", []), by_quantity.get("power", [])
         if counters and powers:
             counted, sampled = (min(map(wrong_ratio, which)) for which in (counters, powers))
@@ -41,21 +41,22 @@ def one_quantity(channels: Sequence[Channel], wrong_ratio: Callable[[Channel], f
             else:
                 powers = []
         kept |= {*counters, *powers}
-    return [one for one in channels if one in kept]
+    return [channel for channel in channels if channel in kept]
 
 
 def both_quantities(channels: Sequence[Channel]) -> Iterator[tuple[Channel, Channel]]:
     """List the counters of real hosts' energy, each with the power of the same meter and boundary."""
-    powers = {_boundary(one): one for one in channels if one.quantity == "power" and one.semantics != "state"}
-    for one in channels:
-        if one.quantity == "energy" and (power := powers.get(_boundary(one))) is not None and one.grade in SHOWN:
-            yield one, power
+    powers = {_boundary(channel): channel for channel in channels if channel.quantity == "power" and channel.semantics != "state"}
+    for channel in channels:
+        if channel.quantity == "energy" and (power := powers.get(_boundary(channel))) is not None and channel.grade in SHOWN:
+            yield channel, power
 
 
-def other_quantity(channels: Sequence[Channel], others: Sequence[Channel]) -> list[Channel]:
-    """Return the other choice: what `one_quantity` left out, instead of what it kept."""
-    left_out = {_boundary(one) for one in others}
-    return [one for one in channels if _boundary(one) not in left_out or one in others]
+def other_quantity(channels: Sequence[Channel], kept: Sequence[Channel]) -> list[Channel]:
+    """Return the other choice: what `one_quantity` left out, instead of what it kept beside it; empty if it kept all."""
+    counted = frozenset(kept)
+    both = {_boundary(channel) for channel in channels if channel not in counted}
+    return [channel for channel in channels if _boundary(channel) not in both or channel not in counted] if both else []
 
 
 @once

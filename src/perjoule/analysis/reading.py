@@ -61,13 +61,15 @@ class Reading:
         if self.record.status != "valid" or self.record.outcome is None:
             return {}
         results = self.record.outcome.results
-        found: dict[Direction, list[ClientResult]] = {}
+        results_of: dict[Direction, list[ClientResult]] = {}
         for result in sorted(results, key=lambda r: r.direction == "read"):
-            found.setdefault(result.direction, []).append(result)
-        found = {d: own for d, own in found.items() if d == "idle" or any(r.moved_bytes or r.operations_count for r in own)}
-        if found and any(r.user for r in results):
-            return {"mixed" if len(found) > 1 else next(iter(found)): results}
-        return found
+            results_of.setdefault(result.direction, []).append(result)
+        for direction, loaded in tuple(results_of.items()):
+            if direction != "idle" and not any(r.moved_bytes or r.operations_count for r in loaded):
+                del results_of[direction]
+        if results_of and any(r.user for r in results):
+            return {"mixed" if len(results_of) > 1 else next(iter(results_of)): results}
+        return results_of
 
     @cached_property
     def windows(self) -> Mapping[Direction, Windows]:
@@ -84,7 +86,7 @@ class Reading:
 
     @cached_property
     def _of(self) -> Mapping[Channel, Series]:
-        return {one.channel: one for one in self.series}
+        return {series.channel: series for series in self.series}
 
     @cached_property
     def _roles(self) -> Roles:
@@ -107,7 +109,7 @@ class Reading:
     @cached_property
     def powers(self) -> tuple[Channel, ...]:
         """The channels of power and energy."""
-        return tuple(one for one in self._of if one.quantity in ("power", "energy"))
+        return tuple(channel for channel in self._of if channel.quantity in ("power", "energy"))
 
     def series_of(self, channel: Channel) -> Series:
         """Return the series of a channel."""
@@ -115,14 +117,14 @@ class Reading:
 
     def signed(self, channels: Signed) -> SignedSeries:
         """Return the series of channels."""
-        return tuple((sign, self._of[one]) for sign, one in channels)
+        return tuple((sign, self._of[channel]) for sign, channel in channels)
 
     def energy(self, chosen: Chosen, began_s: float, ended_s: float) -> Boundaries:
         """Return the energy of chosen channels in a window, in wall time; without any, or if they are refused, the doubts."""
         if chosen.parts is None:
             return Boundaries(doubts=chosen.doubts)
-        found = self.added(chosen.parts, began_s, ended_s)
-        return replace(found, doubts=tuple(dict.fromkeys((*found.doubts, *chosen.doubts))))
+        energy = self.added(chosen.parts, began_s, ended_s)
+        return replace(energy, doubts=tuple(dict.fromkeys((*energy.doubts, *chosen.doubts))))
 
     def added(self, parts: Parts, began_s: float, ended_s: float) -> Boundaries:
         """Add up channels in a window, in wall time."""
