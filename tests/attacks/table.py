@@ -45,6 +45,11 @@ def attacks() -> Iterator[Attack]:
     folder, place = "unit/testbeds/cluster/test_folders.py", "unit/store/test_place.py"
     hostile, shared = "unit/testbeds/cluster/test_heard.py", "unit/testbeds/cluster/test_logs.py"
     yield Attack("a user of a host owns or swaps the work folder", "no user of a host becomes the one who logs in", Tests(folder))
+    judged = "the helper that sudoers name runs as root only what root permits"
+    yield Attack("a user may start the helper by sudo", judged, Tests("unit/testbeds/cluster/test_judge.py"))
+    yield Attack(
+        "hostile words for a keeper", "nothing that a keeper hears is evaluated", Tests("unit/testbeds/cluster/test_scripts.py")
+    )
     words = "a campaign reaches no device and no program but those named"
     for what, text in commands.REFUSED.items():
         yield Attack(f"a campaign: {what}", words, partial(commands.campaign, text, "permitted"))

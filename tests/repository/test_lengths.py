@@ -33,6 +33,7 @@ REASONS = {
     "testbeds/_disk.py": "what makes a disk and what removes it, to be read together",
     "testbeds/_process.py": "one way to start and end child processes",
     "testbeds/cluster/__init__.py": "one driver: its options, its checks, and how it holds hosts",
+    "testbeds/cluster/judge.py": "one file for an administrator to read: the judge of each command, in bash",
     "testbeds/cluster/host.py": "one class with each method of the protocol Host",
     "testbeds/cluster/keeper.py": "one connection, with all that goes over it and its time limits",
     "testbeds/cluster/scripts.py": "scripts for hosts, in bash",

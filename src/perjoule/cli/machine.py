@@ -16,11 +16,11 @@ from perjoule.cli.display import out, show_checks, show_findings, show_line
 from perjoule.cli.inputs import campaign_of
 from perjoule.cli.parameters import all_kinds, completing, examples
 from perjoule.drivers.protocols import Cleaned, Testbed
-from perjoule.execution import readiness, resources
+from perjoule.execution import grants, readiness, resources
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import counted
-from perjoule.testbeds import virtual
+from perjoule.testbeds import cluster, virtual
 
 
 @click.command(
@@ -125,6 +125,7 @@ def _entrance(name: str, pid: int) -> str:
     epilog=examples(
         "perjoule doctor                what this machine can run",
         "perjoule doctor lab.toml       what the hosts of a campaign lack for it",
+        "perjoule doctor lab.toml --sudoers    what its hosts' administrator grants",
         "perjoule doctor --json | jq '.checks[] | select(.ok | not)'",
     ),
 )
@@ -133,13 +134,22 @@ def _entrance(name: str, pid: int) -> str:
 @parameters.inventory
 @parameters.ssh_config
 @parameters.programs
+@click.option("--helper", "asked", flag_value="helper", help="Print the helper that sudoers can name, for hosts to install.")
+@click.option("--sudoers", "asked", flag_value="sudoers", help="Print the file for sudoers that a campaign needs.")
+@click.option("--permitted", "asked", flag_value="permitted", help="Print what the helper must permit for a campaign.")
 @json_output.option
-def doctor(file: Path | None, overrides: tuple[str, ...], inventory: Path | None, as_json: bool) -> None:
+def doctor(file: Path | None, overrides: tuple[str, ...], inventory: Path | None, asked: str | None, as_json: bool) -> None:
     """Check what this machine can and can't do, with fixes. Exit code 3 if `perjoule demo` can't run.
 
     With a campaign: check all of its hosts in parallel, and print one table of what they lack, with a fix for each finding.
     Hosts with the same finding share a line. Changes nothing on any host. Exit code 3 if the campaign can't run.
+
+    With --helper, --sudoers or --permitted: contact nobody, and print a file that the hosts' administrator installs, so that a
+    user who is not root can run the campaign without being allowed to run anything by sudo.
     """
+    if asked:
+        _print_grant(asked, file, overrides, inventory)
+        return
     if file:
         _doctor_of(campaign_of(file, parameters.options(overrides), inventory), as_json)
         return
@@ -167,6 +177,16 @@ def doctor(file: Path | None, overrides: tuple[str, ...], inventory: Path | None
     readiness.require(readiness.checks(campaign.demo()))
     if not as_json:
         out.print("`perjoule demo` can run")
+
+
+def _print_grant(asked: str, file: Path | None, overrides: tuple[str, ...], inventory: Path | None) -> None:
+    if asked == "helper":
+        click.echo(cluster.helper_text(), nl=False)
+        return
+    if not file:
+        raise CampaignError(f"--{asked} needs a campaign", next=f"write `perjoule doctor CAMPAIGN.toml --{asked}`")
+    write = {"sudoers": grants.sudoers, "permitted": grants.permitted}[asked]
+    click.echo(write(campaign_of(file, parameters.options(overrides), inventory)), nl=False)
 
 
 def _doctor_of(asked: Campaign, as_json: bool) -> None:

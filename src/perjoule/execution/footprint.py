@@ -48,17 +48,18 @@ def footprints(campaign: Campaign) -> tuple[Footprint, ...]:
 
 
 def _footprint(host: Host, hosts: Hosts, testbed: Testbed, trials: Sequence[Trial]) -> Footprint:
-    user, folder = testbed.footing(host.name)
-    programs, ports, paths = dict.fromkeys(["bash"]), dict[str, None](), dict.fromkeys([folder])
+    footing = testbed.footing(host.name)
+    programs, ports, paths = dict.fromkeys(["bash"]), dict[str, None](), dict.fromkeys([f"{footing.work}/cluster"])
     for trial in {(one.filesystem.label, one.workload.label): one for one in trials}.values():
         filesystem, workload = drivers.filesystem(trial.filesystem), drivers.workload(trial.workload)
         programs |= dict.fromkeys(programs_on(host, hosts, filesystem, workload))
         ports |= dict.fromkeys(ports_on(host, hosts, filesystem))
-        if host in _users(hosts, workload) or any(host in hosts.at(place) for place in filesystem.ports()):
-            paths |= dict.fromkeys(f"{path} (hidden by a mount while it runs)" for path in filesystem.hides)
+        paths |= dict.fromkeys(
+            f"{path} (hidden by a mount while it runs)" for path in hides_on(host, hosts, filesystem, workload)
+        )
         if host in hosts.at(filesystem.devices_at):
             paths |= dict.fromkeys(f"{device} (overwritten, once confirmed)" for device in filesystem.devices)
-    return Footprint(host.name, user, tuple(programs), tuple(ports), tuple(paths))
+    return Footprint(host.name, footing.text, tuple(programs), tuple(ports), tuple(paths))
 
 
 def programs_on(host: Host, hosts: Hosts, filesystem: FileSystem, workload: Workload | None = None) -> list[str]:
@@ -75,6 +76,12 @@ def ports_on(host: Host, hosts: Hosts, filesystem: FileSystem) -> list[str]:
     """Name the TCP ports on which a file system's servers listen on a host, each with the program: "24007 glusterd"."""
     placed = filesystem.ports().items()
     return [f"{port.text} {port.program}" for place, ports in placed if host in hosts.at(place) for port in ports]
+
+
+def hides_on(host: Host, hosts: Hosts, filesystem: FileSystem, workload: Workload) -> tuple[str, ...]:
+    """Name the paths of a host over which a file system mounts folders of its own."""
+    used = host in _users(hosts, workload) or any(host in hosts.at(place) for place in filesystem.ports())
+    return filesystem.hides if used else ()
 
 
 def _needs(host: Host, hosts: Hosts, place: str, workload: Workload | None) -> bool:

@@ -13,6 +13,7 @@ from math import isfinite
 from perjoule.drivers.protocols import ClockOffset, Completed, Host, Hosts, Mounted
 from perjoule.machine.each import each
 from perjoule.machine.mounts import mounted_below
+from perjoule.machine.scripts import BASH, STAMPED
 from perjoule.model import WRITE_BACK, Outcome, Phase
 from perjoule.model.doubts import IN_FLIGHT, TIMES, Doubt
 from perjoule.model.errors import PausedError, WorkloadError
@@ -25,9 +26,7 @@ ROUND_TRIPS_COUNT = 12  # that bringing reports from a host takes before its syn
 DOUBTED_S, DOUBTED_RATIO = 0.2, 0.05  # and a write whose sync begins later than that is doubted
 ALWAYS_DOUBTED_S = 1.0  # also after a long load
 CONTRADICTED_S = 0.05  # by which a host's clock may contradict the moments at which it was asked and answered
-# Prints the host's time (UTC, in s) before and after a command.
-STAMPED = 'echo "${EPOCHREALTIME/,/.}"; "$@"; code=$?; echo "${EPOCHREALTIME/,/.}"; exit $code'
-_BASH = ("bash", "--norc", "-c", STAMPED, "perjoule-sync")
+_SYNC = (*BASH, STAMPED, "perjoule-sync")
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ def late(loaded: Outcome, written: WrittenBack, *, lent: bool = False) -> Doubt 
 def _synced(wanted: Sync) -> _Done | Doubt:
     asked_s = time.monotonic()
     try:
-        completed = wanted.host.run((*_BASH, *wanted.argv), timeout_s=LONGEST_S, check=False)
+        completed = wanted.host.run((*_SYNC, *wanted.argv), timeout_s=LONGEST_S, check=False)
         answered_s = time.monotonic()
         if completed.returncode:
             lines = completed.stderr.strip().splitlines() or ["it gave no reason"]

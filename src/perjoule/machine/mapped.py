@@ -28,6 +28,7 @@ unmap() ( # a shell of its own, which waits for no other jobs
 )
 """
 
+UNMAPPING = f'{UNMAP}unmap "$1"'
 PATIENCE_S, STUBBORN_S = 10.0, 5.0
 
 
@@ -48,7 +49,7 @@ def below(folder: Path) -> list[str]:
 
 def unmapping(folder: Path) -> list[str]:
     """Return the command that unmaps the devices of a folder and of those below it, on the host that has them."""
-    return ["bash", "--norc", "-c", f'{UNMAP}unmap "$1"', "perjoule-unmap", str(folder)]
+    return ["bash", "--norc", "-c", UNMAPPING, "perjoule-unmap", str(folder)]
 
 
 def unmap(folder: Path) -> list[str]:

@@ -59,7 +59,7 @@ others() {
 }
 """
 # $1 the entry in the environment of all that we start, then ports. Prints what `listeners` does, and "ours" or "theirs".
-_WHOSE = (
+WHOSE = (
     LISTENERS
     + r"""
 mark=$1
@@ -101,7 +101,7 @@ def listener_text(pid: str, name: str) -> str:
 
 def listeners(host: Host, ports: Collection[int]) -> Sequence[Listener]:
     """Ask a host who listens on these ports, on any address."""
-    argv = ["bash", "--norc", "-c", _WHOSE, "perjoule-ports", host.mark, *map(str, ports)]
+    argv = ["bash", "--norc", "-c", WHOSE, "perjoule-ports", host.mark, *map(str, ports)]
     rows = [line.split() for line in host.run(argv, timeout_s=SHORT_S).stdout.splitlines()]
     return [Listener(int(port), int(pid), name, whose == "ours") for port, pid, name, whose in rows]
 

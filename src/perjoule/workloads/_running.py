@@ -9,18 +9,13 @@ from threading import Thread
 
 from perjoule.drivers.protocols import Host, Mounted, Process
 from perjoule.machine.each import each
+from perjoule.machine.scripts import BASH, REMOVE_OLD
 from perjoule.model.doubts import CACHE, Doubt
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.model.units import seconds_text
 
 SHORT_S = 60.0  # for commands on one file
 # $0 a folder, $1 a pattern. A folder that can't be listed would match nothing.
-_REMOVE_OLD = """
-cd -- "$0" && ls -U > /dev/null || exit
-for old in $1; do
-    if [ -f "$old" ] && [ ! -L "$old" ]; then rm -f -- "$old" || exit; fi
-done
-"""
 STOP_S = 3.0  # what hangs in a dead mount can't be killed: it is left to the testbed's end
 
 
@@ -111,7 +106,7 @@ def remove_old(client: Host, folder: Path, names: str, *, timeout_s: float) -> N
     Raises:
         WorkloadError: the folder can't be listed, or a file is there and can't be removed.
     """
-    client.run(["sh", "-c", _REMOVE_OLD, folder, names], timeout_s=timeout_s)
+    client.run([*BASH, REMOVE_OLD, "perjoule-remove-old", folder, names], timeout_s=timeout_s)
 
 
 def require_common(what: str, clients: Sequence[Host], mounted: Mounted) -> None:

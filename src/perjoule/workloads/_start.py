@@ -13,6 +13,7 @@ from pathlib import Path
 
 from perjoule.drivers.protocols import Host, Process
 from perjoule.machine.each import each
+from perjoule.machine.scripts import BASH, LOOK
 
 # $1 is the gate. A pipe opened for reading and writing never blocks, and `read -t` sleeps without a separate program. Of several
 # who wait at one gate, the first holds the lock until it has read the moment; later ones don't wait.
@@ -36,9 +37,6 @@ while left_us=$((${moment/./} - ${EPOCHREALTIME/[.,]/})); [ "$left_us" -gt 0 ]; 
 done
 """
 BEGUN = 'echo "${EPOCHREALTIME/,/.}"\n'
-# A pipe that nobody writes to: waiting costs the host no process.
-_LOOK = 'exec 3<> <(:); for _ in {1..50}; do [ -p "$1" ] && exit 0; read -r -t 0.02 <&3; done; exit 1'
-_BASH = ("bash", "--norc", "-c")
 AHEAD_S, AHEAD_S_PER_HOST = 0.1, 0.005  # how far ahead the moment is: until then it must reach all gates
 SHORT_S = 30.0
 
@@ -85,7 +83,7 @@ class Gates:
         return moment_s
 
     def _wait(self, name: str, running: Mapping[str, Process], until_s: float) -> None:
-        words = [*_BASH, _LOOK, "perjoule-look", self.path(name)]
+        words = [*BASH, LOOK, "perjoule-look", self.path(name)]
         while time.monotonic() < until_s and not any(map(_ended, running.values())):
             if self._hosts[name].run(words, timeout_s=SHORT_S, check=False).returncode == 0:
                 return

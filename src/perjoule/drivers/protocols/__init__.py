@@ -8,7 +8,7 @@ from perjoule.drivers.protocols.filesystem import Access, FileSystem, Mounted, P
 from perjoule.drivers.protocols.host import MADE, REBUILD, ClockOffset, Completed, Counters, Host, Launcher, Process
 from perjoule.drivers.protocols.hosts import Hosts, Lease, Machine, PlannedHost, planned
 from perjoule.drivers.protocols.meter import Meter, Sink
-from perjoule.drivers.protocols.testbed import Cleaned, Testbed
+from perjoule.drivers.protocols.testbed import Cleaned, Footing, Testbed
 from perjoule.drivers.protocols.tunable import Offered, Tunable
 from perjoule.drivers.protocols.within import Within
 from perjoule.drivers.protocols.workload import ListsUsers, Need, Workload, require_time
@@ -23,6 +23,7 @@ __all__ = [
     "Completed",
     "Counters",
     "FileSystem",
+    "Footing",
     "Host",
     "Hosts",
     "Launcher",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from perjoule import catalogue
 from perjoule.drivers.protocols.checks import Check
@@ -24,6 +24,20 @@ class Cleaned:
     put_back: tuple[str, ...] = ()  # settings of hosts that a run had changed
     left: tuple[str, ...] = ()  # does not bear perjoule's mark, or is in use: with the reason
     failures: tuple[str, ...] = ()  # should have been removed or put back, and could not be
+
+
+class Footing(NamedTuple):
+    """As whom perjoule acts on a host that is another machine, by sudo or not, and the work folder, below which it writes."""
+
+    user: str = ""  # "": whom ssh's configuration names
+    work: str = ""
+    sudo: bool = False
+
+    @property
+    def text(self) -> str:
+        """The user, in words."""
+        user = self.user or "the user of your ssh configuration"
+        return f"{user}, by sudo as root" if self.sudo else user
 
 
 class Testbed(ABC):
@@ -75,9 +89,9 @@ class Testbed(ABC):
     def planned(self, clients_count: int) -> Hosts:
         """Return the hosts that `hold` would provide, to plan a layout on. Raises CampaignError: it can't provide these."""
 
-    def footing(self, host: str) -> tuple[str, str]:
-        """Return as whom perjoule acts on a host that is another machine, and the folder that it writes to."""
-        return "", ""
+    def footing(self, host: str) -> Footing:
+        """Return as whom perjoule acts on a host that is another machine, and where it writes."""
+        return Footing()
 
     def offered(self, clients_count: int) -> Mapping[str, Offered]:
         """Ask its hosts which values they offer for tunable options, by name: "power.cpu_governor". Nothing is changed.

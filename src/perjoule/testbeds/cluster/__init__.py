@@ -16,7 +16,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Cleaned, ClockOffset, Host, Hosts, Offered, Testbed, planned
+from perjoule.drivers.protocols import Check, Cleaned, ClockOffset, Footing, Host, Hosts, Offered, Testbed, planned
 from perjoule.machine.each import each
 from perjoule.model import COMMANDS, OPTIONS, EventKind, Json, Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
@@ -28,13 +28,16 @@ from perjoule.testbeds.cluster import devices, findings, logs, notes, pool, powe
 from perjoule.testbeds.cluster.ansible import listed
 from perjoule.testbeds.cluster.facts import clock_doubt
 from perjoule.testbeds.cluster.host import MeteredHost, SshHost
+from perjoule.testbeds.cluster.judge import JUDGED, PERMITTED
+from perjoule.testbeds.cluster.judge import text as helper_text
 from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.machines import Machine, NodeName, Word, hardware_of, is_nobodys, node_of, one_table_each
 from perjoule.testbeds.cluster.openssh import Ssh, configuration
+from perjoule.testbeds.cluster.scripts import HELPER
 from perjoule.testbeds.cluster.units import Limits
 
-__all__ = ["Cluster", "Login", "Machine", "NodeName", "listed"]
+__all__ = ["HELPER", "JUDGED", "PERMITTED", "Cluster", "Login", "Machine", "NodeName", "helper_text", "listed"]
 
 EXAMPLE = """
 [testbed]
@@ -132,12 +135,10 @@ class Cluster(Testbed):
 
         return each(theirs, look)
 
-    def footing(self, host: str) -> tuple[str, str]:
+    def footing(self, host: str) -> Footing:
         """Return the user of the login, with sudo or without, and the work folder."""
         machine = next(machine for machine in self.hosts if machine.name == host)
-        user = machine.user or self.user or "the user of your ssh configuration"
-        sudo = self.sudo if machine.sudo is None else machine.sudo
-        return f"{user}, by sudo as root" if sudo else user, f"{self.work}/cluster"
+        return Footing(machine.user or self.user, self.work, self.sudo if machine.sudo is None else machine.sudo)
 
     def offered(self, clients_count: int) -> Mapping[str, Offered]:
         """The power states of the hosts that the campaign's table `power` names."""

@@ -12,13 +12,11 @@ from perjoule.testbeds import _process
 from perjoule.testbeds.cluster.archive import MOST_BYTES as MOST_ARCHIVE_BYTES
 from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.scripts import BASH, LAUNCH, MOST_BYTES
+from perjoule.testbeds.cluster.verbs import verb
 
 _LONG_S = 600.0
 _PIECE_BYTES = MOST_BYTES // 2
 _SIZE = re.compile(r"\d{1,18}", re.ASCII)
-# $1 a folder, $2 most bytes. Makes an archive beside it, and says its size and how it begins.
-_ARCHIVE = 'tar -c -f "$1.tar" -C "$1" . && stat -c %s -- "$1.tar" && head -c "$2" -- "$1.tar"'
-_PIECE = 'tail -c "+$3" -- "$1.tar" | head -c "$2"'
 
 
 class Line:
@@ -38,7 +36,16 @@ class Line:
         """Return the prefix with which the host starts a long-running program under our mark."""
         marks = [f"PERJOULE_HOST={self._mark}", f"PERJOULE_PROGRAM={self._mark}/{number}"]
         launch = ["env", *marks, *BASH, LAUNCH, "perjoule-program", str(self.folder / "programs" / str(number))]
+        if self.keeper.probe.helper:  # which hears the words: `input_of`
+            return lambda _: self.keeper.command((), verb=self.keeper.verb("launch"))
         return lambda words: self.keeper.command([*launch, *with_env(env), *words])
+
+    def input_of(self, number: int, argv: Sequence[str], env: Mapping[str, str] | None, text: str | None) -> str | None:
+        """Return the input of a long-running program; a helper hears first what to run, so sudoers can name its verb."""
+        if not self.keeper.probe.helper:
+            return text
+        words = [str(number), *with_env(env), *argv]
+        return "".join(f"{word}\0" for word in (self._mark.partition("-")[0], str(len(words)), *words)) + (text or "")
 
     def raw(self, argv: Sequence[str], content: bytes = b"") -> bytes:
         """Run one of our commands on the host; return its output. Raises WorkloadError with its message, TransientError."""
@@ -53,19 +60,19 @@ class Line:
 
     def send(self, tar: bytes, folder: Path) -> None:
         """Make a folder with the content of an archive."""
-        self.raw([*BASH, 'mkdir -m 755 "$1" && tar -x -C "$1"', "perjoule-send", str(folder)], tar)
+        self.raw(verb("perjoule-send", str(folder)), tar)
 
     def fetch(self, folder: Path, archive: IO[bytes]) -> None:
         """Write an archive of a folder, from as many answers as it takes. Raises tarfile.ReadError: it did not come whole."""
         piece = str(_PIECE_BYTES)
-        first, _, came = self.raw([*BASH, _ARCHIVE, "perjoule-fetch", str(folder), piece]).partition(b"\n")
+        first, _, came = self.raw(verb("perjoule-fetch", str(folder), piece)).partition(b"\n")
         if not (size := _SIZE.fullmatch(first.decode(errors="replace"))):
             raise tarfile.ReadError(f"a size of {first[:40].decode(errors='replace')}")
         if (size_bytes := int(size[0])) > MOST_ARCHIVE_BYTES:
             raise tarfile.ReadError(f"{bytes_text(size_bytes)}, more than {bytes_text(MOST_ARCHIVE_BYTES)}")
         came_bytes = archive.write(came)
         while came and came_bytes < size_bytes:
-            came = self.raw([*BASH, _PIECE, "perjoule-piece", str(folder), piece, str(came_bytes + 1)])
+            came = self.raw(verb("perjoule-piece", str(folder), piece, str(came_bytes + 1)))
             came_bytes += archive.write(came)
         if came_bytes != size_bytes:
             raise tarfile.ReadError(f"{came_bytes} of {size_bytes} bytes")
@@ -73,7 +80,7 @@ class Line:
 
     def remove(self, folder: Path) -> None:
         """Remove a folder that was fetched."""
-        self.raw([*BASH, 'rm -rf -- "$1" "$1.tar"', "perjoule-remove", str(folder)])
+        self.raw(verb("perjoule-remove", str(folder)))
 
 
 def with_env(env: Mapping[str, str] | None) -> list[str]:

@@ -16,73 +16,10 @@ from perjoule.model.errors import MachineError, WorkloadError
 from perjoule.testbeds import _mounted, _process
 from perjoule.testbeds._device.view import BTRFS_COUNT, COLUMNS, Held, View
 from perjoule.testbeds.cluster.keeper import Keeper
-from perjoule.testbeds.cluster.scripts import BASH
+from perjoule.testbeds.cluster.verbs import HOLD, verb
 
 _SHORT_S = 30.0
 _SEPARATOR = "\0"
-# $1 the link to a device, $2 the columns of lsblk, $3 what counts the devices of a btrfs. Prints KIND, NAME and TEXT, each with a
-# NUL at its end. What can't be read is left out or empty, and whoever judges misses it; "end" comes last.
-_REPORT = r"""
-shopt -s nullglob
-export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
-for tool in find lsblk od readlink stat wipefs xargs; do
-  type -P "$tool" > /dev/null || { echo "no $tool to examine devices with" >&2; exit 1; }
-done
-say() { printf '%s\0' "$1" "$2" "$3"; }
-file() { [ ! -e "$1" ] || say file "$1" "$(cat -- "$1" 2> /dev/null)"; }
-link=$1 node=
-[ ! -L "$link" ] || node=$(readlink -f -- "$link")
-[ -b "$node" ] || { say end "" ""; exit; }
-say link "$link" "$node"
-say number "$node" "$(stat -L -c %t:%T -- "$node")"
-say tool "lsblk --json --output $2 $node" "$(lsblk --json --output "$2" "$node")"
-kind= parts=()
-while read -r name type; do
-  kind=${kind:-$type}
-  if [ "$type" = "$kind" ] || [ "$type" = part ]; then parts+=("$name"); fi
-done < <(lsblk --noheadings --raw --output KNAME,TYPE "$node")
-paths=("${parts[@]/#//dev/}")
-text=$(wipefs --no-act --json "${paths[@]}") || text=
-say tool "wipefs --no-act --json ${paths[*]}" "$text"
-case "$text" in *'"btrfs"'*)
-  for path in "${paths[@]}"; do say tool "$3 $path" "$($3 "$path")"; done ;;
-esac
-for name in "${parts[@]}"; do
-  file "/sys/class/block/$name/dev"
-  file "/sys/class/block/$name/diskseq"
-  [ ! -d "/sys/class/block/$name/holders" ] || say folder "/sys/class/block/$name/holders" ""
-  for holder in "/sys/class/block/$name/holders"/*; do say folder "$holder" ""; done
-done
-for backing in /sys/block/loop*/loop/backing_file; do file "$backing"; done
-file /proc/swaps
-file /proc/self/mountinfo
-{
-  while read -r words; do
-    read -r _ source _ <<< "${words##* - }"
-    printf '%b\n' "$source"
-  done < /proc/self/mountinfo
-  while read -r source _; do printf '%b\n' "$source"; done < /proc/swaps
-} | sort -u | while IFS= read -r source; do
-  case "$source" in /*) say real "$source" "$(readlink -m -- "$source")" ;; esac
-done
-[ "$EUID" != 0 ] || say root "" ""
-find -L /proc/[0-9]*/fd -mindepth 1 -maxdepth 1 -type b -print0 2> /dev/null |
-  xargs -0 -r stat -L -c '%t:%T %n' 2> /dev/null | while read -r number file; do
-    pid=${file#/proc/} pid=${pid%%/*}
-    { read -r name < "/proc/$pid/comm"; } 2> /dev/null && say opener "$name ($pid)" "$number"
-  done
-say end "" ""
-"""
-# Its argument is a device. Perl, because it is part of every Debian, and no tool of util-linux just holds a device.
-_HOLD = r"""
-use Fcntl;
-$| = 1;
-sysopen(my $device, $ARGV[0], O_RDWR | O_EXCL) or do { print "busy $!\n"; exit 1 };
-$SIG{USR1} = sub { ioctl($device, 0x125F, 0) };
-$SIG{TERM} = sub { exit 0 };
-printf "held %d %x\n", $$, (stat $device)[6];
-sleep 3600 while 1;
-"""
 
 
 @dataclass(frozen=True)
@@ -160,7 +97,7 @@ class There(View):
     @contextlib.contextmanager
     def now(self, device: str) -> Generator[View]:
         """Have the host report on a device. Raises PerjouleError."""
-        said = self.ask([*BASH, _REPORT, "perjoule-report", device, COLUMNS, BTRFS_COUNT])
+        said = self.ask(verb("perjoule-report", device, COLUMNS, BTRFS_COUNT))
         with removal.scratch("perjoule-device-") as folder:
             yield report(said, folder, links=self.links, but=self.holders)
 
@@ -179,7 +116,7 @@ class HeldThere(Held):
         """Start the program. Raises OSError, MachineError."""
         self._host, self.pid, self._number = host, "", ""
         removal.remove_file(log)
-        self._program: Process = host.spawn(["perl", "-e", _HOLD, node], log=log)
+        self._program: Process = host.spawn(["perl", "-e", HOLD, node], log=log)
         until_s = time.monotonic() + _SHORT_S
         while "\n" not in self._program.output() and self._program.returncode is None and time.monotonic() < until_s:
             time.sleep(0.02)
@@ -212,7 +149,11 @@ def beforehand(keeper: Keeper) -> View:
     """Return a view of a host on which nothing is ours yet."""
 
     def ask(argv: Sequence[str]) -> str:
-        code, out, err = _process.captured(keeper.command(argv), timeout_s=_SHORT_S)
+        command, content = keeper.command(argv), b""
+        if keeper.probe.helper:
+            words = ("00000000", str(len(argv[5:])), *argv[5:])  # no run yet
+            command, content = keeper.command((), verb=keeper.verb("report")), "".join(f"{word}\0" for word in words).encode()
+        code, out, err = _process.captured(command, content, timeout_s=_SHORT_S)
         if code != 0:  # None: it took too long
             words = (err.decode(errors="replace").strip() or f"{argv[0]} ended with {code}").splitlines()[-1]
             raise MachineError(f"its devices can't be examined ({words})", where=keeper.login.name)

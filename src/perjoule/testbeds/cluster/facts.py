@@ -30,6 +30,8 @@ class Probe:
     kernel: str
     chronyc: str
     timedatectl: str
+    helper: str = ""  # the version of the installed one, which is this keeper
+    drops: bool = False  # caches, by sudo, whoever the user is
     readonly: str = ""  # the folder that can't be written to
     unsafe: str = ""  # why others could lead us elsewhere from the work folder, "; ", and what to do
     missing: tuple[str, ...] = ()
@@ -62,6 +64,8 @@ def probe(said: str, where: str) -> Probe:
             kernel=one["kernel"],
             chronyc=one["chronyc"],
             timedatectl=one["timedatectl"],
+            helper=one.get("helper", ""),
+            drops="drops" in one,
             readonly=one.get("readonly", ""),
             unsafe=one.get("unsafe", ""),
             missing=tuple(value for word, value in pairs if word == "missing"),

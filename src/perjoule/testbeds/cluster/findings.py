@@ -10,6 +10,7 @@ from perjoule.machine.environment import clock
 from perjoule.machine.ports import listener_text
 from perjoule.model.units import bytes_text
 from perjoule.testbeds.cluster.facts import Probe
+from perjoule.testbeds.cluster.scripts import HELPER
 
 LEAST_FREE_BYTES = 512 * 1024**2
 _INSTALL = re.compile(r"apt(?:-get)? install ([\w.+-]+)")
@@ -28,7 +29,8 @@ def readiness(name: str, found: Probe) -> Check:
     if found.free_bytes < LEAST_FREE_BYTES:
         what = f"only {bytes_text(found.free_bytes)} are free for the work folder"
         return Check(name, False, what, "free space there, or set work")
-    root = "" if found.user == "root" else ", not root: no caches dropped, no disks made"
+    caches = "no disks made" if found.drops else f"no disks made, page caches not dropped ({HELPER} would)"
+    root = "" if found.user == "root" else f", not root: {caches}"
     return Check(name, True, f"{found.user} on {found.kernel}, {bytes_text(found.free_bytes)} free{root}")
 
 

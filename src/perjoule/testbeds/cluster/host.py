@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 from perjoule.catalogue import Node
 from perjoule.drivers.protocols import ClockOffset, Completed, Counters, Host, PlannedHost, Process
 from perjoule.machine import mirrors
-from perjoule.machine.caches import DROP, DROP_ZFS
 from perjoule.model import Disk
 from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
@@ -22,48 +21,12 @@ from perjoule.testbeds.cluster.devices import There, require_mounted
 from perjoule.testbeds.cluster.facts import counters
 from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.program import Room, SshProgram, signalled
-from perjoule.testbeds.cluster.scripts import BASH, ending
+from perjoule.testbeds.cluster.scripts import HELPER
+from perjoule.testbeds.cluster.verbs import verb
 
 _SHORT_S = 30.0
 _LONG_S = 600.0
 _MOST_TEXT_BYTES = 16 * MIB  # of a command's output; files have other limits
-# $1 a kernel module, $2 a tool. Prints which of them are there; nothing is loaded.
-_MIRROR = r"""
-PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
-if [ -d "/sys/module/$1" ] || grep -qsF "[$1]" /proc/mdstat || modprobe --dry-run --quiet -- "$1" 2> /dev/null; then
-  echo module
-fi
-if type -P -- "$2" > /dev/null; then echo tool; fi
-"""
-# $1 a file, $2 its mode, $3 its owner or nothing, $4 the host's folder. Below $4 no link is followed, because daemons' users own
-# folders there: the file is made in a folder of ours, and then takes the place of whatever has its name.
-_PUT = r"""
-umask 077
-folder=${1%/*} name=${1##*/} here=$4
-if [[ $1 != "$4"/* ]]; then # of the user's, and so are its links
-  mkdir -p -m 755 -- "$folder" || exit
-  here=$folder
-fi
-enter() { # the folder $1 of this one, if it is where it seems to be
-  local above=$PWD
-  cd -P -- "./$1" && [ "$PWD" = "${above%/}/$1" ] || { echo "$above/$1 is a link" >&2; exit 1; }
-}
-cd -P -- "$here" || exit
-rest=${folder#"$here"}
-IFS=/ read -r -a parts <<< "$rest"
-for part in "${parts[@]}"; do
-  [ -n "$part" ] || continue
-  [ -d "$part" ] || mkdir -m 755 -- "$part" || [ -d "$part" ] || exit # somebody else may have made it meanwhile
-  enter "$part"
-done
-new=.put-$$-$RANDOM$RANDOM
-mkdir -m 700 -- "$new" || exit
-enter "$new"
-cat > content && { [ -z "$3" ] || chown -- "$3:" content; } && chmod -- "$2" content && mv -T -- content "../$name"
-code=$?
-rm -f -- content && cd .. && rmdir -- "$new"
-exit "$code"
-"""
 
 
 class SshHost(Host):
@@ -112,6 +75,7 @@ class SshHost(Host):
     ) -> Process:
         """Start a program that keeps running; its output goes to `log` on this machine, even if that is a path on the host."""
         number = self._line.keeper.number()
+        text = self._line.input_of(number, [str(word) for word in argv], env, text)
         return SshProgram(self._line, number, self._line.lead(number, env), argv, log=log, text=text)
 
     @contextlib.contextmanager
@@ -139,7 +103,7 @@ class SshHost(Host):
         """Write a file, making its folders if necessary."""
         data = content.encode() if isinstance(content, str) else content
         try:
-            self._line.raw([*BASH, _PUT, "perjoule-put", str(path), f"{mode:o}", owner, str(self.directory)], data)
+            self._line.raw(verb("perjoule-put", str(path), f"{mode:o}", owner, str(self.directory)), data)
         except TransientError:
             raise
         except WorkloadError as error:
@@ -186,7 +150,10 @@ class SshHost(Host):
     def drop_caches(self) -> None:
         """Write back and drop the page cache, and ZFS's caches where zinject is installed."""
         try:
-            self._line.raw(["sh", "-c", f"{DROP} || exit\n{DROP_ZFS}"])
+            if self._probe.user != "root" and not self._probe.drops:
+                fix = f"only root can; install {HELPER}, see `perjoule doctor --helper`"
+                raise WorkloadError(fix, where=self.name)
+            self._line.raw(["sudo", "-n", "--", HELPER, "drop-caches"] if self._probe.drops else verb("perjoule-drop"))
         except TransientError:
             raise
         except WorkloadError as error:
@@ -228,7 +195,7 @@ class SshHost(Host):
         self._tool("truncate", f"--size={wanted.size_bytes}", *mirror.images)
         loops = [self._loop(leg) for leg in mirror.images]
         try:
-            self.put(ending(mirror.end(loops)), self.directory / f"{name}.end")
+            self._tool(*verb("perjoule-ending", f"{self.directory / name}.end", "array", *mirror.end(loops)))
             for argv in mirror.make(loops, wanted):
                 self._tool(*argv)
             if wanted.kind != "zfs":
@@ -247,8 +214,8 @@ class SshHost(Host):
             claim.wipe()
             path, seen = str(claim.path), claim.seen
             device = (path, seen.number, seen.sequence or "-", boot)
-            end = ending(("wipefs", "--all", "--types", wanted.kind, "--quiet", path), device=device)
-            self.put(end, self.directory / f"{name}.end")
+            end = (*device, "wipefs", "--all", "--types", wanted.kind, "--quiet", path)
+            self._tool(*verb("perjoule-ending", f"{self.directory / name}.end", "device", *end))
         finally:
             claim.release()  # mkfs takes it exclusively itself, and refuses where something is
         self._tool(*_format.make_words(wanted), path)
@@ -288,7 +255,7 @@ class SshHost(Host):
     def _lacking(self, mirror: str) -> str:
         """Return why the host can't make a mirror; "" if it can."""
         way = mirrors.WAYS[mirror]
-        said = self._tool(*BASH, _MIRROR, "perjoule-mirror", way.module, way.tool).split()
+        said = self._tool(*verb("perjoule-mirror", way.module, way.tool)).split()
         return mirrors.lack_of(mirror, module="module" in said, tool="tool" in said)
 
     def _loop(self, image: Path) -> str:
@@ -297,13 +264,13 @@ class SshHost(Host):
     def _unmounted(self, place: Path) -> None:
         self.run(["umount", place], timeout_s=_LONG_S)
         self.run(["rmdir", place], timeout_s=_LONG_S)  # detaches its copies in namespaces that somebody made meanwhile
-        self.run([*BASH, 'if [ -f "$1" ]; then bash --norc "$1"; fi', "perjoule-end", f"{place}.end"], timeout_s=_LONG_S)
+        self.run(verb("perjoule-end", f"{place}.end"), timeout_s=_LONG_S)
 
     def _without(self, name: str) -> None:
         if removed := self._disks.pop(name, None):
             removed()
         self._copies.pop(name, None)
-        self._tool(*BASH, 'rm -f -- "$1.img" "$1.end" "${1%/*}/disks/${1##*/}".*', "perjoule-rm", self.directory / name)
+        self._tool(*verb("perjoule-rm", str(self.directory / name)))
 
     def _tool(self, *argv: str | Path) -> str:
         try:

@@ -21,12 +21,12 @@ from perjoule.machine import removal
 from perjoule.model.errors import MachineError, PerjouleError, TransientError, WorkloadError
 from perjoule.testbeds import _process
 from perjoule.testbeds._power.states import States, states
-from perjoule.testbeds.cluster import hearing
+from perjoule.testbeds.cluster import hearing, judge
 from perjoule.testbeds.cluster.facts import Probe, clock_s, probe
 from perjoule.testbeds.cluster.heard import Heard
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.openssh import CONNECT_S, SSH_FAILED
-from perjoule.testbeds.cluster.scripts import BASH, KEEP
+from perjoule.testbeds.cluster.scripts import BASH, HELPER, KEEP
 from perjoule.testbeds.cluster.units import Limits
 
 PROBED_S = CONNECT_S + 20.0
@@ -71,7 +71,9 @@ class Keeper:
         self._errors = os.memfd_create("stderr", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self._errors, _MOST_MESSAGE_BYTES)
         fcntl.fcntl(self._errors, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)  # what comes after that is not written
-        command = login.command([*BASH, KEEP, "perjoule-keeper", work, login.name], socket=self._socket, master=True)
+        self.work = work
+        plain = [*BASH, KEEP, "perjoule-keeper", work, login.name]
+        command = login.command(plain, socket=self._socket, master=True, verb=self.verb("keep"))
         try:
             self._child = _process.Child(command, stdin=stdin, stdout=stdout, stderr=self._errors)
         except OSError as error:
@@ -95,7 +97,15 @@ class Keeper:
                 break
             else:
                 raise self._error()
-        return probe("\n".join(lines), self.login.name)
+        there = probe("\n".join(lines), self.login.name)
+        if there.helper not in ("", judge.version()):
+            what = f"its {HELPER} is version {there.helper}; this perjoule needs {judge.version()}"
+            raise MachineError(what, where=self.login.where, next="install what `perjoule doctor --helper` prints now")
+        return there
+
+    def verb(self, name: str) -> tuple[str, str, str]:
+        """Return the words by which a helper does for this host what it is installed for."""
+        return name, self.work, self.login.name
 
     def lacks(self, looks: Sequence[str]) -> list[str | None]:
         """Say of each thing why the host lacks it ("" if that needs no words), None if it has it; before `keep`.
@@ -187,14 +197,14 @@ class Keeper:
         """Whether the connection is up."""
         return self._child.returncode is None
 
-    def command(self, argv: Sequence[str]) -> list[str]:
-        """Return the prefix that runs a command on the host over this connection. Raises TransientError: it was lost.
+    def command(self, argv: Sequence[str], *, verb: Sequence[str] = ()) -> list[str]:
+        """Return what runs a command on the host over this connection, or a helper's verb. Raises TransientError: it was lost.
 
         Without this check ssh would make a new connection, to a host that no longer has our run.
         """
         if not self.alive:
             raise self.lost()
-        return self.login.command(argv, socket=self._socket)
+        return self.login.command(argv, socket=self._socket, verb=verb)
 
     def number(self) -> int:
         """Return a new number for a program or a question."""

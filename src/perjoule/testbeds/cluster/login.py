@@ -31,10 +31,11 @@ class Login(ABC):
         """The host in error messages."""
 
     @abstractmethod
-    def command(self, argv: Sequence[str], *, socket: str = "", master: bool = False) -> list[str]:
+    def command(self, argv: Sequence[str], *, socket: str = "", master: bool = False, verb: Sequence[str] = ()) -> list[str]:
         """Return the command that runs an argument list on the host.
 
-        `socket` is a path for the connection, if programs can share one; its `master` makes it, and ends with it.
+        `socket` is a path for the connection, if programs can share one; its `master` makes it, and ends with it. A login that
+        needs sudo runs the helper's `verb` instead, where one is installed.
         """
 
     @abstractmethod

@@ -16,6 +16,7 @@ from pathlib import Path
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.testbeds import _process
 from perjoule.testbeds.cluster.login import Login
+from perjoule.testbeds.cluster.scripts import BASH, HELPER
 
 CONNECT_S = 10
 CONFIGURATION = "PERJOULE_SSH_CONFIG"  # of the environment: a file of the user's, as --ssh-config names it
@@ -36,6 +37,13 @@ _OPTIONS = {
     "EscapeChar": "none",
     "LogLevel": "ERROR",
 }
+# $1 the helper, $2 the number of its words, these, then what is run by sudo where there is no helper.
+_BY_HELPER = r"""
+helper=("$1" "${@:3:$2}")
+[ ! -e "$1" ] || exec sudo -n -- "${helper[@]}"
+shift $((2 + $2))
+exec sudo -n -- "$@"
+"""
 _CROWDED = "kex_exchange_identification"  # the server closes the connection at once, as with too many logins under way
 _BEHIND = ": open failed: "  # said of the host behind a jump host that ssh did reach
 _BAD_FILE = re.compile(r"(?:Bad permissions|UNPROTECTED PRIVATE KEY|bad permissions)")
@@ -47,8 +55,13 @@ _SAYINGS = (
         "find out why, then `ssh-keygen -R {key}`",
     ),
     ("Host key verification failed", "its host key is not known", "verify it, then accept it once with `ssh {host}`"),
-    ("sudo: a password is required", "sudo wants a password", "allow sudo without a password, or log in as root (user)"),
+    (
+        "sudo: a password is required",
+        "sudo wants a password",
+        "install what `perjoule doctor CAMPAIGN --sudoers` prints, allow sudo without a password, or log in as root (user)",
+    ),
     ("sudo: ", "sudo was refused ({line})", "change its sudoers, or log in as root (user)"),
+    ("perjoule-host: ", "{line}", "see journalctl -t perjoule on it"),
     ("Permission denied", "it accepts none of our keys", "check user and identity, or `ssh-copy-id {host}`"),
     ("Could not resolve hostname", "its host name can't be resolved", "set its address, or HostName in ssh's configuration"),
     ("No route to host", "there is no route to it", "check that it is on, and check its address"),
@@ -108,13 +121,16 @@ class Ssh(Login):
         """The name of its key among the known hosts."""
         return f"[{self.destination}]:{self.port}" if self.port not in (None, 22) else self.destination
 
-    def command(self, argv: Sequence[str], *, socket: str = "", master: bool = False) -> list[str]:
+    def command(self, argv: Sequence[str], *, socket: str = "", master: bool = False, verb: Sequence[str] = ()) -> list[str]:
         """Return the command that runs an argument list on the host, over the connection at `socket` if there is one."""
         words = ["ssh", "-T", "-k", *(word for option, value in _OPTIONS.items() for word in ("-o", f"{option}={value}"))]
         words += ["-o", f"ControlMaster={'yes' if master else 'no'}", "-o", f"ControlPath={socket or 'none'}"]
         words += ["-i", self.identity, "-o", "IdentitiesOnly=yes"] if self.identity else []
         words += [*self._chosen, "--", self.destination]
-        return [*words, "exec " + shlex.join([*(["sudo", "-n", "--"] if self.sudo else []), *argv])]
+        lead = ["sudo", "-n", "--"] if self.sudo else []
+        if self.sudo and verb:
+            lead = [*BASH, _BY_HELPER, "perjoule-sudo", HELPER, str(len(verb)), *verb]
+        return [*words, "exec " + shlex.join([*lead, *argv])]
 
     @property
     def _chosen(self) -> list[str]:

@@ -4,9 +4,6 @@ A mark is NAME=VALUE in the environment of every program that we start, which it
 environment is found by its session, which sshd made for it alone. Folders contain no blanks: `cluster.Work` checks that.
 """
 
-import shlex
-from collections.abc import Sequence
-
 from perjoule.machine.mapped import UNMAP
 from perjoule.machine.ports import LISTENERS
 from perjoule.testbeds._power.scripts import STATES
@@ -16,6 +13,7 @@ from perjoule.testbeds.cluster.units import JOINED, UNITS
 MOST_BYTES = 64 * 1024**2  # of a command's output, which the keeper cuts there
 MOST_ERRORS_BYTES = 1024**2  # and of its errors
 BASH = ("bash", "--norc", "-c")  # which would read ~/.bashrc once more, as a child of sshd
+HELPER = "/usr/local/sbin/perjoule-host"  # which a host's administrator may have installed (`cluster.judge`)
 # Without the file `perjoule-made-this` (perjoule.machine.removal.MARK) nothing below a folder is ever removed.
 
 _SWEEP = (
@@ -75,6 +73,15 @@ remove() { # a folder of ours with all that is mounted and attached below; what 
 """
 )
 
+IS_NUMBER = r"""
+is_number() { [[ $1 =~ ^[0-9]{1,15}$ ]]; } # no expression that arithmetic would evaluate
+"""
+# Whoever starts the keeper may have anything run; an installed helper has a judge in the place of these.
+UNJUDGED = f"""{IS_NUMBER}
+helper={HELPER}
+permit() {{ argv=("$@"); }}
+permit_look() {{ :; }}
+"""
 # $1 the work folder, $2 the host's name. It says what the host has, and changes nothing there until "keep RUN DEAD...": before,
 # it answers "look ..." (see `Testbed.lacking`) by "has" or "lacks WHY", and "states ..." by the host's power states and "stated".
 # From then on it lives as long as its perjoule: its end, or two minutes without a word from it, end everything. The keeper of a
@@ -85,7 +92,7 @@ remove() { # a folder of ours with all that is mounted and attached below; what 
 # the bytes of output and of errors. Whoever answers holds the token, a line in a pipe. Outputs wait in files, so a daemon left
 # behind can't hold the connection. The lock (9) is the keeper's alone: what outlives a killed keeper can't hold it. A program's
 # marks are in its environment before it has a session of its own.
-KEEP = (
+KEEPING = (
     _SWEEP
     + STATES
     + FOLDERS
@@ -106,6 +113,7 @@ read -r free_blocks blocks block_bytes < <(stat -f -c '%a %b %S' "$there")
 read -r system < /proc/sys/kernel/ostype
 read -r release < /proc/sys/kernel/osrelease
 echo "user $user"
+[ "$EUID" = 0 ] || [ ! -e "$helper" ] || ! sudo -n -l "$helper" drop-caches > /dev/null 2>&1 < /dev/null || echo "drops by sudo"
 # What nproc and getconf say, without starting them: a tenth of the host's work for a login.
 IFS= read -r -d '' status < /proc/self/status
 cpus=${status##*Cpus_allowed_list:} cores=0
@@ -132,12 +140,14 @@ echo "chronyc $tracking"
 echo "timedatectl $synchronized"
 echo probed
 tasks_limit= memory_limit= # "-" for none; a keeper that hears of neither takes no unit
-is_number() { [[ $1 =~ ^[0-9]{1,15}$ ]]; } # no expression that arithmetic would evaluate
 hear_words() { # $1 words into `words`; false if they don't come whole, after which nothing that comes is a word
   local word count=$1
   words=()
   is_number "$count" || return 1
-  while ((${#words[@]} < count)); do IFS= read -r -d '' -t 120 word || return 1; words+=("$word"); done
+  while ((${#words[@]} < count)); do # a word of a command has at most 128 KiB, its end included (MAX_ARG_STRLEN)
+    IFS= read -r -d '' -n 131072 -t 120 word && ((${#word} < 131072)) || return 1
+    words+=("$word")
+  done
 }
 library="import sys, importlib.util as u; sys.exit(u.find_spec(sys.argv[1]) is None)"
 exports() { # print the folders that the kernel's NFS server exports, but those below $1, by its tools' list and by its own
@@ -152,8 +162,9 @@ exports() { # print the folders that the kernel's NFS server exports, but those 
 hear() { # a line of at most 120 s, in turns: bash does not see a signal that comes just before it waits
   local part line='' code
   for _ in {1..60}; do
-    IFS= read -r -t 2 part
+    IFS= read -r -n 65536 -t 2 part
     code=$? line+=$part
+    ((${#line} < 65536)) || return 1
     ((code <= 128)) || continue
     word=${line%% *} rest=${line#"$word"} rest=${rest# } number=${rest%% *} rest=${rest#"$number"} rest=${rest# }
     return "$code"
@@ -167,7 +178,7 @@ while hear; do
       read -ra words <<< "$run"
       set -- "$1" "$2" "${words[@]}"
       why=
-      case "$3" in
+      permit_look "${words[@]}" && case "$3" in
         program) [ -n "$(set -f; [ $# = 4 ] || PATH=${*:5}; type -P -- ${4//|/ })" ] ;;
         library) (cd / && "${*:5}" -c "$library" "$4") < /dev/null 2> /dev/null ;;
         path) [ -e "$4" ] ;;
@@ -180,7 +191,10 @@ while hear; do
         *) true ;;
       esac && echo has || echo "lacks ${why//$'\n'/, }" ;;
     unit) [[ $run =~ ^([0-9]{1,15}|-)\ ([0-9]{1,15}|-)$ ]] && read -r tasks_limit memory_limit <<< "$run" || exit 1 ;;
-    states) hear_words "$run" || exit 1; echo "$(states "${words[@]}" < /dev/null 2> /dev/null)"; echo stated ;;
+    states)
+      hear_words "$run" || exit 1
+      permit_look states "${words[@]}" && echo "$(states "${words[@]}" < /dev/null 2> /dev/null)"
+      echo stated ;;
     *) break ;;
   esac
 done
@@ -248,13 +262,16 @@ launch() { # the number, then the program
     return
   fi
   [ ! -e "$own.in" ] || input=$own.in
-  if type -P -- "$1" > /dev/null; then
+  if ! permit "$@"; then
+    code=126
+    echo "perjoule: $why" > "$own.err"
+  elif type -P -- "$1" > /dev/null; then
     noted "$mark" "$number" "$@"
     (
       trap - TERM INT HUP PIPE QUIT
       joined "$number" || { echo "perjoule: the run is ending" >&2; exit 125; }
       echo "$BASHPID" > "$own.pid"
-      exec env LC_ALL=C.UTF-8 "PERJOULE_HOST=$mark" "PERJOULE_PROGRAM=$mark/$number" setsid "$@" 4>&- 7>&-
+      exec env LC_ALL=C.UTF-8 "PERJOULE_HOST=$mark" "PERJOULE_PROGRAM=$mark/$number" setsid "${argv[@]}" 4>&- 7>&-
     ) < "$input" > "$own.out" 2> "$own.err"
     code=$?
     program_left "$number"
@@ -328,30 +345,8 @@ exit 1
 """
 )
 
-# A script on a host, run by who removes a run's folder: arguments are filled in before it (`ending`). Busy while the kernel takes
-# the last mount down.
-_PATIENTLY = r"""
-for _ in {1..50}; do "$@" 2> /dev/null && exit; sleep 0.1; done
-"""
-# $1 a device, $2 its number, $3 its sequence number or "-", $4 the host's start, then what removes our file system from it.
-_SAME_DEVICE = r"""
-name=${1##*/} sequence=-
-read -r boot < /proc/sys/kernel/random/boot_id
-{ read -r number < "/sys/class/block/$name/dev"; read -r sequence < "/sys/class/block/$name/diskseq"; } 2> /dev/null
-[ "$number $sequence $boot" = "$2 $3 $4" ] || exit 0
-shift 4
-"""
-_ELSE_STAYS = "exit 1\n"  # an array that is not stopped shows by its loop devices
-
-
-def ending(argv: Sequence[str], *, device: Sequence[str] = ()) -> str:
-    """Return a script that undoes what unmounting leaves; nothing if `device` (path, number, sequence, start) is another now."""
-    check = _SAME_DEVICE if device else ""
-    return f"set -- {shlex.join([*device, *argv])}{check or chr(10)}{_PATIENTLY}{_ELSE_STAYS if device else ''}"
-
-
 # $1 the base name of a long-running program's files, then the program. It bears the marks itself, as what it is started with.
-LAUNCH = (
+LAUNCHING = (
     JOINED
     + r"""
 export LC_ALL=C.UTF-8 PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
@@ -359,16 +354,19 @@ own=$1
 shift
 umask go-w
 cd /
+permit "$@" || { echo "perjoule: $why" >&2; exit 126; }
 type -P -- "$1" > /dev/null || { echo "perjoule: $1 is not installed on this host" >&2; exit 127; }
 run=${own%/programs/*} unit=
 [ ! -e "$run/unit" ] || { read -r unit < "$run/unit" && export TMPDIR=$run/tmp; }
 noted "${run##*/}" "${own##*/}" "$@"
 [ -d "${own%/*}" ] && joined "${own##*/}" || { echo "perjoule: the run is ending" >&2; exit 125; }
 exec 4>&2 2> /dev/null
-(echo "$BASHPID" > "$own.pid"; exec "$@" 2>&4 4>&-)
+(echo "$BASHPID" > "$own.pid"; exec "${argv[@]}" 2>&4 4>&-)
 code=$?
 rm -f "$own".*
 [ $code != 255 ] || code=254 # 255 is ssh's own failure
 exit $code
 """
 )
+KEEP = UNJUDGED + KEEPING
+LAUNCH = UNJUDGED + LAUNCHING

@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.names import unfold
-from perjoule.drivers.protocols import Check, Cleaned, Hosts, Lease, Testbed
+from perjoule.drivers.protocols import Check, Cleaned, Footing, Hosts, Lease, Testbed
 from perjoule.model import OPTIONS, Json, passed_on
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import Seconds, seconds_text
@@ -130,9 +130,9 @@ class Slurm(Testbed):
             if self not in _granted:
                 allocation.cancel()
 
-    def footing(self, host: str) -> tuple[str, str]:
+    def footing(self, host: str) -> Footing:
         """Return the user of the job, and the work folder."""
-        return user(), f"{self.work or f'/var/tmp/perjoule-{user()}'}/cluster"
+        return Footing(user(), self.work or f"/var/tmp/perjoule-{user()}")
 
     @contextlib.contextmanager
     def hold(self, clients_count: int) -> Generator[Hosts]:

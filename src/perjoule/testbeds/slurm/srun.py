@@ -30,7 +30,7 @@ class Srun(Login):
         """The node and its job."""
         return f"{self.name} (Slurm job {self.job})"
 
-    def command(self, argv: Sequence[str], *, socket: str = "", master: bool = False) -> list[str]:
+    def command(self, argv: Sequence[str], *, socket: str = "", master: bool = False, verb: Sequence[str] = ()) -> list[str]:
         """Return the command of a step of its own; steps share no connection."""
         # srun takes a lone colon anywhere for the next part of a heterogeneous job, so it gets a single quoted word.
         return ["srun", *_STEP, f"--jobid={self.job}", f"--nodelist={self.name}", "--", "sh", "-c", f"exec {shlex.join(argv)}"]

@@ -46,7 +46,7 @@ class Here(Login):
     def where(self) -> str:
         return self.name
 
-    def command(self, argv: Sequence[str], *, socket: str = "", master: bool = False) -> list[str]:
+    def command(self, argv: Sequence[str], *, socket: str = "", master: bool = False, verb: Sequence[str] = ()) -> list[str]:
         return list(argv)
 
     def refusal(self, said: str) -> MachineError:
@@ -132,12 +132,12 @@ def test_before_it_keeps_the_host_it_hears_numbers_and_words(work: Path, line: b
     assert not mark.exists()
 
 
-@pytest.mark.parametrize("run", ["../../x", "a b;touch", "$(touch x)", "", "*", "-x", "a/b"])
+@pytest.mark.parametrize("run", ["../../x", "a;touch", "$(touch x)", "", "*", "-x", "a/b"])
 def test_a_run_has_a_plain_name(work: Path, run: str) -> None:
     argv = [*BASH, KEEP, "perjoule-keeper", str(work), "h1"]
     done = subprocess.run(argv, input=f"keep {run}\n", capture_output=True, text=True, check=False, timeout=60)
     assert [path.name for path in work.iterdir() if path.name != "cluster"] == []
-    assert done.stdout.splitlines()[-1].startswith("refused ") or "b;touch" in run
+    assert done.stdout.splitlines()[-1].startswith("refused ")
 
 
 def test_nothing_in_a_keeper_evaluates_text() -> None:
