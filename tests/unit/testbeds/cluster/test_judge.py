@@ -57,7 +57,7 @@ def state(host: Installed) -> list[str]:
     stat -L -c '%n %f %u %s' /bin/bash /bin/su /bin/true
     stat -c '%n %a %u' / /made /x /f /up /etc2 /755 /0755 2> /dev/null # what a relative word would be
     find "$1" -path "$1/own" -prune -o -path "$1/theirs" -prune -o -printf '%p %m %u %s\\n' | sort
-    cat /proc/self/mountinfo
+    grep -E " (/etc|/usr|/run|/bin|$1)" /proc/self/mountinfo
     cat /sys/block/loop*/loop/backing_file 2> /dev/null | grep -F "$1"
     """
     return host.root("bash", "-c", script, "state", host.folder).stdout.decode(errors="replace").splitlines()
