@@ -25,6 +25,7 @@ from perjoule.drivers.protocols import Check, Hosts, Sink
 from perjoule.machine.untrusted import foreign_text, marked_encoding
 from perjoule.meters._declared import Declared
 from perjoule.meters._metered import Read, Reading
+from perjoule.meters.csv.grouped import Points, doubtful
 from perjoule.meters.csv.moments import Overlaps, Sample, Sums
 from perjoule.meters.csv.rows import Layout, Row, Rows
 from perjoule.meters.csv.several import Several
@@ -89,11 +90,11 @@ class Csv(Declared):
     delimiter: str = ","
     """Between columns; "\\t" for tabs."""
 
-    decimal: Literal[".", ","] = "."
-    """The decimal separator."""
+    decimal: Literal["", ".", ","] = ""
+    """The decimal separator; by default a point, or a comma beside `thousands = "."`. State it where a point may be either."""
 
     thousands: Literal["", ",", ".", " ", "'"] = ""
-    """The separator of thousands, where it may be mistaken for a decimal separator ("1,234")."""
+    """The separator of thousands, where it may be mistaken for a decimal separator ("1,234", "1.234")."""
 
     by: str = ""
     """The column that distinguishes rows of one moment: outlets, phases, GPUs. Their values are added."""
@@ -131,6 +132,11 @@ class Csv(Declared):
     def tells_window(self) -> bool:
         """Whether each row contains its window."""
         return bool(self.window_column)
+
+    @property
+    def guesses(self) -> bool:
+        """Whether points are taken for decimals only because nobody declared them, in watts or joules themselves."""
+        return not self.decimal and not self.thousands and self.factor == 1
 
     def declared(self, where: Boundary) -> Channel:
         """Return the declared channel; times of this machine's own clock are known."""
@@ -178,7 +184,9 @@ class Csv(Declared):
         Raises:
             CampaignError: the columns are missing, or a row is not as declared.
         """
-        log = _Log(self, clock, began_s)
+        return self._read(_Log(self, clock, began_s, guesses=self.guesses), text)
+
+    def _read(self, log: "_Log", text: str) -> Iterator[Sample]:
         try:
             found = [*log.samples(text.split("\n")), *log.end()]
         except ValueError as error:
@@ -192,7 +200,7 @@ class Csv(Declared):
 
         Its first rows are read by both.
         """
-        bare = self.format or self.decimal != "." or self.thousands or self.by or self.window_column or len(self.time) > 1
+        bare = self.format or self.decimal == "," or self.thousands or self.by or self.window_column or len(self.time) > 1
         if bare or not self.header or self.clock not in ("date", "unix") or marked_encoding(content) not in ("", "utf-8-sig"):
             return None
         if len(content) < _LONG_BYTES or codecs.lookup(self.encoding).name not in ("utf-8", "utf-8-sig"):
@@ -210,7 +218,10 @@ class Csv(Declared):
         if found is None:
             return None
         head = foreign_text(content[: content.rindex(b"\n", 0, _LONG_BYTES)])
-        first = self.samples(head, Clock(0.0, 0.0))
+        log = _Log(self, Clock(0.0, 0.0), 0.0)
+        first = [*self._read(log, head)]
+        if self.guesses and not log.points.settled and doubtful(found[1]):
+            return None
         t_s, values = found[0], found[1] * self.factor
         same = all(row.t_s == t and row.value == value for row, t, value in zip(first, t_s, values, strict=False))
         return (t_s, values) if same else None
@@ -257,13 +268,13 @@ class _Growing:
 class _Log:
     """The rows of a log as samples, in order."""
 
-    def __init__(self, meter: Csv, clock: Clock, began_s: float | None = None) -> None:
+    def __init__(self, meter: Csv, clock: Clock, began_s: float | None = None, *, guesses: bool = False) -> None:
         layout = Layout(
             time=meter.time,
             value=meter.value,
             window=meter.window_column,
             delimiter=meter.delimiter,
-            decimal=meter.decimal,
+            decimal=meter.decimal or ("," if meter.thousands == "." else "."),
             header=meter.header,
             by=meter.by,
             thousands=meter.thousands,
@@ -273,6 +284,7 @@ class _Log:
         self._times = Times(meter.clock, clock, began_s, meter.format, meter.zone, meter.twice)
         self._meter = meter
         self._several = Several()
+        self.points, self._guesses = Points(), guesses
         self._sums = Sums(meter.by, meter.only) if meter.by and len(meter.only) != 1 else None
         self._last_s = self._last_value = math.nan
         self._coarse = False  # whether rows of one stamp had different values
@@ -292,6 +304,8 @@ class _Log:
                 yield from self._sums.add(row.key, sample)
                 self._last_s = sample.t_s
                 continue
+            if not only_last:
+                self.points.cell(row.text)
             if not self._meter.by and not only_last:
                 self._several.row(row.time, row.cells, self.rows.header, self.rows.used)
             if sample.t_s == self._last_s:
@@ -305,6 +319,8 @@ class _Log:
     def end(self) -> Iterator[Sample]:
         """Return what the end of a whole log completes. Raises ValueError if its rows are not as declared."""
         self._several.end()
+        if self._guesses:
+            self.points.end()
         if self._sums:
             yield from self._sums.end()
 
