@@ -6,9 +6,13 @@ Names: https://systemd.io/PREDICTABLE_INTERFACE_NAMES, https://www.kernel.org/do
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 NEGLIGIBLE_RATIO = 0.01  # of what the hardware moves
 MORE_RATIO = 1.05  # than the hardware moved: then it is not built from it
+TWIN_RATIO = 0.01  # of the busier one, by which two devices that count the same bytes differ at most
+TWIN_COUNT = 3  # intervals in which they are busy, from which that is no chance
+TWIN_BYTES_PER_S = 1e5  # where only one sees broadcasts and heartbeats, those are less than a hundredth
 IDLE_BYTES_PER_S = 1024.0  # a device that never moved more needs no judgement
 
 
@@ -93,9 +97,23 @@ def chosen(kind: Kind, rates: Mapping[str, Sequence[float]]) -> Chosen:
         return Chosen(frozenset(), f"{kind.noun} don't count: whether {names} {_are(names)} hardware is unknown from the name")
     if more:
         return Chosen(frozenset(hardware | set(more)), f"{_listed(more)} counts with the {kind.noun} that are hardware")
+    if twins := _twins(rates, hardware) if kind is NETWORKS else []:
+        names = "; ".join(_listed(pair) for pair in twins)
+        what = "one may pass on the bytes of the other, as in Azure's accelerated networking, and they count twice"
+        return Chosen(frozenset(hardware), f"{names} moved the same at all times: {what} (choose by `sar -n DEV --iface=NAME`)")
     if not hardware and any(max(values, default=0.0) > IDLE_BYTES_PER_S for values in rates.values()):
         return Chosen(frozenset(), f"{kind.noun} don't count: {_listed(sorted(rates))} are not hardware")
     return Chosen(frozenset(hardware))
+
+
+def _twins(rates: Mapping[str, Sequence[float]], names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the pairs of devices that moved as much as each other in every interval in which either was busy."""
+    found: list[tuple[str, str]] = []
+    for one, other in combinations(sorted(names), 2):
+        busy = [pair for pair in zip(rates[one], rates[other], strict=True) if max(pair) > TWIN_BYTES_PER_S]
+        if len(busy) >= TWIN_COUNT and all(max(pair) - min(pair) <= TWIN_RATIO * max(pair) for pair in busy):
+            found.append((one, other))
+    return found
 
 
 def _negligible(values: Sequence[float], sums: Sequence[float]) -> bool:
