@@ -37,7 +37,7 @@ class Older(Note):
 
 def differing_cells(stored: Sequence[Cell], computed: Sequence[Cell], lacking: frozenset[str] = frozenset()) -> Iterator[str]:
     """Compare a table with what is computed now; `lacking` are columns that its format did not have, {"*"} any metric."""
-    expected, rows, scales = _by_row(computed), _by_row(stored), _scales((*stored, *computed))
+    expected, rows, scales = _by_row(computed), _by_row(stored), _scales(computed)
     for row in sorted(expected.keys() | rows.keys()):
         if row not in rows or row not in expected:
             yield f"table: {row} is only {'in the table' if row in rows else 'among the records (write the report again)'}"
@@ -60,14 +60,17 @@ def _row(cell: Cell) -> str:
 
 
 def _scales(all_cells: Sequence[Cell]) -> dict[str, float]:
-    """Return the largest amount that each metric may be a difference of: of any in its unit, if that is one of energy."""
+    """Return the largest amount that each metric may be a difference of: of any in its unit, if that is one of energy.
+
+    Where all are 0, it is the SI unit: 0 and 1e-18 are the same share of a CPU.
+    """
     found: dict[str, float] = {}
     for cell in all_cells:
         for name, interval in cell.metrics.items():
             kind = _kind(name)
             sizes = map(abs, (interval.low, interval.high, *interval.values))
             found[kind] = max(found.get(kind, 0.0), *filter(isfinite, sizes))
-    return found
+    return {kind: size or 1.0 for kind, size in found.items()}
 
 
 def _kind(name: str) -> str:
