@@ -44,3 +44,20 @@ def test_a_full_disk_stops_with_one_sentence_and_what_was_kept_before_stays(smal
             file.unlink()  # room again
         keep(99)
     assert len(results.records()) == kept_count + 1
+
+
+def test_a_disk_without_inodes_is_named_as_such_and_by_its_path(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,nr_inodes=24", "perjoule-test", disk], check=True)
+    try:
+        results = store.create(disk / "results", "name = 'x'", "x")
+        spec = Spec("x", {}, "x")
+        with results.hold(), pytest.raises(MachineError, match="the disk has no inodes left, although it has space") as caught:
+            for n in range(20):
+                with results.attempt(Trial(spec, spec, spec, (), 1, n)) as attempt:
+                    attempt.keep(Record(attempt.trial, "valid", "", attempt.number, Clock(0, 0), 1.0, "", (), (), None, {}, {}))
+        assert str(caught.value).startswith(str(disk / "results"))
+        assert "remove files, then run `perjoule resume`" in caught.value.next
+    finally:
+        subprocess.run(["umount", disk], check=True)

@@ -115,7 +115,9 @@ def _of_system(error: OSError, path: Path | str = "") -> "MachineError":
 
     place = str(error.filename or path)
     if error.errno in FULL:
-        return MachineError("the disk is full", where=place, next="free space and try again")
+        from perjoule.machine.disks import lack_of
+
+        return MachineError(lack_of(Path(place)), where=place, next="free space, or remove files, and try again")
     if error.errno in OPEN:
         return MachineError("too many open files", where=place, next="raise the limit of open files (ulimit -n)")
     if error.errno == errno.EAGAIN:

@@ -4,8 +4,10 @@ https://man7.org/linux/man-pages/man8/xfs_info.8.html, https://man7.org/linux/ma
 https://btrfs.readthedocs.io/en/latest/btrfs-inspect-internal.html
 """
 
+import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,3 +100,13 @@ TOLD: dict[str, tuple[tuple[str, ...], Callable[[str], dict[str, Json]]]] = {
     "btrfs": (("btrfs", "inspect-internal", "dump-super"), btrfs_facts),
     "f2fs": (("stat", "--file-system", "--format=%S"), f2fs_facts),
 }
+
+
+def lack_of(path: Path) -> str:
+    """Say what a disk lacks that takes nothing more: space, or inodes, of which each file needs one."""
+    for place in (path, *path.parents):
+        with suppress(OSError):
+            state = os.statvfs(place)
+            out_of_inodes = state.f_files and not state.f_favail and state.f_bavail
+            return "the disk has no inodes left, although it has space (`df -i`)" if out_of_inodes else "the disk is full"
+    return "the disk is full"

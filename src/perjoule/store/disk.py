@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from errno import EDQUOT, EIO, ELOOP, ENODEV, ENOLCK, ENOSPC, ENOTCONN, ESTALE, ETIMEDOUT
 from pathlib import Path
 
+from perjoule.machine.disks import lack_of
 from perjoule.model.errors import MachineError
 
 FULL = (ENOSPC, EDQUOT)
@@ -90,9 +91,11 @@ def spoken(path: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        place = shown(str(error.filename or path))
+        named = path / str(error.filename or "")  # which may be relative to an open folder
+        place = shown(str(named))
         if error.errno in FULL:
-            raise MachineError("the disk is full", where=place, next="free space, then run `perjoule resume`") from error
+            next = "free space, or remove files, then run `perjoule resume`"
+            raise MachineError(lack_of(named), where=place, next=next) from error
         if error.errno in LOST:
             raise MachineError(
                 f"its file system failed ({(error.strerror or str(error)).lower()})",
