@@ -67,6 +67,14 @@ def attacks() -> Iterator[Attack]:
         yield Attack(f"a bundle: {what}", "a bundle is refused in a sentence", partial(commands.bundle, what))
     yield Attack("a host that answers without end", "a host fills no memory", Tests(hostile))
     yield Attack("a daemon of the site's own", "no daemon is touched that we did not start", Tests("live/test_site_daemons.py"))
+    yield Attack("a link in a folder of a daemon's user", "root writes through no link", Tests("unit/testbeds/test_put.py"))
+    yield Attack("a member of what spans devices", "what is elsewhere, too, is not lost", Tests("live/test_overwrite.py"))
+    ansible = "unit/testbeds/cluster/test_ansible.py"
+    yield Attack("an inventory that runs programs", "the user's word alone has it run", Tests(ansible))
+    yield Attack(
+        "results whose server goes away", "the folder is named, and resume continues", Tests("live/test_store_lost_mount.py")
+    )
+    yield Attack("a disk without inodes, or full", "what is kept stays", Tests("live/test_store_full_disk.py"))
     yield Attack("slow connections", "nobody holds the live page shut", commands.slow_connections)
     yield Attack("formulas as labels", "no text of a CSV file is a formula", commands.formulas)
     yield Attack("markup as labels", "no word of a stranger is a script", Tests("browser/test_markup.py"))
