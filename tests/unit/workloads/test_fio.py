@@ -13,10 +13,10 @@ from pydantic import ValidationError
 
 from perjoule import drivers
 from perjoule.drivers.protocols import Host, Process, Workload
+from perjoule.machine.scripts import BASH, REMOVE_OLD
 from perjoule.model import ClientResult, Json
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.model.units import MIB
-from perjoule.workloads._running import _REMOVE_OLD
 from perjoule.workloads.fio import report, server
 from perjoule.workloads.fio.raw import Raw
 from places import TRANSCRIPTS, transcript
@@ -372,7 +372,7 @@ def test_a_write_begins_without_the_old_file_and_with_cold_caches(tmp_path: Path
     mount = ScriptedMount(client)
     fio(size="16 MiB").prepare([client], mount, tmp_path)
     assert client.ran == [
-        ["sh", "-c", _REMOVE_OLD, "/mnt/client-1", "client-1.*"],
+        [*BASH, REMOVE_OLD, "perjoule-remove-old", "/mnt/client-1", "client-1.*"],
         ["sync", "-f", "/mnt/client-1"],
         ["drop caches"],
     ]
@@ -383,7 +383,7 @@ def test_a_read_finds_a_file_of_the_right_size_or_writes_it(tmp_path: Path) -> N
     clients = [Client("client-1", "write", size_bytes=16 * MIB), Client("client-2", "write", size_bytes=3)]
     fio(operation="read", size="16 MiB").prepare(clients, ScriptedMount(*clients), tmp_path)
     programs = [[argv[0] if argv[0] != "env" else argv[3] for argv in client.ran] for client in clients]
-    assert programs == [["stat", "sync", "drop caches"], ["stat", "sh", "test", "fio", "sync", "drop caches"]]
+    assert programs == [["stat", "sync", "drop caches"], ["stat", "bash", "test", "fio", "sync", "drop caches"]]
     assert (tmp_path / "layout-client-2.json").exists()
 
 

@@ -205,7 +205,7 @@ def test_mpi_uses_the_smallest_network_of_all_clients(addresses: Sequence[str], 
 def test_a_write_begins_without_the_old_files(tmp_path: Path) -> None:
     client = Client(1)
     ior().prepare([client], ScriptedMount(client), tmp_path)
-    assert [argv[0] for argv in client.ran] == ["sh", "sync", "drop caches"]
+    assert [argv[0] for argv in client.ran] == ["bash", "sync", "drop caches"]
 
 
 def test_a_read_finds_its_files_or_lays_them_out_with_nothing_that_is_measured(tmp_path: Path) -> None:

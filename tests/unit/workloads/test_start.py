@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from perjoule.drivers.protocols import ClockOffset, Process
+from perjoule.machine.scripts import LOOK
 from perjoule.model import Clock
 from perjoule.testbeds.local import LocalHost
 from perjoule.workloads._raw import Ran
-from perjoule.workloads._start import _LOOK, Gates, clock_offsets_s
+from perjoule.workloads._start import Gates, clock_offsets_s
 
 
 class Ahead(LocalHost):
@@ -71,7 +72,7 @@ def test_a_load_that_ended_keeps_nobody_waiting(tmp_path: Path) -> None:
 
 def test_a_host_starts_no_program_while_it_waits_for_its_load(tmp_path: Path) -> None:
     """A `sleep` every 20 ms took a tenth of a core, just before the start."""
-    look = ["/bin/bash", "--norc", "-c", _LOOK, "perjoule-look", str(tmp_path / "gate")]
+    look = ["/bin/bash", "--norc", "-c", LOOK, "perjoule-look", str(tmp_path / "gate")]
     done = subprocess.run(look, env={"PATH": ""}, capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"")
     os.mkfifo(tmp_path / "gate")

@@ -76,8 +76,8 @@ permissions() { # reads what root permits, from one descriptor
 }
 """
 
-# `permit` is asked before anything runs. Path after path is judged by the kernel's own view of it: nothing but root, and users of
-# daemons in folders of theirs, can change what lies in a run's folder.
+# Before anything runs, `permit` judges it. Path after path is judged by the kernel's own view of it: nothing but root, and users
+# of daemons in folders of theirs, can change what lies in a run's folder.
 _JUDGE = r"""
 within() { # whether $1 is a path below $2, and no link leads it elsewhere
   case "$1" in "$2"/?*) ;; *) return 1 ;; esac

@@ -37,7 +37,7 @@ _OPTIONS = {
     "EscapeChar": "none",
     "LogLevel": "ERROR",
 }
-# $1 the helper, $2 the number of its words, these, then what is run by sudo where there is no helper.
+# $1 the helper, $2 the number of its words, these, then what sudo runs without a helper.
 _BY_HELPER = r"""
 helper=("$1" "${@:3:$2}")
 [ ! -e "$1" ] || exec sudo -n -- "${helper[@]}"
