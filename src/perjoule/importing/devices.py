@@ -100,7 +100,8 @@ def chosen(kind: Kind, rates: Mapping[str, Sequence[float]]) -> Chosen:
     if twins := _twins(rates, hardware) if kind is NETWORKS else []:
         names = "; ".join(_listed(pair) for pair in twins)
         what = "one may pass on the bytes of the other, as in Azure's accelerated networking, and they count twice"
-        return Chosen(frozenset(hardware), f"{names} moved the same at all times: {what} (choose by `sar -n DEV --iface=NAME`)")
+        choice = "choose: `sadf -j -- -n DEV --iface=NAME`"
+        return Chosen(frozenset(hardware), f"{names} moved the same at all times: {what} ({choice})")
     if not hardware and any(max(values, default=0.0) > IDLE_BYTES_PER_S for values in rates.values()):
         return Chosen(frozenset(), f"{kind.noun} don't count: {_listed(sorted(rates))} are not hardware")
     return Chosen(frozenset(hardware))
