@@ -111,6 +111,7 @@ size = "16 MiB"
         ("/srv/homes\t10.0.0.0/24(rw)\n", "kernel", "beside_production = true", ""),
         ("/srv/homes\t10.0.0.0/24(rw)\n", "ganesha", "", ""),
         ("# Version 1.1\n\n", "kernel", "", ""),
+        ("/tmp/perjoule-local-abc_12de/nfs/export\t127.0.0.1(rw)\n", "kernel", "", ""),  # of a killed run of ours
         (None, "kernel", "", ""),
     ],
 )

@@ -147,6 +147,7 @@ def sweep(within: Path | None = None) -> tuple[tuple[Path, ...], tuple[str, ...]
 def _free(folder: Path) -> None:
     """End the programs of a killed run, and remove what they have filled."""
     processes.end(_owned(folder))
+    exports.withdraw(folder.resolve())
     for note in (folder / MADE).glob("*"):
         if _MADE.fullmatch(note.name) and (made := Path(note.read_text().strip())).name == note.name:
             removal.remove_folder(made, mark="")

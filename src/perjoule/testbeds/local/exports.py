@@ -1,11 +1,16 @@
 """What the kernel's NFS server of this machine exports. https://man7.org/linux/man-pages/man8/exportfs.8.html"""
 
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from perjoule.drivers.protocols import Check
+from perjoule.testbeds import _process
 
+_SHORT_S = 20.0
+_OURS = re.compile(r"/perjoule-local-[a-z0-9_]{8}/")  # of a killed run, until `withdraw`
 EXPORTS = (Path("/var/lib/nfs/etab"), Path("/proc/fs/nfsd/exports"))  # its tools' list, and its own
 
 
@@ -29,4 +34,13 @@ def _exported() -> tuple[str, ...]:
             found.add(f"those in {path}, which can't be read")
             continue
         found |= {line.split()[0] for line in lines if line.strip() and not line.startswith("#")}
-    return tuple(sorted(found))
+    return tuple(sorted(path for path in found if not _OURS.search(path)))
+
+
+def withdraw(folder: Path) -> None:
+    """End the exports below the folder of a killed run, which the kernel keeps until then."""
+    with suppress(OSError):
+        for line in EXPORTS[0].read_text(errors="replace").splitlines():
+            path, _, clients = line.partition("\t")
+            if Path(path).is_relative_to(folder):
+                _process.captured(["exportfs", "-u", f"{clients.partition('(')[0]}:{path}"], timeout_s=_SHORT_S)
