@@ -27,7 +27,8 @@ mount -t tmpfs none /mnt
 mkdir /mnt/all
 mount -t cgroup2 none /mnt/all
 for controller in pids memory; do echo "+$controller" > /mnt/all/cgroup.subtree_control || :; done 2> /dev/null
-mkdir -p "/mnt/all/$3"
+[ ! -d "/mnt/all/$3" ] || find "/mnt/all/$3" -depth -type d -exec rmdir {} + # of before a reboot
+mkdir "/mnt/all/$3"
 echo 0 > "/mnt/all/$3/cgroup.procs"
 umount /mnt/all /mnt
 exec unshare --cgroup sh "$1/second" "$@"

@@ -32,6 +32,7 @@ mountpoint -q "$1/work" || mount -t tmpfs -o size=8G none "$1/work"
 mountpoint -q ~/.bashrc || [ ! -e ~/.bashrc ] || mount --bind /dev/null ~/.bashrc
 """
 BOOT = f'{DISK}exec /usr/sbin/sshd -D -e -f "$2"'
+BOOT_S = 180.0  # of a systemd on an emulated processor
 KNOWN: list[Path] = []
 LOAD = "[load]\nrw=write\nbs=64k\nsize=1m\nrate=1m\ntime_based=1\nruntime={}\n"
 TREES = """
@@ -179,7 +180,7 @@ class Site:
             host.run(["bash", "-c", DISK, "boot", self.lab.folder], timeout_s=10)
             argv = ["sh", self.lab.folder / "start", self.lab.folder, name, booted.group(name), log, str(USER_NUMBER)]
         started = host.spawn(argv, log=log)
-        until(lambda: "listening" in log.read_text() or started.returncode is not None)
+        until(lambda: "listening" in log.read_text() or started.returncode is not None, BOOT_S)
         assert started.returncode is None, started.output()
 
     def end(self, name: str, pattern: str, number: str = "KILL") -> None:
