@@ -16,7 +16,7 @@ RUN = "unitless"
 
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of hosts that are this machine, in a process namespace of their own: its first process is no systemd."""
+    """The folder of hosts that are this machine, in a process namespace of their own: its first process is not systemd."""
     apart = ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc"]
 
     def command(_self: object, argv: Sequence[str], **_ways: object) -> list[str]:
