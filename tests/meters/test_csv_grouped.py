@@ -73,7 +73,7 @@ def test_beside_thousands_with_points_decimals_have_commas() -> None:
     [(["950"] * 60 + ["1.234"] * 60, True), (["1.234"] * 60 + ["0.950"] * 60, False), (["950"] * 120, False)],
     ids=["points far behind", "settled far behind", "whole numbers"],
 )
-def test_a_long_log_that_is_read_at_once_is_no_exception(
+def test_a_long_log_that_is_read_at_once_is_held_to_the_same(
     cells: list[str], refused: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(csv, "_LONG_BYTES", 200)

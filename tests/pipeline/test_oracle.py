@@ -120,7 +120,7 @@ def test_where_the_joules_went_is_known_as_far_as_meters_tell(measured: pd.DataF
     assert have(measured, "part_unsplit_j") >= BOTH.keys() - {"processors and disks"}
 
 
-def test_dynamic_energy_is_of_idle_power_before_and_after_or_there_is_none(tmp_path: Path) -> None:
+def test_dynamic_energy_is_of_idle_power_before_and_after_or_is_omitted(tmp_path: Path) -> None:
     meter = Meter("", "group", "window mean", covers=SERVERS, low_w=50, high_w=52, load_w=300)
     make(tmp_path / "made", {"to the end": [meter], "deaf in the tail": [replace(meter, deaf_s=2.0)]})
     found = recomputed(checked(tmp_path / "made"))

@@ -114,7 +114,7 @@ def test_whatever_changes_the_numbers_of_a_folder_has_them_computed_again(
     what: str, results: store.Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, asked = summary(results), list[str]()
-    monkeypatch.setattr(computing, "computed", lambda _: asked.append(what) or whole)
+    monkeypatch.setattr(computing, "computed", lambda *_: asked.append(what) or whole)
     summary(results)
     assert asked == []
     CHANGES[what](results)

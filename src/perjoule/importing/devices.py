@@ -11,7 +11,7 @@ from itertools import combinations
 NEGLIGIBLE_RATIO = 0.01  # of what the hardware moves
 MORE_RATIO = 1.05  # than the hardware moved: then it is not built from it
 TWIN_RATIO = 0.01  # of the busier one, by which two devices that count the same bytes differ at most
-TWIN_COUNT = 3  # intervals in which they are busy, from which that is no chance
+TWIN_COUNT = 3  # intervals in which they are busy, from which that does not happen by chance
 TWIN_BYTES_PER_S = 1e5  # where only one sees broadcasts and heartbeats, those are less than a hundredth
 IDLE_BYTES_PER_S = 1024.0  # a device that never moved more needs no judgement
 

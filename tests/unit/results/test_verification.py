@@ -280,7 +280,7 @@ def test_a_read_of_format_1_whose_last_call_was_long_verifies_with_a_note_and_no
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_dynamic_energy_by_the_baseline_alone_in_an_older_table_is_no_difference(results, version):
+def test_a_dynamic_energy_by_the_baseline_alone_in_an_older_table_verifies_with_a_note(results, version):
     """Since format 3 it is omitted where idle power after the load is not known."""
     path = results.folder / "table.json"
     records = results.latest()
