@@ -39,12 +39,21 @@ alone() { # whether $1 is a file that nobody but us can have written
   read -r owner mode < <(stat -c '%u %f' -- "$1") && [ "$owner" = "$EUID" ] &&
     (((16#$mode & 8#170000) == 8#100000 && !(16#$mode & 8#22)))
 }
+withdraw() { # end what the kernel's NFS server exports below $1: it would keep that, and the disks that it lies on
+  local folder client stays=
+  [ -r /var/lib/nfs/etab ] || return 0
+  while read -r folder client; do
+    case "$folder" in "$1"/*) exportfs -u -- "${client%%(*}:$folder" < /dev/null > /dev/null || stays=1 ;; esac
+  done < /var/lib/nfs/etab
+  [ -z "$stays" ]
+}
 remove() { # a folder of ours with all that is mounted and attached below; what could not undo stays, for the next one who tries
   local mounts loop file place stays=
   [ -f "$1/perjoule-made-this" ] && [ -O "$1" ] && [ ! -L "$1" ] || return 1
   if [ -e "$1/power.end" ]; then # power states as they were
     alone "$1/power.end" && "$BASH" --norc -- "$1/power.end" && rm -f -- "$1/power.end" || return 1
   fi
+  withdraw "$1" || stays=1
   unmap "$1"
   IFS= read -r -d '' mounts < /proc/self/mountinfo
   [[ $mounts != *"$1/"* ]] ||

@@ -21,9 +21,9 @@ RUN = f"{os.getpid() % 10**8:08}"
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be attacked by another user")
 
 
-def said(work: Path, *words: str, name: str = "h1") -> list[str]:
+def said(work: Path, *words: str, name: str = "h1", keep: str = KEEP) -> list[str]:
     """What a keeper answers to these words after `keep`."""
-    argv = [*BASH, KEEP, "perjoule-keeper", str(work), name]
+    argv = [*BASH, keep, "perjoule-keeper", str(work), name]
     text = "\n".join((f"keep {RUN}", *words, ""))
     done = subprocess.run(argv, input=text, capture_output=True, text=True, check=False, timeout=60)
     return done.stdout.splitlines()
@@ -256,6 +256,43 @@ def test_what_could_not_undo_stays_with_the_folder_and_is_named(host: Path) -> N
     (host / "free").touch()
     assert f"removed {old}" in said(host / "work")
     assert not (host / "work/cluster").exists()
+
+
+@AS_ROOT
+def test_exports_of_a_killed_run_end_before_its_disks_do_and_no_others(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for exportfs(8) and its list, as many kernels have no NFS server: it says what it is to end, and ends that."""
+    (tool := host / "bin/exportfs").parent.mkdir()
+    tool.write_text(f"""#!/bin/sh
+[ -d "${{3#*:}}" ] && [ ! -e {host}/refusing ] || exit 1
+echo "$@" >> {host}/ended
+grep -v "^${{3#*:}}[[:blank:]]${{3%%:*}}(" {host}/etab > {host}/etab.new
+mv {host}/etab.new {host}/etab
+""")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{host}/bin", prepend=":")
+    old = dead_run(host / "work")
+    dead = [f"{old}/beneath/nfs/export\t10.0.0.{number}(rw,sync,no_root_squash)\n" for number in (1, 2)]
+    current = f"{old.with_name(f'{RUN}-h1')}/programs\t10.0.0.3(rw)\n"
+    others = [f"{folder}\t10.0.0.1(rw)\n" for folder in ("/srv/homes", f"{old}x/export", old.parent)]
+    (host / "etab").write_text("".join([others[0], *dead, current, *others[1:]]))
+    keep = KEEP.replace("/var/lib/nfs/etab", f"{host}/etab")
+    (old / "beneath").mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "beneath", old / "beneath"], check=True)
+    try:
+        (old / "beneath/nfs/export").mkdir(parents=True)
+        assert f"removed {old}" in said(host / "work", keep=keep)
+    finally:
+        subprocess.run(["umount", old / "beneath"], check=False, capture_output=True)
+    ended = [f"-u -- 10.0.0.{number}:{old}/beneath/nfs/export" for number in (1, 2)]
+    ended.append(f"-u -- 10.0.0.3:{old.with_name(f'{RUN}-h1')}/programs")
+    assert (host / "ended").read_text().splitlines() == ended
+    assert (host / "etab").read_text() == "".join(others)
+    dead_run(host / "work").joinpath("export").mkdir()
+    (host / "etab").write_text(f"{old}/export\t10.0.0.1(rw)\n")
+    (host / "refusing").touch()
+    assert f"left {old}" in said(host / "work", keep=keep)
+    (host / "refusing").unlink()
+    assert f"removed {old}" in said(host / "work", keep=keep)
 
 
 @contextlib.contextmanager
