@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from perjoule import drivers
+from perjoule.cli import exits
 from perjoule.drivers.protocols import Hosts, Sink
 from perjoule.model import Spec
 from perjoule.simulators._behaviour import Behaviour
@@ -42,6 +43,16 @@ def _signals_reach_programs():
     for number in (signal.SIGHUP, signal.SIGINT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
+
+
+@pytest.fixture(autouse=True)
+def _signals_as_before(_signals_reach_programs):
+    """Leave no signal ignored, as a command does at its end: programs that later tests start would inherit it."""
+    before = {number: signal.getsignal(number) for number in exits.SIGNALS}
+    yield
+    for number, handler in before.items():
+        if signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
 
 
 class Heard(Sink):

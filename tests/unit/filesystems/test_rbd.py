@@ -227,7 +227,7 @@ def test_only_devices_of_a_folder_and_below_are_unmapped(end: str, tmp_path: Pat
         (tmp_path / "devices" / number).mkdir(parents=True)
         (tmp_path / "devices" / number / "name").write_text(f"{image}\n")
     monkeypatch.setattr(mapped, "DEVICES", tmp_path / "devices")
-    monkeypatch.setattr(mapped, "UNMAP", mapped.UNMAP.replace("/sys/bus/rbd", str(tmp_path)))
+    monkeypatch.setattr(mapped, "UNMAPPING", mapped.UNMAPPING.replace("/sys/bus/rbd", str(tmp_path)))
     os.mkfifo(tmp_path / end)
     kernel = os.open(tmp_path / end, os.O_RDWR)
     try:
