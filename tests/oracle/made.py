@@ -29,6 +29,7 @@ MIB = 2**20
 LEAST_GAP_S = 0.4
 CAPACITIES_BYTES = {"wd-black-1tb": 1e12, "samsung-860-pro-512gb": 512e9}
 REDUNDANCY = {"copies_count": 1, "data_count": 4, "parity_count": 1, "acknowledged": "", "beneath_count": 1}
+TURNS = (("write", 1), ("write", 2), ("read", 1), ("idle", 1))
 
 
 @dataclass(frozen=True)
@@ -214,10 +215,12 @@ def make(
     scales: Mapping[str, float] | None = None,
     mounted: Collection[str] = (),
     seed: int = 1,
+    turns: Sequence[tuple[str, int]] = TURNS,
 ) -> None:
     """Make a results folder in which each file system has meters of its own, and each trial other numbers.
 
-    `scales` are those of file systems that ran on an emulated cluster; `mounted` are those of which only clients were there.
+    `scales` are those of file systems that ran on an emulated cluster; `mounted` are those of which only clients were there;
+    `turns` are the direction and the repetition of each trial.
     """
     draw = np.random.default_rng(seed)
     folder.mkdir(parents=True, exist_ok=True)
@@ -227,7 +230,7 @@ def make(
     )
     lines: list[dict[str, Any]] = []
     for label, channels in meters.items():
-        for direction, repetition in (("write", 1), ("write", 2), ("read", 1), ("idle", 1)):
+        for direction, repetition in turns:
             name, asked = trial(label, direction, repetition, ["system", label])
             path = folder / "trials" / name / "attempt-1"
             path.mkdir(parents=True)

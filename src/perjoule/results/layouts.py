@@ -7,6 +7,8 @@ from perjoule.results.table import PLACE, Table
 from perjoule.store import Results
 from perjoule.store.layouts import Layout, kept_layout
 
+_UNKNOWN = "not known"
+
 
 def layouts(results: Results) -> Sequence[tuple[Trial, Layout]]:
     """Return the layout that each valid read found, in order of time; trials of older versions have none."""
@@ -20,19 +22,25 @@ def layouts(results: Results) -> Sequence[tuple[Trial, Layout]]:
 def layout_tables(results: Results) -> tuple[Table, Table]:
     """Lay out each read with its layout, and each row with how many distinct ones its repetitions read; empty without reads."""
     found = layouts(results)
-    each = tuple((*_place(trial), str(trial.repetition), one.layout, one.placement or "not known") for trial, one in found)
+    each = tuple((*_place(trial), str(trial.repetition), one.layout, one.placement or _UNKNOWN) for trial, one in found)
     rows: dict[tuple[str, ...], list[Layout]] = {}
     for trial, one in found:
         rows.setdefault(_place(trial), []).append(one)
     counted = tuple(
-        (*place, str(len(own)), str(len({one.layout for one in own})), str(len({tuple(one.holders.values()) for one in own})))
-        for place, own in rows.items()
+        (*place, str(len(own)), str(len({one.layout for one in own})), _placements(own)) for place, own in rows.items()
     )
     place = tuple(header for header in PLACE if header != "direction")
     return (
         Table((*place, "repetition", "layout", "held by"), each, (*place, "layout", "held by")),
         Table((*place, "reads", "layouts", "placements"), counted),
     )
+
+
+def _placements(of: Sequence[Layout]) -> str:
+    """Count the distinct ones; where hosts are unknown nobody can."""
+    if not all(one.located for one in of):
+        return _UNKNOWN
+    return str(len({tuple(one.holders.values()) for one in of}))
 
 
 def _place(trial: Trial) -> tuple[str, ...]:

@@ -22,6 +22,11 @@ class Layout:
         """Files with their hosts."""
         return "; ".join(f"{file}: {', '.join(hosts) or '?'}" for file, hosts in sorted(self.holders.items()))
 
+    @property
+    def located(self) -> bool:
+        """Whether the file system said of each file which hosts hold it."""
+        return bool(self.holders) and all(self.holders.values())
+
     def keep(self, raw: Path) -> None:
         """Write it into the folder of a trial's raw outputs."""
         (raw / FILE).write_text(json.dumps(asdict(self)))
