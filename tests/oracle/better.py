@@ -1,6 +1,7 @@
 """Whether one is better than another: docs/explanations/how-numbers-are-made.md, "The best", of trials that are not paired."""
 
 from collections.abc import Mapping
+from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,11 @@ from .students import quantile
 FAMILY_RATIO = 0.05  # of families, in which any interval may not hold
 
 
-def ratio(cells: Mapping[str, pd.DataFrame], one: str, other: str) -> tuple[float, float, float]:
-    """The ratio of two file systems of a campaign with its interval; tables of `value`, `began_s`, `ended_s`."""
+def ratio(cells: Mapping[str, pd.DataFrame], one: str, other: str, shared: float = 0.0) -> tuple[float, float, float]:
+    """The ratio of two file systems of a campaign with its interval; tables of `value`, `began_s`, `ended_s`.
+
+    `shared` is the variance of what all repetitions share, as by `shared.variance`.
+    """
     outside = FAMILY_RATIO / (len(cells) * (len(cells) - 1) / 2)
     a, b = cells[one], cells[other]
     means = [np.var(np.log(own["value"]), ddof=1) / len(own) for own in (a, b)]
@@ -20,7 +24,8 @@ def ratio(cells: Mapping[str, pd.DataFrame], one: str, other: str) -> tuple[floa
     slope, error, drift_freedom = drift(cells)
     times = [(own["began_s"] + own["ended_s"]).mean() / 2 for own in (a, b)]
     moved = (times[0] - times[1]) ** 2 * (slope**2 + error**2)
-    half = np.sqrt(quantile(freedom, 1 - outside) ** 2 * scatter + quantile(drift_freedom, 1 - outside) ** 2 * moved)
+    same = NormalDist().inv_cdf(1 - outside / 2) ** 2 * shared
+    half = np.sqrt(quantile(freedom, 1 - outside) ** 2 * scatter + quantile(drift_freedom, 1 - outside) ** 2 * moved + same)
     distance = np.log(a["value"]).mean() - np.log(b["value"]).mean()
     return float(np.exp(distance)), float(np.exp(distance - half)), float(np.exp(distance + half))
 

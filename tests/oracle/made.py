@@ -48,13 +48,23 @@ class Meter:
     high_w: float = 60.0
     load_w: float = 0.0  # more while clients load
     deaf_s: float = 0.0  # at the end of a trial, in which it is not read
+    name: str = "made"
 
     @property
     def words(self) -> dict[str, str]:
         """What describes the channel, as the series have it."""
         quantity, unit = ("energy", "J") if self.semantics == "counter" else ("power", "W")
         more = {k: v for k, v in (("covers", list(self.covers)), ("specification", dict(self.specification))) if v}
-        values = ("made", self.host, self.component, quantity, unit, self.semantics, self.grade, json.dumps(more) if more else "")
+        values = (
+            self.name,
+            self.host,
+            self.component,
+            quantity,
+            unit,
+            self.semantics,
+            self.grade,
+            json.dumps(more) if more else "",
+        )
         return dict(zip(CHANNEL, values, strict=True))
 
 

@@ -20,6 +20,7 @@ ALLOWED = {
     "typing",
     "collections",
     "hashlib",
+    "statistics",
     "tomllib",
     "subprocess",
     "sys",
