@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 FILES = Path(__file__).parents[2] / "src" / "perjoule" / "catalogue"
-UNITS = {"MiB/s": 2**20, "MB/s": 1e6, "W": 1.0, "Mbit/s": 1e6 / 8, "Gbit/s": 1e9 / 8}
+UNITS = {"MiB/s": 2**20, "MB/s": 1e6, "GiB": 2**30, "W": 1.0, "Mbit/s": 1e6 / 8, "Gbit/s": 1e9 / 8}
 
 
 @cache
