@@ -20,10 +20,12 @@ KNOWING = {
     "campaign/defaults.py": "the drivers that a campaign gets without naming them",
     "cli/display.py": "looks for the stream that is shown, on no driver",
     "cli/exchange.py": "reads what `import` is given, with the workload that stands for it",
+    "cli/inputs.py": "lists the user's inventory for the testbed that has an option for one",
     "cli/machine.py": "`up` makes virtual hosts that stay, and `down` removes them",
     "cli/meters/quality.py": "looks at the meters of this machine",
     "cli/views.py": "`show --duty` is called as the workload",
     "drivers/__init__.py": "looks for what pydantic keeps of a class",
+    "execution/grants.py": "prints what sudoers grant to the helper that one testbed starts",
     "machine/environment.py": "Debian packages, some of which are called as the tool of a workload",
     "planning/measuring.py": "writes a campaign for virtual hosts, with a load that all file systems carry",
 }
