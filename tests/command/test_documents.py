@@ -37,6 +37,11 @@ OUTSIDE = {
     "perjoule doctor lab.toml": "a lab's hosts: tests/unit/testbeds/cluster/test_findings.py",
     "perjoule doctor ranks.toml": "IOR, which no distribution packages: tests/unit/workloads/test_ior.py",
     "perjoule doctor scratch.toml": "a lab's hosts: tests/unit/testbeds/cluster/test_findings.py",
+    "perjoule run lab.toml --inventory": "a lab's hosts: tests/live/test_ansible.py",
+    "systemctl list-units": "hosts with systemd: tests/live/test_cluster_units.py",
+    "systemd-cgls ": "hosts with systemd: tests/live/test_cluster_units.py",
+    "sudo systemctl stop": "hosts with systemd: tests/live/test_cluster_units.py",
+    "journalctl ": "hosts with systemd: tests/live/test_cluster_units.py",
     "perjoule run scratch.toml": "a batch system: tests/live/test_slurm.py",
     "perjoule up ": "a real file system: tests/live/test_cli.py",
     "perjoule down --all": "ends other runs on this machine: tests/live/test_cli.py",
@@ -60,11 +65,14 @@ def elsewhere(command: str) -> list[str]:
 
 
 def run(command: str, folder: Path) -> None:
-    argv = [str(Path(sys.executable).with_name("perjoule")), *shlex.split(command)[1:]]
+    words, _, into = command.partition(" '>' ")
+    argv = [str(Path(sys.executable).with_name("perjoule")), *shlex.split(words)[1:]]
     argv += ["--for", "1 s"] if command.startswith(ENDLESS) else []
     environment = {**os.environ, "COLUMNS": "120"}
     done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == CODES.get(command, 0), f"{command}\n{done.stdout}\n{done.stderr}"
+    if into:
+        (folder / into).write_text(done.stdout)
 
 
 Demo = Callable[[], Path]

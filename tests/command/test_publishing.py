@@ -128,7 +128,7 @@ def test_results_without_energy_are_refused(tmp_path: Path) -> None:
 
 def test_an_implausible_number_is_shown_without_a_rank(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     doubt = "no file says when it began: its start is taken to be the end of mdtest-hard-write"  # any doubt of one cell
-    monkeypatch.setattr(entries, "doubts", lambda record, series: (doubt,))
+    monkeypatch.setattr(entries, "doubts", lambda reading: (doubt,))
     found = checked(bundle)
     assert {row.workload for row in found.rows if row.objections == (doubt,)} == {"io500 find"}
     (group,) = (group for group in groups([found]) if group.workload == "io500 find")

@@ -22,7 +22,7 @@ def said(*words: object, code: int = 0) -> str:
 def test_a_calibration_is_resumed_fitted_and_predicts_its_own_points(tmp_path: Path) -> None:
     file, results = tmp_path / "calibration.toml", tmp_path / "results"
     text = calibration.written(["moosefs"], repetitions=2, scale=0.4)
-    for long, short in (("[1, 2, 4]", "[1, 2]"), ("[1.0, 0.5]", "1.0"), ('"128 MiB"', '"16 MiB"')):
+    for long, short in (("[1, 2, 4]", "[1, 2]"), ("[1.0, 0.5]", "1.0"), ('"128 MiB"', '"64 MiB"')):
         assert long in text
         text = text.replace(long, short)
     file.write_text(text)
@@ -36,7 +36,7 @@ def test_a_calibration_is_resumed_fitted_and_predicts_its_own_points(tmp_path: P
     assert few.emulated
     assert few.data_roles == ("storage",)
 
-    ask = ("predict", tmp_path / "moosefs.json", "--on", "odroid-hc4", "--size", "16 MiB", "--clients", "1,2", "--virtual")
+    ask = ("predict", tmp_path / "moosefs.json", "--on", "odroid-hc4", "--size", "64 MiB", "--clients", "1,2", "--virtual")
     pledge = tmp_path / "pledge.json"
     said(*ask, "--pledge", pledge)
     assert "4 trials had begun before the pledge" in said("ledger", pledge, "--with", results)

@@ -58,7 +58,9 @@ def checks(campaign: Campaign, without: Container[Deployed] = (), *, connect: bo
     for one in needed:
         found |= {check.name: check for check in one if check.name not in found or found[check.name].ok}
     answers = _answers([meter for meter in meters.values() if all(check.ok for check in meter.checks())]) if connect else ()
-    lacking = (_lacking(bed, [one for one in campaign.trials if one.testbed.label == label]) for label, bed in testbeds.items())
+    trials = [trial for trial in campaign.trials if deployed(trial) not in without]
+    of = {label: [trial for trial in trials if trial.testbed.label == label] for label in testbeds}
+    lacking = (_lacking(bed, of[label]) for label, bed in testbeds.items() if of[label])
     return (*found.values(), *answers, *(check for checks in lacking for check in checks))
 
 

@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from errno import EDQUOT, EIO, ELOOP, ENODEV, ENOLCK, ENOSPC, ENOTCONN, ESTALE, ETIMEDOUT
+from errno import EDQUOT, EIO, ELOOP, EMFILE, ENFILE, ENODEV, ENOLCK, ENOSPC, ENOTCONN, ESTALE, ETIMEDOUT
 from pathlib import Path
 
 from perjoule.machine.disks import lack_of
@@ -102,6 +102,8 @@ def spoken(path: Path) -> Generator[None]:
                 where=place,
                 next="check its disk, or the mount and its server, then run `perjoule resume`",
             ) from error
+        if error.errno in (EMFILE, ENFILE):
+            raise MachineError("too many open files", where=place, next="raise the limit of open files (ulimit -n)") from error
         if error.errno == ENOLCK:
             advice = "choose a folder on another file system, or mount this one with locks (NFS: start rpc-statd)"
             raise MachineError("its file system has no locks", where=place, next=advice) from error
