@@ -19,6 +19,7 @@ from sshd import NEEDS_SSHD, USER, USER_NUMBER, Site, site_of, until
 
 pytestmark = [
     pytest.mark.live,
+    pytest.mark.alone,  # `perjoule down` fails where runs beside it, of other tests, leave something
     NEEDS_SSHD,
 ]
 
