@@ -101,7 +101,7 @@ def test_a_client_removes_its_own_files_and_nothing_else(tmp_path: Path) -> None
     with this_machine().hold(1) as hosts:
         remove_old(hosts.clients[0], folder, "client-1.*", timeout_s=20)
         assert {path.name for path in folder.iterdir()} == kept
-        with pytest.raises(WorkloadError, match="cd: .*: No such file"):  # and not: nothing is there
+        with pytest.raises(WorkloadError, match=r"cd: .*: No such file"):  # and not: nothing is there
             remove_old(hosts.clients[0], folder / "none", "client-1.*", timeout_s=20)
 
 
