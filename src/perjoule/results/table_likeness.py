@@ -12,16 +12,15 @@ from perjoule.results.likeness import differing
 from perjoule.store.records import to_json
 
 SHARE = 0.01  # of an error in a number: what the smallest of them are differences of
-UNCERTAIN = "uncertainty"  # how labels of metrics end that have other definitions since format 1
 METRICS = "*"  # among what a table lacks: any metric; another pattern stands for metrics that were defined otherwise
-_NEW_IN_2 = frozenset({METRICS, "doubts", "omitted", "shared", "ran", "servers_count", "redundancy", "widening", "grades"})
+_NEW_IN_2 = frozenset({METRICS, "ran", "servers_count", "redundancy", "widening"})
 # Watts of what was simulated had the grade of the meter or the model, dynamic energy could be by the baseline alone, the best
 # energy-delay product was that of the lowest mean where rows print medians, CPU time was that of the whole trial, and steady
 # rounds had the bytes of those before them. Errors of time changed power in idle time, too, and counters were dated when read.
 _NEW_IN_3 = frozenset(
     {"reality", "grade", "grades", "omitted", "shared", "doubts", "dynamic_*", "edp_ratio", "cpu_*_s_per_byte", "*uncertainty*"}
 )
-_OF_ROUNDS_IN_3 = frozenset({"doubts", "network_*_ratio", "disk_read_*_ratio", "disk_written_*_ratio"})
+_OF_ROUNDS_IN_3 = frozenset({"network_*_ratio", "disk_read_*_ratio", "disk_written_*_ratio"})
 LACKING = {1: _NEW_IN_2 | _NEW_IN_3, 2: _NEW_IN_3}  # what tables of older formats do not have, or have in other words
 
 
@@ -104,6 +103,4 @@ def _same_cell(row: str, stored: Cell, computed: Cell, scales: Mapping[str, floa
 
 
 def _redefined(name: str, lacking: frozenset[str]) -> bool:
-    if METRICS in lacking and metric_of(name).label.endswith(UNCERTAIN):
-        return True
     return any(fnmatchcase(name, pattern) for pattern in lacking - {METRICS})
