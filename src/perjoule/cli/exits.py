@@ -18,7 +18,6 @@ if TYPE_CHECKING:  # `--help` and completion need none of it, and it takes longe
     from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-OPEN = (errno.EMFILE, errno.ENFILE)
 NO_THREADS = "no more threads or processes can be started"
 MORE_THREADS = "end other programs, or raise the limits (ulimit -u, ulimit -v, pids.max of the control group)"
 NO_MEMORY = "not enough memory"
@@ -111,15 +110,15 @@ def place(path: Path) -> Generator[None]:
 
 
 def _of_system(error: OSError, path: Path | str = "") -> "MachineError":
-    from perjoule.model.errors import MachineError
+    from perjoule.model.errors import OPEN_FILES, MachineError, too_many_open_files
 
     place = str(error.filename or path)
     if error.errno in FULL:
         from perjoule.machine.disks import lack_of
 
         return MachineError(lack_of(Path(place)), where=place, next="free space, or remove files, and try again")
-    if error.errno in OPEN:
-        return MachineError("too many open files", where=place, next="raise the limit of open files (ulimit -n)")
+    if error.errno in OPEN_FILES:
+        return too_many_open_files(place)
     if error.errno == errno.EAGAIN:
         return MachineError(NO_THREADS, next=MORE_THREADS)
     reason = (error.strerror or str(error) or type(error).__name__).lower()

@@ -1,7 +1,10 @@
 """Deliberate stops: one sentence (what, where, next), one exit code, stable or transient."""
 
 from collections.abc import Mapping
+from errno import EMFILE, ENFILE
 from types import MappingProxyType
+
+OPEN_FILES = (EMFILE, ENFILE)  # errors of a system that opens no more files
 
 
 class PerjouleError(Exception):
@@ -35,6 +38,11 @@ class MachineError(PerjouleError):
     """This machine, or a results folder on it, is not ready for the request."""
 
     exit_code = 3
+
+
+def too_many_open_files(where: str) -> MachineError:
+    """Return the error of a limit of open files that is reached at a place."""
+    return MachineError("too many open files", where=where, next="raise the limit of open files (ulimit -n)")
 
 
 class WorkloadError(PerjouleError):

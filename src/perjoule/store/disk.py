@@ -5,11 +5,11 @@ import re
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from errno import EDQUOT, EIO, ELOOP, EMFILE, ENFILE, ENODEV, ENOLCK, ENOSPC, ENOTCONN, ESTALE, ETIMEDOUT
+from errno import EDQUOT, EIO, ELOOP, ENODEV, ENOLCK, ENOSPC, ENOTCONN, ESTALE, ETIMEDOUT
 from pathlib import Path
 
 from perjoule.machine.disks import lack_of
-from perjoule.model.errors import MachineError
+from perjoule.model.errors import OPEN_FILES, MachineError, too_many_open_files
 
 FULL = (ENOSPC, EDQUOT)
 LOST = (EIO, ESTALE, ENOTCONN, ENODEV, ETIMEDOUT)  # of a disk, of NFS, of FUSE
@@ -102,8 +102,8 @@ def spoken(path: Path) -> Generator[None]:
                 where=place,
                 next="check its disk, or the mount and its server, then run `perjoule resume`",
             ) from error
-        if error.errno in (EMFILE, ENFILE):
-            raise MachineError("too many open files", where=place, next="raise the limit of open files (ulimit -n)") from error
+        if error.errno in OPEN_FILES:
+            raise too_many_open_files(place) from error
         if error.errno == ENOLCK:
             advice = "choose a folder on another file system, or mount this one with locks (NFS: start rpc-statd)"
             raise MachineError("its file system has no locks", where=place, next=advice) from error
