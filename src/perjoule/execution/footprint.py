@@ -3,7 +3,7 @@
 A live test holds the declarations against what runs: tests/live/test_footprint.py.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from perjoule import drivers
@@ -37,21 +37,28 @@ def footprints(campaign: Campaign) -> tuple[Footprint, ...]:
 
     Raises CampaignError: a testbed can't provide the hosts.
     """
-    found: list[Footprint] = []
-    for spec in dict.fromkeys(trial.testbed.label for trial in campaign.trials):
-        trials = [trial for trial in campaign.trials if trial.testbed.label == spec]
+    return tuple(_footprint(host, *planned) for planned in planned_elsewhere(campaign) for host in planned[0].all)
+
+
+def planned_elsewhere(campaign: Campaign) -> Iterator[tuple[Hosts, Testbed, Sequence[Trial]]]:
+    """Plan the hosts of each testbed of other machines, with its trials. Raises CampaignError: it can't provide them."""
+    for label in dict.fromkeys(trial.testbed.label for trial in campaign.trials):
+        trials = [trial for trial in campaign.trials if trial.testbed.label == label]
         testbed = drivers.testbed(trials[0].testbed)
         if testbed.elsewhere:
-            hosts = testbed.planned(max(trial.clients_count for trial in trials))
-            found += [_footprint(host, hosts, testbed, trials) for host in hosts.all]
-    return tuple(found)
+            yield testbed.planned(max(trial.clients_count for trial in trials)), testbed, trials
+
+
+def loaded_with(trials: Sequence[Trial]) -> Iterator[tuple[FileSystem, Workload]]:
+    """Return each pair of a file system and a load of trials, once."""
+    for trial in {(one.filesystem.label, one.workload.label): one for one in trials}.values():
+        yield drivers.filesystem(trial.filesystem), drivers.workload(trial.workload)
 
 
 def _footprint(host: Host, hosts: Hosts, testbed: Testbed, trials: Sequence[Trial]) -> Footprint:
     footing = testbed.footing(host.name)
     programs, ports, paths = dict.fromkeys(["bash"]), dict[str, None](), dict.fromkeys([f"{footing.work}/cluster"])
-    for trial in {(one.filesystem.label, one.workload.label): one for one in trials}.values():
-        filesystem, workload = drivers.filesystem(trial.filesystem), drivers.workload(trial.workload)
+    for filesystem, workload in loaded_with(trials):
         programs |= dict.fromkeys(programs_on(host, hosts, filesystem, workload))
         ports |= dict.fromkeys(ports_on(host, hosts, filesystem))
         paths |= dict.fromkeys(

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from perjoule import __version__, drivers
+from perjoule import __version__
 from perjoule.drivers.names import fold
 from perjoule.drivers.protocols import Host, Hosts, Testbed
-from perjoule.execution.footprint import hides_on, programs_on
+from perjoule.execution.footprint import hides_on, loaded_with, planned_elsewhere, programs_on
 from perjoule.model import Campaign, Trial
 from perjoule.model.errors import CampaignError
 from perjoule.testbeds import cluster
@@ -49,12 +49,8 @@ def grants(campaign: Campaign) -> tuple[Grant, ...]:
     Raises CampaignError: on all of them it does, or a user has no name that sudoers takes.
     """
     found: list[Grant] = []
-    for spec in dict.fromkeys(trial.testbed.label for trial in campaign.trials):
-        trials = [trial for trial in campaign.trials if trial.testbed.label == spec]
-        testbed = drivers.testbed(trials[0].testbed)
-        if testbed.elsewhere:
-            hosts = testbed.planned(max(trial.clients_count for trial in trials))
-            found += [_grant(host, hosts, testbed, trials) for host in hosts.all if testbed.footing(host.name).user != "root"]
+    for hosts, testbed, trials in planned_elsewhere(campaign):
+        found += [_grant(host, hosts, testbed, trials) for host in hosts.all if testbed.footing(host.name).user != "root"]
     if not found:
         what = f"perjoule acts as root on the hosts of {campaign.name}, or on none"
         raise CampaignError(what, next="set user to one who is not root, on a testbed of real hosts")
@@ -69,8 +65,7 @@ def _grant(host: Host, hosts: Hosts, testbed: Testbed, trials: Sequence[Trial]) 
     footing = testbed.footing(host.name)
     devices, over, programs = dict[str, None](), dict[str, None](), dict[str, None]()
     deploys = footing.sudo
-    for trial in {(one.filesystem.label, one.workload.label): one for one in trials}.values():
-        filesystem, workload = drivers.filesystem(trial.filesystem), drivers.workload(trial.workload)
+    for filesystem, workload in loaded_with(trials):
         deploys = deploys or filesystem.needs_root
         programs |= dict.fromkeys(programs_on(host, hosts, filesystem, workload))
         over |= dict.fromkeys(path for path in hides_on(host, hosts, filesystem, workload) if path.startswith("/"))
