@@ -21,6 +21,11 @@ def switches_count(text: str) -> int | None:
     return sum(int(words[1]) for words in found) if found else None
 
 
+def hardware(folder: Path) -> set[str]:
+    """Return the names below a folder of /sys that are hardware, and not made from others."""
+    return {path.parent.name for path in folder.glob("*/device")}
+
+
 def network_bytes(net_dev: str, hardware: Collection[str]) -> tuple[int, int]:
     """Read the bytes received and sent by these interfaces from the text of /proc/net/dev.
 

@@ -34,7 +34,7 @@ from perjoule.model import OPTIONS, Disk, Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.testbeds import _device, _power, _process, _put
 from perjoule.testbeds._device import view
-from perjoule.testbeds._kernel import cpu_ticks, disk_work, network_bytes, switches_count
+from perjoule.testbeds._kernel import cpu_ticks, disk_work, hardware, network_bytes, switches_count
 from perjoule.testbeds._machine import ThisMachine
 from perjoule.testbeds._power import Power
 from perjoule.testbeds.local import exports, power
@@ -209,10 +209,8 @@ class LocalHost(Host):
 
     def counters(self) -> Counters:
         """Read the counters of the whole machine."""
-        # what is hardware, and not made from others
-        hardware = {name: {path.parent.name for path in Path(name).glob("*/device")} for name in ("/sys/class/net", "/sys/block")}
-        received, sent = network_bytes(Path("/proc/net/dev").read_text(), hardware["/sys/class/net"])
-        disk = disk_work(Path("/proc/diskstats").read_text(), hardware["/sys/block"])
+        received, sent = network_bytes(Path("/proc/net/dev").read_text(), hardware(Path("/sys/class/net")))
+        disk = disk_work(Path("/proc/diskstats").read_text(), hardware(Path("/sys/block")))
         stat = Path("/proc/stat").read_text()
         cpu_s = cpu_ticks(stat) / os.sysconf("SC_CLK_TCK")
         return Counters(time.monotonic(), cpu_s, received, sent, *disk, switches_count(stat))
