@@ -13,8 +13,9 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 
 from perjoule.drivers.protocols import Process
+from perjoule.machine.scripts import BASH
 from perjoule.testbeds.cluster.openssh import Ssh
-from perjoule.testbeds.cluster.scripts import BASH, KEEP
+from perjoule.testbeds.cluster.scripts import KEEP
 from sshd import NEEDS_SSHD, USER, USER_NUMBER, Site, site_of, until
 
 pytestmark = [

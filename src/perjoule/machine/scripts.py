@@ -1,6 +1,6 @@
 """Scripts that loads and trials have a host run, for bash. An installed helper knows them by their text and name."""
 
-BASH = ("bash", "--norc", "-c")
+BASH = ("bash", "--norc", "-c")  # which would read ~/.bashrc once more, as a child of sshd
 # Its words are a command. Prints the host's time (UTC, in s) before and after it.
 STAMPED = 'echo "${EPOCHREALTIME/,/.}"; "$@"; code=$?; echo "${EPOCHREALTIME/,/.}"; exit $code'
 # $1 a gate. Waits a second for who waits there, at a pipe that nobody writes to: that costs the host no process.

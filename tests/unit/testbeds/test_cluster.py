@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from perjoule import campaign, drivers
 from perjoule.drivers.protocols import Check, ClockOffset
+from perjoule.machine.scripts import BASH
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.testbeds import cluster
@@ -32,7 +33,7 @@ from perjoule.testbeds.cluster.keeper import Answer, Keeper
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.openssh import Ssh, configuration
 from perjoule.testbeds.cluster.program import signalled
-from perjoule.testbeds.cluster.scripts import BASH, KEEP, LAUNCH, MOST_BYTES, MOST_ERRORS_BYTES
+from perjoule.testbeds.cluster.scripts import KEEP, LAUNCH, MOST_BYTES, MOST_ERRORS_BYTES
 from perjoule.workloads._running import rooms
 from places import EXAMPLES, transcript
 from typed import as_written

@@ -3,8 +3,6 @@
 import shlex
 from collections.abc import Sequence
 
-BASH = ("bash", "--norc", "-c")
-
 # A function of bash. $1 the root of sysfs, $2 where device files are, then the IDs of drives; it needs a shell of its own.
 # Each line of the answer: what, a tab, its value; for a drive: what, a tab, its ID, a tab, its value.
 STATES = r"""

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from perjoule.drivers.protocols import Host, Offered
 from perjoule.machine import removal
+from perjoule.machine.scripts import BASH
 from perjoule.model import Json
 from perjoule.model.errors import MachineError, TransientError, WorkloadError
 from perjoule.testbeds._power import states
 from perjoule.testbeds._power.offers import offers
 from perjoule.testbeds._power.options import Power
-from perjoule.testbeds._power.scripts import BASH, LOOK, PUT_BACK, READ, SET, record
+from perjoule.testbeds._power.scripts import LOOK, PUT_BACK, READ, SET, record
 from perjoule.testbeds._power.states import Setting, States
 
 RECORD = removal.UNDO  # of former values; who removes a run's folder brings them back first

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from perjoule.machine.scripts import BASH
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import bytes_text
 from perjoule.testbeds import _process
 from perjoule.testbeds.cluster.archive import MOST_BYTES as MOST_ARCHIVE_BYTES
 from perjoule.testbeds.cluster.keeper import Keeper
-from perjoule.testbeds.cluster.scripts import BASH, LAUNCH, MOST_BYTES
+from perjoule.testbeds.cluster.scripts import LAUNCH, MOST_BYTES
 from perjoule.testbeds.cluster.verbs import verb
 
 _LONG_S = 600.0

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from perjoule.drivers.protocols import ClockOffset
 from perjoule.machine import removal
+from perjoule.machine.scripts import BASH
 from perjoule.model.errors import MachineError, PerjouleError, TransientError, WorkloadError
 from perjoule.testbeds import _process
 from perjoule.testbeds._power.states import States, states
@@ -26,7 +27,7 @@ from perjoule.testbeds.cluster.facts import Probe, clock_s, probe
 from perjoule.testbeds.cluster.heard import Heard
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.openssh import CONNECT_S, SSH_FAILED
-from perjoule.testbeds.cluster.scripts import BASH, HELPER, KEEP
+from perjoule.testbeds.cluster.scripts import HELPER, KEEP
 from perjoule.testbeds.cluster.units import Limits
 
 PROBED_S = CONNECT_S + 20.0

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from perjoule.machine.scripts import BASH
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.testbeds import _process
 from perjoule.testbeds.cluster.login import Login
-from perjoule.testbeds.cluster.scripts import BASH, HELPER
+from perjoule.testbeds.cluster.scripts import HELPER
 
 CONNECT_S = 10
 CONFIGURATION = "PERJOULE_SSH_CONFIG"  # of the environment: a file of the user's, as --ssh-config names it

@@ -6,11 +6,12 @@ from collections.abc import Generator, Mapping, Sequence
 
 from perjoule.drivers.protocols import Check, Host, Offered
 from perjoule.machine.each import each
+from perjoule.machine.scripts import BASH
 from perjoule.model import Json
 from perjoule.model.errors import MachineError, PerjouleError, TransientError
 from perjoule.testbeds._power import Power, applied, lack, setting, states
 from perjoule.testbeds._power.offers import offers
-from perjoule.testbeds._power.scripts import BASH, GUARD
+from perjoule.testbeds._power.scripts import GUARD
 from perjoule.testbeds.cluster.keeper import Keeper
 
 _ANSWER_S = 20.0

@@ -12,7 +12,6 @@ from perjoule.testbeds.cluster.units import JOINED, UNITS
 
 MOST_BYTES = 64 * 1024**2  # of a command's output, which the keeper cuts there
 MOST_ERRORS_BYTES = 1024**2  # and of its errors
-BASH = ("bash", "--norc", "-c")  # which would read ~/.bashrc once more, as a child of sshd
 HELPER = "/usr/local/sbin/perjoule-host"  # which a host's administrator may have installed (`cluster.judge`)
 # Without the file `perjoule-made-this` (perjoule.machine.removal.MARK) nothing below a folder is ever removed.
 

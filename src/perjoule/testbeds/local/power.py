@@ -10,11 +10,12 @@ from pathlib import Path
 
 from perjoule.drivers.protocols import Host
 from perjoule.machine import guarded, removal
+from perjoule.machine.scripts import BASH
 from perjoule.model import Json
 from perjoule.model.errors import MachineError
 from perjoule.testbeds import _process
 from perjoule.testbeds._power import Power, applied, lack, put_back
-from perjoule.testbeds._power.scripts import BASH, GUARD
+from perjoule.testbeds._power.scripts import GUARD
 from perjoule.testbeds._power.setting import sysfs
 
 _ANSWER_S = 10.0

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from perjoule.machine.scripts import BASH
 from perjoule.testbeds.cluster.facts import probe
 from perjoule.testbeds.cluster.findings import readiness
-from perjoule.testbeds.cluster.scripts import BASH, KEEP
+from perjoule.testbeds.cluster.scripts import KEEP
 
 NOBODY = 65534
 RUN = f"{os.getpid() % 10**8:08}"

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from perjoule.machine.scripts import BASH
 from perjoule.model.errors import MachineError
 from perjoule.testbeds.cluster.keeper import Keeper
 from perjoule.testbeds.cluster.login import Login
-from perjoule.testbeds.cluster.scripts import BASH, KEEP
+from perjoule.testbeds.cluster.scripts import KEEP
 from perjoule.testbeds.slurm.ranks import RANK
 
 RUN = "0a1b2c3d"
