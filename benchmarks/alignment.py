@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perjoule.analysis.alignment import drift, offset, pattern
+from perjoule.energy.alignment import drift, offset, pattern
 from perjoule.model import Channel, Semantics, Series
 
 WANTED_S = 0.020

@@ -2,7 +2,7 @@
 
 Simulates campaigns of file systems that run 1 or 6 combinations each, interleaved or one file system after the other, with a
 normal scatter of 3 % on logarithms, a linear drift over the campaign or one that restarts with each file system, neighbours in
-time correlated as AR(1), and file systems of unequal scatter. `analysis.better.Judge` judges one combination, as everywhere.
+time correlated as AR(1), and file systems of unequal scatter. `statistics.better.Judge` judges one combination, as everywhere.
 
 - false: share of campaigns in which any two file systems of the same speed are declared different (family-wise).
 - holds: share of campaigns in which all intervals contain the true ratios.
@@ -25,10 +25,10 @@ from itertools import combinations
 import numpy as np
 from scipy import stats
 
-from perjoule.analysis.better import Judge, verdict
-from perjoule.analysis.statistics import interval
-from perjoule.analysis.stopping import narrow_enough, stopped_interval, widening
 from perjoule.model import Cell, Ran
+from perjoule.statistics.better import Judge, verdict
+from perjoule.statistics.intervals import interval
+from perjoule.statistics.stopping import narrow_enough, stopped_interval, widening
 
 SCATTER, DRIFT, CORRELATION = 0.03, 0.05, 0.2
 DIFFERENCES = (0.05, 0.10, 0.20)

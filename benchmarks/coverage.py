@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
-from perjoule.analysis.energy import amount, most_j
-from perjoule.analysis.terms import budget
+from perjoule.energy.amount import amount, most_j
+from perjoule.energy.terms import budget
 from perjoule.meters.prometheus.exposition import exposed
 from perjoule.model import Channel, Semantics, Series, Specification
 

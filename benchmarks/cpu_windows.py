@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from perjoule import prediction, store
-from perjoule.analysis.hosts import roles
-from perjoule.analysis.overhead import CPU, edges_error, total, window
-from perjoule.analysis.reading import Reading
+from perjoule.energy.hosts import roles
 from perjoule.exporting.archive import open_archive, unpacked
+from perjoule.measures.overhead import CPU, edges_error, total, window
 from perjoule.model import Record, Series
 from perjoule.prediction.identification import counted_ratios
+from perjoule.trial.reading import Reading
 
 BUNDLES = sorted((Path(__file__).parents[1] / "docs" / "list" / "bundles").glob("*.zip"))
 Row = tuple[str, str, str, str]  # file system, workload, direction, role

@@ -19,9 +19,9 @@ from pathlib import Path
 from statistics import median
 
 from perjoule import drivers
-from perjoule.analysis.statistics import half_width_ratio, interval, ratio_interval
 from perjoule.drivers.protocols import Hosts, Mounted, Workload
 from perjoule.model import Interval, Spec
+from perjoule.statistics.intervals import half_width_ratio, interval, ratio_interval
 from perjoule.store.samples import ParquetSink
 
 METERS = (Spec("system"), Spec("modelled"))

@@ -16,8 +16,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from perjoule.analysis.energy import amounts
-from perjoule.analysis.integral import integral
+from perjoule.energy.amount import amounts
+from perjoule.energy.integral import integral
 from perjoule.model import Channel, Semantics, Series
 
 Floats = np.ndarray

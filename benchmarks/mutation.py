@@ -8,8 +8,8 @@ changed from < to <=, because no value of a continuous quantity distinguishes th
 (`tests/live`) are excluded.
 
 usage: .venv/bin/python benchmarks/mutation.py [--count N] [--seed N] [--jobs N] [--list] [PATH...]
-PATH: files or folders below src/perjoule; by default what makes numbers: analysis, modelled watts, and what virtual hosts are
-capped to and count. What starts, finds and removes virtual hosts makes none.
+PATH: files or folders below src/perjoule; by default what makes numbers (energy, trial, measures, statistics, papers), modelled
+watts, and what virtual hosts are capped to and count. What starts, finds and removes virtual hosts makes none.
 """
 
 import argparse
@@ -39,7 +39,7 @@ from scipy import stats
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "perjoule"
 VIRTUAL = tuple(f"testbeds/virtual/{name}.py" for name in ("__init__", "cgroup/v1", "cgroup/v2", "cpu", "network", "topology"))
-DEFAULT = ("analysis", "meters/modelled.py", *VIRTUAL)
+DEFAULT = ("energy", "trial", "measures", "statistics", "papers", "meters/modelled.py", *VIRTUAL)
 SUITES = ("tests/unit", "tests/pipeline")
 SLACK = 10.0  # times as long as its tests took before, and STARTING_S, may a mutant take; one that hangs them is caught
 STARTING_S = 60.0

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from perjoule import drivers
-from perjoule.analysis.coefficients import coefficient_terms
 from perjoule.catalogue import Cluster, idle_w
 from perjoule.drivers.protocols import Hosts
+from perjoule.energy.coefficients import coefficient_terms
 from perjoule.model import Clock, HostFact, Outcome, Record, Series, Spec, Trial
 from perjoule.model.units import MIB
 from perjoule.monitoring.recorder import Memory

@@ -19,10 +19,10 @@ from functools import partial
 
 import numpy as np
 
-from perjoule.analysis.modes import divided, modes, quantile, unseen
-from perjoule.analysis.statistics import student_factor
-from perjoule.analysis.stopping import narrow_enough, stopped_interval, widening
 from perjoule.model.units import MIB
+from perjoule.statistics.intervals import student_factor
+from perjoule.statistics.modes import divided, modes, quantile, unseen
+from perjoule.statistics.stopping import narrow_enough, stopped_interval, widening
 
 WANTED_RATIO, MOST_COUNT = 0.05, 40
 DEMO_WANTED_RATIO, DEMO_MOST_COUNT = 0.10, 8

@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from perjoule.analysis.statistics import interval
 from perjoule.model import Cell, Ran
+from perjoule.statistics.intervals import interval
 from perjoule.tuning.outcome import gain
 from perjoule.tuning.race import Budget, budget, first_round, next_round, standing, winner
 from perjoule.tuning.space import Floats, Option, Setting, Space

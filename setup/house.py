@@ -13,8 +13,8 @@ CHOOSING = frozenset({"cover", "one_quantity", "parts_of", "candidates", "bounda
 SEARCHES = ("coverage", "quantities", "power", "choosing", "devices")  # the modules that have or had these
 SCALED = frozenset({"scale", "at_scale", "dilation"})
 GRADED = frozenset({"grade", "grades", "GRADES", "DEVICE_GRADES", "DILATED"})
-NUMBERS = ("analysis", "summary", "results", "figures", "report", "prediction", "monitoring")
-LINES = ("analysis", "summary", "results", "figures")
+LINES = ("energy", "trial", "measures", "statistics", "papers", "summary", "results", "figures")
+NUMBERS = (*LINES, "report", "prediction", "monitoring")
 REGISTRY = Path("model/metrics.py")
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from perjoule.analysis.power import Boundaries
-from perjoule.analysis.reading import Reading
+from perjoule.energy.power import Boundaries
 from perjoule.model import Record, Series
+from perjoule.trial.reading import Reading
 
 
 def over(record: Record, series: Sequence[Series], began_s: float = 10.0, ended_s: float = 20.0) -> Reading:

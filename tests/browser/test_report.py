@@ -16,11 +16,11 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from chromium import Chrome, complaints, show, wait_drawn
 from measured import STEADY, measured
-from perjoule import published
-from perjoule.analysis import paper_facts
-from perjoule.analysis.claims import judged
-from perjoule.analysis.paper_comparison import held
 from perjoule.model.waveform import Waveform
+from perjoule.papers import facts as paper_facts
+from perjoule.papers import published
+from perjoule.papers.claims import judged
+from perjoule.papers.comparison import held
 from perjoule.report import write
 from perjoule.report.content import content
 from perjoule.report.page import page

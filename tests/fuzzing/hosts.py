@@ -13,7 +13,7 @@ from typing import Any, cast
 from pydantic import TypeAdapter
 
 from perjoule import publishing, store
-from perjoule.analysis.ageing import ageing
+from perjoule.measures.ageing import ageing
 from perjoule.meters.nvme import answers
 from perjoule.meters.powersensor3 import frames
 from perjoule.meters.quarch import stripes

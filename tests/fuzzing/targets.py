@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from perjoule import campaign, catalogue, cli, drivers, exporting, importing, published, store
+from perjoule import campaign, catalogue, cli, drivers, exporting, importing, store
 from perjoule.catalogue import reading as clusters
 from perjoule.cli import display, exits
 from perjoule.drivers.boundary import Boundary
@@ -26,6 +26,7 @@ from perjoule.meters.csv import Csv
 from perjoule.meters.scpi import dialects
 from perjoule.model import Clock, Outcome, Spec
 from perjoule.model.errors import PerjouleError
+from perjoule.papers import published
 from perjoule.results import verification
 from perjoule.results.table import table
 from perjoule.store.recordings import read_recording

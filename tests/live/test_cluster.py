@@ -20,8 +20,8 @@ import pytest
 from lacking import lacking
 from on_hosts import NEEDS_SSHFS, hosts_of, sshfs
 from perjoule import campaign, drivers
-from perjoule.analysis.hosts import OUTSIDE
 from perjoule.drivers.protocols import Check, Host
+from perjoule.energy.hosts import OUTSIDE
 from perjoule.machine import mirrors
 from perjoule.model import Disk, value_at
 from perjoule.model.errors import CampaignError, TransientError, WorkloadError

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from perjoule import campaign, store
-from perjoule.analysis.points import points
 from perjoule.execution import runner
+from perjoule.measures.points import points
 from perjoule.model import Record
 from perjoule.model.units import MIB
 from perjoule.results import verification

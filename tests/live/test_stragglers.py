@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from perjoule import campaign
-from perjoule.analysis.points import points
 from perjoule.execution import runner
+from perjoule.measures.points import points
 from perjoule.store import create, open_results
 from perjoule.testbeds.virtual.host import VirtualHost
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from perjoule import campaign
-from perjoule.analysis.fairness import mixes
-from perjoule.analysis.points import points
-from perjoule.analysis.scaling import scaling
 from perjoule.execution import runner
+from perjoule.measures.fairness import mixes
+from perjoule.measures.points import points
 from perjoule.model.units import MIB
 from perjoule.results.verification import verify
+from perjoule.statistics.scaling import scaling
 from perjoule.store import Results, create, open_results
 from perjoule.summary import summary
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from perjoule import campaign
-from perjoule.analysis.points import points
-from perjoule.analysis.windows import UNKNOWN
 from perjoule.execution import runner
+from perjoule.measures.points import points
 from perjoule.model.units import MIB
 from perjoule.store import create, open_results
+from perjoule.trial.windows import UNKNOWN
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from perjoule import drivers
-from perjoule.analysis import energy
+from perjoule.energy import amount as energy
 from perjoule.meters.nvme import Nvme, answers
 from perjoule.model import Series, Spec
 from perjoule.model.errors import MachineError, PerjouleError

@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 
-from perjoule.analysis.energy import amount
+from perjoule.energy.amount import amount
 from perjoule.meters.powersensor3 import frames
 from perjoule.meters.powersensor3.frames import Frames
 from perjoule.model import Series

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from perjoule.analysis.energy import amount
+from perjoule.energy.amount import amount
 from perjoule.meters.quarch import Quarch, stripes
 from perjoule.model import Series
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from perjoule import campaign, report, store
-from perjoule.analysis.ageing import ageing
 from perjoule.execution import runner
 from perjoule.filesystems.simulated import CLAIMED_S
+from perjoule.measures.ageing import ageing
 from perjoule.model import value_at
 from perjoule.model.doubts import IN_FLIGHT
 from perjoule.results.ageing import ageing_table, wear_table

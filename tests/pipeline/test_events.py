@@ -8,7 +8,7 @@ import pytest
 
 from oracle.check import apart, checked, recomputed
 from perjoule import campaign, report, store
-from perjoule.analysis.energy import amount
+from perjoule.energy.amount import amount
 from perjoule.execution import happening, runner
 from perjoule.execution.events import Event
 from perjoule.filesystems.simulated import _OnServers

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from perjoule import campaign, report, store
-from perjoule.analysis.statistics import interval
 from perjoule.execution import runner
 from perjoule.results.idle import idle_table
 from perjoule.results.proportionality import duty_tables
 from perjoule.results.table import table
+from perjoule.statistics.intervals import interval
 from perjoule.store import Results
 from perjoule.summary import summary
 from places import EXAMPLES

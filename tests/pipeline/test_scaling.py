@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from perjoule import campaign, drivers, report
-from perjoule.analysis.scaling import power_law, scalability_law, scaling
 from perjoule.catalogue import cluster, tpp_bytes_per_s
 from perjoule.execution import runner
 from perjoule.execution.events import Event
@@ -17,6 +16,7 @@ from perjoule.model.errors import CampaignError
 from perjoule.model.units import MIB
 from perjoule.results.scalability import scaling_tables
 from perjoule.results.verification import verify
+from perjoule.statistics.scaling import power_law, scalability_law, scaling
 from perjoule.store import Results, create, open_results
 from perjoule.summary import summary
 

@@ -11,17 +11,17 @@ import pytest
 
 from oracle.check import apart, checked, recomputed
 from perjoule import campaign
-from perjoule.analysis.points import points
-from perjoule.analysis.windows import UNKNOWN
 from perjoule.catalogue import cluster
 from perjoule.drivers.protocols import Check, Host, Mounted
 from perjoule.execution import readiness, runner
 from perjoule.execution.events import Event
 from perjoule.filesystems import simulated
+from perjoule.measures.points import points
 from perjoule.model import Campaign, Outcome, Pattern, Point, Record
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import MIB
 from perjoule.store import Results, create, open_results
+from perjoule.trial.windows import UNKNOWN
 from perjoule.workloads.simulated import Simulated
 
 CAMPAIGN = """

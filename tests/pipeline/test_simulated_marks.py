@@ -12,17 +12,17 @@ import pytest
 from click.testing import CliRunner
 
 from perjoule import drivers, store
-from perjoule.analysis import live
-from perjoule.analysis.better import refusal
-from perjoule.analysis.winners import winners
 from perjoule.cli import cli
 from perjoule.model import Cell, Spec
 from perjoule.model.errors import CampaignError
 from perjoule.monitoring import drawing, watching
 from perjoule.results.limitations import SIMULATED, simulated_notes
 from perjoule.results.verification import verify
+from perjoule.statistics.better import refusal
+from perjoule.statistics.winners import winners
 from perjoule.store import progress
 from perjoule.summary import summary
+from perjoule.trial import live
 
 CAMPAIGN = """
 name = "marks"

@@ -8,13 +8,13 @@ import pytest
 from click.testing import CliRunner
 
 from perjoule import campaign, store
-from perjoule.analysis.statistics import half_width_ratio, interval
-from perjoule.analysis.stopping import narrow_enough, stopped_interval, widening
 from perjoule.cli import cli
 from perjoule.execution import runner
 from perjoule.execution.events import Event
 from perjoule.model import LEAST_COUNT
 from perjoule.model.errors import CampaignError
+from perjoule.statistics.intervals import half_width_ratio, interval
+from perjoule.statistics.stopping import narrow_enough, stopped_interval, widening
 
 CAMPAIGN = """
 name = "until"

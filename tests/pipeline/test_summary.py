@@ -11,9 +11,9 @@ from zipfile import ZipFile
 import pytest
 
 from perjoule import campaign, exporting, store
-from perjoule.analysis.points import points
 from perjoule.campaign import replication
 from perjoule.execution import runner
+from perjoule.measures.points import points
 from perjoule.model import Cell, Doubt, Interval
 from perjoule.report.content import content
 from perjoule.results import sides

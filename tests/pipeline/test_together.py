@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from perjoule import campaign, drivers, report
-from perjoule.analysis.fairness import mixes
-from perjoule.analysis.points import points
 from perjoule.drivers.protocols import Workload
 from perjoule.execution import runner
 from perjoule.execution.events import Event
 from perjoule.figures import rendering
+from perjoule.measures.fairness import mixes
+from perjoule.measures.points import points
 from perjoule.model import Campaign, Outcome, Point
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import MIB

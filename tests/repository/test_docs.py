@@ -46,7 +46,7 @@ def test_where_things_live_and_the_decision_on_layers_name_every_room_once_the_h
     layers = [set(re.findall(r"\w+", layer)) - {"__main__"} for layer in contract["layers"]]
     of = {room: at for at, layer in enumerate(layers) for room in layer}
     contributing = re.findall(r"^    ((?:\w+/ )+)", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
-    decision = (ROOT / "docs/explanations/decisions/0025-rooms.md").read_text()
+    decision = (ROOT / "docs/explanations/decisions/0067-rooms-of-numbers.md").read_text()
     for lines in (contributing, re.findall(r"^\| [^|]+\| (.*`.*) \|$", decision, re.MULTILINE)):
         named = [room for line in lines for room in re.findall(r"(?:(?<=`)|\b)(\w+)(?=`|/)", line) if room in of]
         assert sorted(named) == sorted(of)

@@ -21,11 +21,11 @@ def test_one_place_decides(counted: str) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("from perjoule.analysis.coverage import cover\ncover(target, among)", True),
-        ("from perjoule.analysis.quantities import one_quantity\none_quantity(channels, ratio)", True),
+        ("from perjoule.energy.coverage import cover\ncover(target, among)", True),
+        ("from perjoule.energy.quantities import one_quantity\none_quantity(channels, ratio)", True),
         ("def device_j(series): ...", True),
-        ("from perjoule.analysis.live import boundaries\nboundaries(channels, roles)", False),
-        ("from perjoule.analysis.coverage import items\nitems(channels, cluster, switch=True)", False),
+        ("from perjoule.trial.live import boundaries\nboundaries(channels, roles)", False),
+        ("from perjoule.energy.coverage import items\nitems(channels, cluster, switch=True)", False),
     ],
 )
 def test_a_search_for_channels_is_found(text: str, found: bool) -> None:

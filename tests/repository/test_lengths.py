@@ -7,8 +7,8 @@ from places import SOURCES
 MOST_LINES = 250
 KINDS = ("*.py", "*.js", "*.css", "*.html")
 REASONS = {
-    "analysis/audit/rules.py": "one list of rules, each a few lines",
-    "analysis/integral.py": "one algorithm, from samples to any window",
+    "papers/audit/rules.py": "one list of rules, each a few lines",
+    "energy/integral.py": "one algorithm, from samples to any window",
     "campaign/__init__.py": "the order in which a campaign is read, with the check of each part",
     "cli/tune.py": "one command, its progress and its result",
     "execution/trial.py": "one trial from its preparation to its record",

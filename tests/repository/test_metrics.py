@@ -28,7 +28,7 @@ ALLOWED = {
     "report/drawings.py": "whether any role's CPU time was measured",
 }
 SIZED = {
-    "analysis/winners.py",
+    "statistics/winners.py",
     "cli/exits.py",
     "exporting/archive.py",
     "exporting/zipped.py",
@@ -36,7 +36,7 @@ SIZED = {
 }  # sizes of transfers, files, memory
 PARTS_OF_A_TESTBED = {"meters", "simulators", "filesystems", "workloads", "testbeds", "machine", "catalogue"}
 ROOMS = sorted({path.parent.name for path in SOURCES.glob("*/__init__.py")} - PARTS_OF_A_TESTBED)
-PRINTING = ("analysis", "cli", "exporting", "figures", "report", "results", "summary")
+PRINTING = ("energy", "trial", "measures", "statistics", "papers", "cli", "exporting", "figures", "report", "results", "summary")
 
 
 def spelled(text: str) -> Iterator[str]:

@@ -17,9 +17,9 @@ CLOCKS = {"monotonic", "perf_counter", "process_time", "time"}
 TOOK = re.compile(r"(?P<event>.+)\.(ended_s - (?P=event)\.began_s|late_s)")  # of what happened, by a clock that the code has read
 # Of tests/unit: what several modules have in common. All others are named after the module or package that they test.
 THEMES = {
-    "analysis/audit/test_words.py",
-    "analysis/test_limits.py",
-    "analysis/test_units.py",
+    "papers/audit/test_words.py",
+    "measures/test_limits.py",
+    "statistics/test_units.py",
     "drivers/test_listed.py",
     "drivers/test_traits.py",
     "figures/test_life.py",

@@ -20,7 +20,7 @@ from pathlib import Path as File
 
 from pydantic import ValidationError
 
-from perjoule import drivers, published
+from perjoule import drivers
 from perjoule.campaign.attachments import files_of
 from perjoule.campaign.covered import check_covered
 from perjoule.campaign.defaults import COUNTERS, MODEL
@@ -44,6 +44,7 @@ from perjoule.campaign.tables import NAMES, Row, fault_inside, fields_of, kind_o
 from perjoule.drivers.protocols import FileSystem, Testbed, Workload
 from perjoule.model import LEAST_COUNT, Campaign, Json, Spec, StopRule
 from perjoule.model.errors import CampaignError, PerjouleError
+from perjoule.papers import published
 
 __all__ = [
     "Plan",

@@ -10,12 +10,13 @@ from typing import Any, cast
 
 import tomlkit
 
-from perjoule import campaign, published
+from perjoule import campaign
 from perjoule.campaign.source import read_toml, text_of
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import bytes_text
+from perjoule.papers import published
 
-_CAMPAIGNS = files("perjoule.published") / "campaigns"
+_CAMPAIGNS = files("perjoule.papers.published") / "campaigns"
 _WIDTH = 120
 
 

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import click
 
-from perjoule import published
-from perjoule.analysis.audit import Verdict, audit, audit_cells
-from perjoule.analysis.plausibility import doubts
-from perjoule.analysis.reading import Reading
 from perjoule.cli import json_output, parameters
 from perjoule.cli.display import out, show_line
 from perjoule.cli.papers import paper_named
 from perjoule.cli.parameters import examples
 from perjoule.cli.results import CAMPAIGN, measured
+from perjoule.measures.plausibility import doubts
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import counted
+from perjoule.papers import published
+from perjoule.papers.audit import Verdict, audit, audit_cells
+from perjoule.trial.reading import Reading
 
 _SHOWN = 4  # places for one reason
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perjoule import published
 from perjoule.cli import json_output, parameters
 from perjoule.cli.display import out, show, show_line
 from perjoule.cli.outputs import OutputFile, write
@@ -17,12 +16,13 @@ from perjoule.cli.results import measured
 from perjoule.model.errors import CampaignError
 from perjoule.model.metrics import BY_LABEL
 from perjoule.model.units import counted
+from perjoule.papers import published
 
 if TYPE_CHECKING:  # what computes is imported where it is used: that takes longer than `--help` and an error should
-    from perjoule.analysis.changes import Change
     from perjoule.results.comparison import Row
     from perjoule.results.comparison.limits import Limit
     from perjoule.results.sides import Side
+    from perjoule.statistics.changes import Change
 
 
 @click.command(
@@ -142,10 +142,10 @@ def _sides(folder: Path, other: Path | None, labels: tuple[str, str] | None) -> 
 
 def _changes(first: "Side", second: "Side", declared: Sequence[str], any_change: bool, *, show: bool) -> "Sequence[Change]":
     """List what differs, and refuse what is not declared."""
-    from perjoule.analysis.changes import undeclared
     from perjoule.results import sides
     from perjoule.results.comparison.table import change_lines
     from perjoule.results.table import few
+    from perjoule.statistics.changes import undeclared
 
     changes = sides.changed(first, second, declared)
     if show:

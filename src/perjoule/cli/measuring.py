@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from perjoule import campaign, published, store
+from perjoule import campaign, store
 from perjoule.cli import exits, parameters
 from perjoule.cli.consent import confirmed
 from perjoule.cli.display import err, out, show, show_line
@@ -26,6 +26,7 @@ from perjoule.execution.remaining import Remaining, planned_s
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import counted, seconds_text
+from perjoule.papers import published
 from perjoule.results.table import table
 from perjoule.summary import report_is_current, summary
 from perjoule.tuning import folder as tuning

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from perjoule import campaign, published
+from perjoule import campaign
 from perjoule.campaign import replication
 from perjoule.campaign.defaults import TESTBED
 from perjoule.campaign.source import text_of
@@ -17,7 +17,8 @@ from perjoule.cli.outputs import OutputFile, write
 from perjoule.cli.parameters import examples
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import counted
-from perjoule.published import Number, Paper
+from perjoule.papers import published
+from perjoule.papers.published import Number, Paper
 
 
 @click.command(

@@ -10,8 +10,6 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from perjoule import drivers
-from perjoule.analysis import live
-from perjoule.analysis.reading import Dilation, Reading
 from perjoule.cli.display import err
 from perjoule.execution.events import Event
 from perjoule.execution.remaining import Remaining
@@ -19,6 +17,8 @@ from perjoule.model import Channel
 from perjoule.model.metrics import metric_of
 from perjoule.model.units import seconds_text
 from perjoule.results.table import point_text
+from perjoule.trial import live
+from perjoule.trial.reading import Dilation, Reading
 
 _RATE = metric_of("throughput_bytes_per_s").unit
 

@@ -66,7 +66,7 @@ def _scaling(source: Source) -> Sequence[Table]:
 
 
 def _winners(source: Source) -> Sequence[Table]:
-    from perjoule.analysis.winners import best
+    from perjoule.statistics.winners import best
 
     return (winners_table(best(source.results.latest(), source.cells)),)
 

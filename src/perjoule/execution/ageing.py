@@ -6,9 +6,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from perjoule import drivers
-from perjoule.analysis.ageing import energy_j
 from perjoule.drivers.protocols import Hosts, Mounted
 from perjoule.execution import settling
+from perjoule.measures.ageing import energy_j
 from perjoule.model import Campaign, Doubt, Json, Record, Series, Trial
 from perjoule.store import Results
 from perjoule.store.ageing import ageing_series, new_ageing

@@ -12,8 +12,8 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from perjoule.analysis.alignment import QUIET_S, Drift, drift, offset, pattern
 from perjoule.drivers.protocols import Host, Hosts, Meter, Process
+from perjoule.energy.alignment import QUIET_S, Drift, drift, offset, pattern
 from perjoule.model import Clock, Series
 from perjoule.store import Results
 from perjoule.store.patterns import LoadPattern, keep_pattern, new_pattern, read_patterns

@@ -7,12 +7,12 @@ If it never gives the metric (no meter, a refused energy), more repetitions woul
 from collections.abc import Mapping
 from dataclasses import replace
 
-from perjoule.analysis.modes import unseen_text
-from perjoule.analysis.statistics import half_width_ratio
-from perjoule.analysis.stopping import campaign_widening, narrow_enough, stopped_interval
 from perjoule.model import Campaign, Record, Trial
 from perjoule.model.format import uncertainty_text
 from perjoule.model.metrics import BY_LABEL
+from perjoule.statistics.intervals import half_width_ratio
+from perjoule.statistics.modes import unseen_text
+from perjoule.statistics.stopping import campaign_widening, narrow_enough, stopped_interval
 from perjoule.store import Results
 from perjoule.summary.computing import of_trial
 

@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 
 from perjoule import drivers
-from perjoule.analysis.hosts import serving
 from perjoule.drivers.protocols import Hosts, Mounted, require_time
+from perjoule.energy.hosts import serving
 from perjoule.execution import layouts, pauses, settling, write_back
 from perjoule.execution.ageing import Aged
 from perjoule.execution.happening import LATE_OUTSIDE_S, LATE_S, Course

@@ -11,11 +11,11 @@ from math import isfinite, prod
 from pathlib import Path
 from statistics import median
 
-from perjoule.analysis.audit import Recipe, Span, Values, Verdict, exactly, judge
 from perjoule.importing.sources import sources
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import BYTES
-from perjoule.published import Number
+from perjoule.papers.audit import Recipe, Span, Values, Verdict, exactly, judge
+from perjoule.papers.published import Number
 from perjoule.workloads.imported import BANDWIDTHS, IO500_FILES, RATES, Submission, SubmittedPhase, recomputed, submission
 
 LEAST_S = 300.0  # of a phase that writes: https://io500.org/rules-submission

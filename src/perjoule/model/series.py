@@ -86,7 +86,7 @@ class Channel:
 class Series:
     """The readings of one channel: N samples in order of time, as they came. A failed read is a gap, never a zero.
 
-    No two series are equal: results computed from one are looked up by the object itself (`perjoule.analysis.once`).
+    No two series are equal: results computed from one are looked up by the object itself (`perjoule.energy.once`).
 
     Shapes: all are float64 of shape (N,). `t_s` is the END of the sample's window; `duration_s` is the window's length for
     "window mean" (0 otherwise). A counter's values are cumulative.

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TypeVar
 
-from perjoule.analysis import live
-from perjoule.analysis.choosing import Roles
-from perjoule.analysis.reading import Dilation
+from perjoule.energy.choosing import Roles
 from perjoule.model import Channel
 from perjoule.model.format import number, percent
 from perjoule.model.metrics import metric_of
 from perjoule.results.table import Table
 from perjoule.store.progress import Load, State
+from perjoule.trial import live
+from perjoule.trial.reading import Dilation
 
 LINES_COUNT = 7  # that have colours of their own
 RATE = metric_of("throughput_bytes_per_s").unit

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from perjoule import store
-from perjoule.analysis import live
 from perjoule.machine import processes
 from perjoule.machine.untrusted import UNEXPECTED, words
 from perjoule.model import Channel, Reality, least_real, trial_text
@@ -22,6 +21,7 @@ from perjoule.store import Results, progress
 from perjoule.store.progress import Load, Progress
 from perjoule.summary import summary
 from perjoule.summary.computing import of_trial
+from perjoule.trial import live
 
 SHOWN_S = 300.0  # of the charts
 SHOWN_COUNT = 900  # states at most: one a second, and one with each event

@@ -7,12 +7,12 @@ from math import inf
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.analysis.hosts import data_hosts, hardware, loading
-from perjoule.analysis.reading import Reading
+from perjoule.energy.hosts import data_hosts, hardware, loading
 from perjoule.model import Direction, Flow, Point, Record, Redundancy
 from perjoule.model.hardware import Cluster, Node
 from perjoule.prediction.bounds import Fleet
 from perjoule.prediction.power import Plant, plant
+from perjoule.trial.reading import Reading
 
 WAYS: tuple[Direction, ...] = ("write", "read")
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from math import log
 from typing import Literal
 
-from perjoule import catalogue, drivers, published
+from perjoule import catalogue, drivers
 from perjoule.drivers.protocols import planned
 from perjoule.model import Direction, Flow, Json, Spec
+from perjoule.papers import published
 from perjoule.prediction.bounds import Demand, Fleet, times_s_per_byte
 from perjoule.prediction.observation import WAYS, fleet
 from perjoule.prediction.predicting import Prediction, Target, fleet_of, predictions

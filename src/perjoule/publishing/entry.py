@@ -7,25 +7,25 @@ from pathlib import Path
 from typing import Any
 
 from perjoule import store
-from perjoule.analysis.cells import filesystem_names
-from perjoule.analysis.hosts import data_hosts
-from perjoule.analysis.modes import in_modes
-from perjoule.analysis.plausibility import doubts
-from perjoule.analysis.reading import Reading
+from perjoule.energy.hosts import data_hosts
 from perjoule.exporting.archive import open_archive, unpacked
 from perjoule.exporting.bundle import differing
 from perjoule.exporting.crate import METADATA
 from perjoule.machine.bounded import bounded
 from perjoule.machine.untrusted import UNEXPECTED, json_of
+from perjoule.measures.plausibility import doubts
 from perjoule.model import Cell, Doubt, Interval, Pattern, Record, least_real
 from perjoule.model.errors import CampaignError
 from perjoule.model.metrics import BOUNDARIES, IDLE, PER_JOULE, RATES, metric_of
 from perjoule.model.units import BYTES, bytes_text, exact_text
 from perjoule.results import verification
 from perjoule.results.table import cell_text, mean, total_ends
+from perjoule.statistics.cells import filesystem_names
+from perjoule.statistics.modes import in_modes
 from perjoule.store import Results
 from perjoule.summary import summary
 from perjoule.summary.computing import of_trial
+from perjoule.trial.reading import Reading
 
 MOST_BUNDLE_BYTES = 100 * 1024**2  # the limit of GitHub for a file: https://docs.github.com/en/repositories
 MOST_UNPACKED_BYTES = 2 * 1024**3

@@ -1,11 +1,11 @@
 """A comparison as a page that works offline."""
 
-from perjoule.analysis.better import RELEVANT_RATIO
 from perjoule.figures import comparison as figure
 from perjoule.model.format import percent
 from perjoule.report.document import document, headline
 from perjoule.results.comparison import Comparison
 from perjoule.results.comparison.table import change_lines, comparison_table
+from perjoule.statistics.better import RELEVANT_RATIO
 
 _SAID = {
     "better": "significantly better",

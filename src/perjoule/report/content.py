@@ -3,14 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from perjoule import published
-from perjoule.analysis.cells import as_read
-from perjoule.analysis.claims import Judged, judged
-from perjoule.analysis.paper_comparison import Held, held
-from perjoule.analysis.paper_facts import Pair, beside, measured
-from perjoule.analysis.reading import Reading
-from perjoule.analysis.replacement import machines, replacements
-from perjoule.analysis.winners import Finding, best
 from perjoule.figures.alignment import Found
 from perjoule.figures.overhead import Overhead
 from perjoule.figures.power import Samples
@@ -18,14 +10,22 @@ from perjoule.figures.timeline import Timeline
 from perjoule.model import Campaign, Cell, Channel, Point, Record, Replacement
 from perjoule.model.doubts import Doubt
 from perjoule.model.spectrum import MassSpectrum
+from perjoule.papers import published
+from perjoule.papers.claims import Judged, judged
+from perjoule.papers.comparison import Held, held
+from perjoule.papers.facts import Pair, beside, measured
 from perjoule.results.metered import alignments
 from perjoule.results.muons import mass_spectrum
+from perjoule.statistics.cells import as_read
+from perjoule.statistics.replacement import machines, replacements
+from perjoule.statistics.winners import Finding, best
 from perjoule.store import Results
 from perjoule.store.patterns import read_patterns
 from perjoule.summary import summary
 from perjoule.summary.campaign import campaign_of, name_of
 from perjoule.summary.computing import of_trial
 from perjoule.summary.metered import Metered
+from perjoule.trial.reading import Reading
 
 TIMELINES_COUNT = 200  # in one page; more would make it slow to open
 

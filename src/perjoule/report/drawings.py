@@ -2,15 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from perjoule import catalogue, published
-from perjoule.analysis.baseline import OMITTED, UNSETTLED
-from perjoule.analysis.cells import as_read
-from perjoule.analysis.efficiency import capacity_bytes_per_idle_w
-from perjoule.analysis.energies import UNBUDGETED
-from perjoule.analysis.fairness import mixes
-from perjoule.analysis.proportionality import proportionality
-from perjoule.analysis.scaling import scaling as scaled
-from perjoule.analysis.stopping import widening_of
+from perjoule import catalogue
+from perjoule.energy.baseline import OMITTED, UNSETTLED
+from perjoule.energy.efficiency import capacity_bytes_per_idle_w
 from perjoule.figures.ageing import ageing
 from perjoule.figures.alignment import alignment
 from perjoule.figures.boundaries import boundaries
@@ -37,9 +31,12 @@ from perjoule.figures.throughput import throughput
 from perjoule.figures.timeline import timeline
 from perjoule.figures.users import users
 from perjoule.figures.vega import Spec
+from perjoule.measures.energies import UNBUDGETED
+from perjoule.measures.fairness import mixes
 from perjoule.model import Cell
 from perjoule.model.metrics import metric_of
 from perjoule.model.units import BYTES, clients_text
+from perjoule.papers import published
 from perjoule.report import paper_comparison
 from perjoule.report.content import Content
 from perjoule.report.paper_figures import paper_drawings
@@ -50,6 +47,10 @@ from perjoule.results.metered import relative
 from perjoule.results.mixed_users import bars
 from perjoule.results.proportionality import curves
 from perjoule.results.scalability import growths
+from perjoule.statistics.cells import as_read
+from perjoule.statistics.proportionality import proportionality
+from perjoule.statistics.scaling import scaling as scaled
+from perjoule.statistics.stopping import widening_of
 
 BUDGETS_COUNT = 40  # in one figure
 ALIGNMENTS_COUNT = 6

@@ -1,7 +1,5 @@
 """A history as a page that works offline."""
 
-from perjoule.analysis.better import RELEVANT_RATIO
-from perjoule.analysis.steps import FALSE_ALARM_RATIO, LEAST_COUNT
 from perjoule.figures import history as figure
 from perjoule.figures.vega import Spec
 from perjoule.model.metrics import metric_of
@@ -10,6 +8,8 @@ from perjoule.report.document import document, headline
 from perjoule.results.history import VERDICTS, History, Row, Verdict
 from perjoule.results.history.table import history_table
 from perjoule.results.table import load_text
+from perjoule.statistics.better import RELEVANT_RATIO
+from perjoule.statistics.steps import FALSE_ALARM_RATIO, LEAST_COUNT
 
 NOTES = (
     "Points: means with 95 % intervals over repetitions; lines: levels; dashed: steps; arrows: the interval is wider.",

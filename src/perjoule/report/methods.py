@@ -4,17 +4,18 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from perjoule import __version__, published
-from perjoule.analysis.ageing import ageing
-from perjoule.analysis.modes import unseen_text
-from perjoule.analysis.reading import Reading
+from perjoule import __version__
 from perjoule.campaign import own_options
+from perjoule.measures.ageing import ageing
 from perjoule.model import Campaign, Channel, Json, Record, Spec, value_at
 from perjoule.model.format import number, percent
 from perjoule.model.units import bytes_text, listed, seconds_text
+from perjoule.papers import published
 from perjoule.report.content import Content
 from perjoule.report.settings import changed
 from perjoule.results.limitations import Line, lines
+from perjoule.statistics.modes import unseen_text
+from perjoule.trial.reading import Reading
 
 DOUBTS_COUNT = 6  # named; the others are counted
 GRADES = {
@@ -234,9 +235,8 @@ def _refused(found: Content) -> Iterator[str]:
 
 
 def _counted(found: Sequence[Line], rows_count: int) -> str:
-    named = (
-        f"{one.text}{f' (in {one.counted(rows_count)}{one.more})' if rows_count > 1 else ''}" for one in found[:DOUBTS_COUNT]
-    )
+    rows = (f" (in {line.counted(rows_count)}{line.more})" if rows_count > 1 else "" for line in found)
+    named = (f"{line.text}{row}" for line, row in zip(found[:DOUBTS_COUNT], rows, strict=False))
     return "; ".join(named) + (f"; and {len(found) - DOUBTS_COUNT} more" if len(found) > DOUBTS_COUNT else "")
 
 

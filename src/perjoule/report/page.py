@@ -3,11 +3,11 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from perjoule import __version__, published
-from perjoule.analysis.fairness import mixes
-from perjoule.analysis.stopping import widening_of
+from perjoule import __version__
+from perjoule.measures.fairness import mixes
 from perjoule.model import Record
 from perjoule.model.units import counted
+from perjoule.papers import published
 from perjoule.report import paper_figures
 from perjoule.report.answers import ANSWERS_COUNT, answers, question, reality, redundancy, watts
 from perjoule.report.content import Content
@@ -27,6 +27,7 @@ from perjoule.results.proportionality import duty_tables
 from perjoule.results.rebuild import rebuild_table, rebuilt_bytes_table
 from perjoule.results.scalability import scaling_tables
 from perjoule.results.table import amplification_table, metrics_table, table, winners_table
+from perjoule.statistics.stopping import widening_of
 
 DOUBTS_COUNT = 2  # kinds of doubt that the first screen names: more would push the answer off a phone's
 LEADING = ("efficiency", "throughput", "edp", "cost", "idle", "beside")  # the first of these is on the first screen

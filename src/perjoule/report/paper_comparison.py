@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from perjoule.analysis.paper_comparison import Held
 from perjoule.figures import comparison as figure
 from perjoule.figures import vega
-from perjoule.published import Paper
+from perjoule.papers.comparison import Held
+from perjoule.papers.published import Paper
 from perjoule.report.document import document
 from perjoule.results.limitations import simulated_notes
 from perjoule.results.paper_comparison import alongside_table, cells_of, lines, unit_of

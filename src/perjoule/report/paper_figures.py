@@ -3,9 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from perjoule import published
-from perjoule.analysis.claims import Judged
-from perjoule.analysis.paper_facts import Pair
 from perjoule.figures.edp import edp
 from perjoule.figures.efficiency import efficiency
 from perjoule.figures.power import power
@@ -15,8 +12,11 @@ from perjoule.figures.vega import Spec
 from perjoule.model.format import number
 from perjoule.model.metrics import metric_of
 from perjoule.model.units import clients_text, listed
-from perjoule.published import Figure, Number
-from perjoule.published.paper import Fact
+from perjoule.papers import published
+from perjoule.papers.claims import Judged
+from perjoule.papers.facts import Pair
+from perjoule.papers.published import Figure, Number
+from perjoule.papers.published.paper import Fact
 from perjoule.report.content import Content
 from perjoule.results.table import Table, with_meter
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from perjoule.analysis.ageing import Ageing, ageing
-from perjoule.analysis.better import Judge, Verdict
+from perjoule.measures.ageing import Ageing, ageing
 from perjoule.model import Cell, Record, Spec, Worn, value_at
 from perjoule.model.format import number, percent
 from perjoule.model.metrics import COMPARED, metric_of
 from perjoule.model.units import BYTES
 from perjoule.results.table import NAMES, PLACE, Table, pair_texts, place, row_text
+from perjoule.statistics.better import Judge, Verdict
 
 _WENT_THROUGH = ("file system", "full before", "full", "GiB usable", "files", "GiB written", "GiB deleted", "GiB overwritten")
 _GIB = BYTES["GiB"]

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perjoule import drivers, prediction, store
-from perjoule.analysis import amplification
-from perjoule.analysis.hosts import data_hosts, hardware
-from perjoule.analysis.overlap import served_bytes
 from perjoule.drivers.protocols import FileSystem
+from perjoule.energy.hosts import data_hosts, hardware
 from perjoule.machine.untrusted import MOST_NAMED_BYTES, text_of
+from perjoule.measures import amplification
+from perjoule.measures.overlap import served_bytes
 from perjoule.model import Direction, Flow, Json, Pattern, Point, Record, Redundancy, option_name, value_at
 from perjoule.model.errors import CampaignError
 from perjoule.model.format import number

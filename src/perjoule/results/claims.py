@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from perjoule import published
-from perjoule.analysis.claims import Judged, judged
-from perjoule.analysis.paper_facts import measured
-from perjoule.analysis.reading import emulated_scales
 from perjoule.model import Cell, Record
 from perjoule.model.format import p_text, ratio_text
+from perjoule.papers import published
+from perjoule.papers.claims import Judged, judged
+from perjoule.papers.facts import measured
 from perjoule.results.table import Table
+from perjoule.trial.reading import emulated_scales
 
 
 def graded(records: Sequence[Record]) -> str:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from perjoule.analysis.scaling import scaling
-from perjoule.analysis.winners import best
 from perjoule.model import Cell, Record
 from perjoule.model.metrics import metric_of
 from perjoule.results.mixed_users import mixes_of
 from perjoule.results.replacement import replacements
+from perjoule.statistics.scaling import scaling
+from perjoule.statistics.winners import best
 from perjoule.store import Results
 from perjoule.summary import summary
 from perjoule.summary.computing import of_trial

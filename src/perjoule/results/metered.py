@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from math import hypot
 from statistics import fmean
 
-from perjoule.analysis.alignment import expected, offset
-from perjoule.analysis.budget import SHRINK, Budget
-from perjoule.analysis.energies import UNBUDGETED
-from perjoule.analysis.same_devices import Unexplained
+from perjoule.energy.alignment import expected, offset
+from perjoule.energy.budget import SHRINK, Budget
 from perjoule.figures.alignment import Found
+from perjoule.measures.energies import UNBUDGETED
+from perjoule.measures.same_devices import Unexplained
 from perjoule.model import DRIVE, PartEnergy, Series
 from perjoule.model.format import number, percent, uncertainty_text
 from perjoule.results.table import NAMES, PLACE, Table

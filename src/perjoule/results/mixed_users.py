@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from perjoule.analysis.fairness import Mix, User, mixes
-from perjoule.analysis.stopping import widening_of
 from perjoule.figures.users import Users
+from perjoule.measures.fairness import Mix, User, mixes
 from perjoule.model import Interval
 from perjoule.model.format import number
 from perjoule.model.metrics import PER_JOULE, RATES, metric_of
 from perjoule.model.units import clients_text, seconds_text
 from perjoule.results.table import NAMES, Table, value_text
+from perjoule.statistics.stopping import widening_of
 from perjoule.store import Results
 from perjoule.summary import summary
 from perjoule.summary.computing import points_of

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from perjoule.analysis.reading import Reading
 from perjoule.catalogue import watts
 from perjoule.catalogue.watts import Component
 from perjoule.model import HostFact, Record, Series
 from perjoule.results.likeness import RATIO
+from perjoule.trial.reading import Reading
 
 Floats = NDArray[np.float64]
 METER, COUNTERS = "modelled", "system"

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from math import isfinite
 
 from perjoule import drivers
-from perjoule.analysis.modes import summarised_by_median
 from perjoule.model import Cell, Record
 from perjoule.model.format import with_interval
 from perjoule.model.metrics import metric_of
 from perjoule.model.spectrum import TITLES, MassSpectrum
 from perjoule.model.units import JOULES
 from perjoule.results.table import Table
+from perjoule.statistics.modes import summarised_by_median
 from perjoule.store import Results
 
 COLUMNS = (  # header, metric, what one unit of it is

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
-from perjoule.analysis.paper_comparison import Held, Ranking, held, rankings
-from perjoule.analysis.paper_facts import beside, measured
 from perjoule.model import Cell
 from perjoule.model.format import number, p_text, ratio_text
 from perjoule.model.metrics import Unit, metric_of
-from perjoule.published import Paper
+from perjoule.papers.comparison import Held, Ranking, held, rankings
+from perjoule.papers.facts import beside, measured
+from perjoule.papers.published import Paper
 from perjoule.results.limitations import simulated_notes
 from perjoule.results.table import NAMES, PLACE, Table, place
 from perjoule.store import Results

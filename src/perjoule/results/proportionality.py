@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from perjoule.analysis.proportionality import Proportionality, proportionality
 from perjoule.figures.scaling import Growth
 from perjoule.model import Cell
 from perjoule.model.format import number
@@ -10,6 +9,7 @@ from perjoule.model.metrics import RATES, metric_of
 from perjoule.model.units import clients_text
 from perjoule.results.mixed_users import in_units
 from perjoule.results.table import NAMES, Table, row_text, value_text
+from perjoule.statistics.proportionality import Proportionality, proportionality
 
 _WHERE = ("file system", "workload", "clients")
 _RATE, _POWER = RATES[0], "mean_w"

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from perjoule.analysis import replacement
 from perjoule.model import Replacement
 from perjoule.model.format import span_text
 from perjoule.results.table import NAMES, Table
+from perjoule.statistics import replacement
 from perjoule.store import Results
 from perjoule.summary import summary
 

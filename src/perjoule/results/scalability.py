@@ -5,7 +5,6 @@ from math import isfinite
 
 import numpy as np
 
-from perjoule.analysis.scaling import Law, Scaling, scaling
 from perjoule.figures.scaling import Growth
 from perjoule.model import Cell, Interval
 from perjoule.model.format import estimate, percent, with_interval
@@ -13,6 +12,7 @@ from perjoule.model.metrics import metric_of
 from perjoule.model.units import clients_text
 from perjoule.results.mixed_users import in_units
 from perjoule.results.table import NAMES, PLACE, Table
+from perjoule.statistics.scaling import Law, Scaling, scaling
 
 STEPS_COUNT = 40  # of a law's line
 

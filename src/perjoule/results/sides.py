@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from perjoule.analysis.better import Judge
-from perjoule.analysis.changes import ROOTS, Change, changes
 from perjoule.model import Campaign, Cell, Direction, Point, Record
 from perjoule.model.errors import CampaignError
+from perjoule.statistics.better import Judge
+from perjoule.statistics.changes import ROOTS, Change, changes
 from perjoule.store import Results
 from perjoule.summary import summary
 from perjoule.summary.campaign import campaign_of

@@ -6,7 +6,6 @@ from math import hypot, inf, isinf
 from statistics import median
 from typing import TYPE_CHECKING
 
-from perjoule.analysis.modes import summarised_by_median
 from perjoule.model import Cell, Interval, Point
 from perjoule.model.format import (
     above_text,
@@ -20,10 +19,11 @@ from perjoule.model.format import (
     with_repetitions,
 )
 from perjoule.model.metrics import IDLE, PER_JOULE, RATES, metric_of
+from perjoule.statistics.modes import summarised_by_median
 
 if TYPE_CHECKING:  # the plain table is shown by commands that compute nothing
-    from perjoule.analysis.better import Verdict
-    from perjoule.analysis.winners import Finding
+    from perjoule.statistics.better import Verdict
+    from perjoule.statistics.winners import Finding
 
 Text = Callable[[Interval, float], str]  # prints an interval in a unit, by what one of it is in SI units
 NAMES = ("file system", "redundancy", "workload", "direction")  # of columns that hold words, in every table
@@ -205,7 +205,7 @@ def metrics_table(cells: Sequence[Cell]) -> Table:
 
 def amplification_table(cells: Sequence[Cell]) -> Table:
     """Lay out bytes per user byte, measured and (in parentheses) by redundancy alone; empty if redundancy is unknown."""
-    from perjoule.analysis.amplification import METRICS, SUBJECTS
+    from perjoule.measures.amplification import METRICS, SUBJECTS
 
     rows: list[tuple[str, ...]] = []
     for cell in cells:

@@ -16,8 +16,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.analysis.ageing import ageing, energy_j
-from perjoule.analysis.points import points
+from perjoule.measures.ageing import ageing, energy_j
+from perjoule.measures.points import points
 from perjoule.model import Point, Record, Series
 from perjoule.model.errors import PerjouleError
 from perjoule.model.records import FORMAT

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-from perjoule.analysis.cells import cells
-from perjoule.analysis.reading import emulated_scales
-from perjoule.analysis.stopping import campaign_widening
-from perjoule.analysis.trends import campaign_doubts
 from perjoule.model import Campaign, Cell, Point, Record
 from perjoule.model.doubts import CHANGE, Doubt
+from perjoule.statistics.cells import cells
+from perjoule.statistics.stopping import campaign_widening
+from perjoule.statistics.trends import campaign_doubts
 from perjoule.store import Results
 from perjoule.summary import Summary, _trials
 from perjoule.summary.campaign import campaign_of
 from perjoule.summary.trial import TrialSummary, trial_summary
+from perjoule.trial.reading import emulated_scales
 
 
 def of_trial(results: Results, record: Record) -> TrialSummary:

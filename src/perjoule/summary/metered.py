@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from perjoule.analysis.coverage import SWITCH, items
-from perjoule.analysis.energies import Energies, Work, energies
-from perjoule.analysis.energy import amount
-from perjoule.analysis.parts import parts
-from perjoule.analysis.reading import Reading
-from perjoule.analysis.same_devices import Unexplained, unexplained
-from perjoule.analysis.windows import windows
+from perjoule.energy.amount import amount
+from perjoule.energy.coverage import SWITCH, items
 from perjoule.figures.boundaries import Bar, Device
+from perjoule.measures.energies import Energies, Work, energies
+from perjoule.measures.same_devices import Unexplained, unexplained
 from perjoule.model import PartEnergy
+from perjoule.trial.parts import parts
+from perjoule.trial.reading import Reading
+from perjoule.trial.windows import windows
 
 
 @dataclass(frozen=True)

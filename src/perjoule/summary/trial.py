@@ -8,17 +8,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from perjoule.analysis.hosts import roles
-from perjoule.analysis.overhead import disk_limits
-from perjoule.analysis.points import points_of
-from perjoule.analysis.reading import Reading
-from perjoule.analysis.timeline import components_w, means, net_power_w, summed
-from perjoule.analysis.windows import windows
+from perjoule.energy.hosts import roles
 from perjoule.figures.overhead import Overhead
 from perjoule.figures.timeline import Timeline
+from perjoule.measures.overhead import disk_limits
+from perjoule.measures.points import points_of
 from perjoule.model import WRITE_BACK, Channel, Point, Quantity, Record, Series, healthy_since
 from perjoule.model.metrics import metric_of
 from perjoule.summary.metered import Metered, metered
+from perjoule.trial.reading import Reading
+from perjoule.trial.timeline import components_w, means, net_power_w, summed
+from perjoule.trial.windows import windows
 
 STEPS_COUNT = 100  # of a timeline
 _MOVED: tuple[Quantity, Quantity] = ("disk_read", "disk_written")

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from math import exp, log1p
 from typing import Literal
 
-from perjoule.analysis.better import RELEVANT_RATIO, Judge, Verdict
 from perjoule.model import Cell, Interval, Json
 from perjoule.model.format import number
+from perjoule.statistics.better import RELEVANT_RATIO, Judge, Verdict
 from perjoule.tuning.objective import POWER, Objective
 from perjoule.tuning.space import Space
 from perjoule.tuning.study import DEFAULT, TUNED

@@ -3,9 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from perjoule import campaign, published
+from perjoule import campaign
 from perjoule.campaign import replication
 from perjoule.model.errors import CampaignError
+from perjoule.papers import published
 from places import EXAMPLES
 
 TEMPLATES = Path(published.__file__).parent / "campaigns"

@@ -10,12 +10,12 @@ from typing import Literal, cast
 import pytest
 
 from perjoule import catalogue
-from perjoule.analysis.points import points
-from perjoule.analysis.windows import UNKNOWN, windows
 from perjoule.drivers.protocols import ClockOffset, Completed, Hosts
 from perjoule.execution.write_back import STAMPED, Sync, WrittenBack, late, syncs, write_back
+from perjoule.measures.points import points
 from perjoule.model import ClientResult, Outcome, Phase
 from perjoule.model.errors import PausedError, TransientError
+from perjoule.trial.windows import UNKNOWN, windows
 from scripted import ScriptedHost, ScriptedMount
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")

@@ -3,7 +3,6 @@ from dataclasses import replace
 import pytest
 
 from perjoule import campaign, store
-from perjoule.analysis.cells import cells
 from perjoule.execution import runner
 from perjoule.figures._clients import filesystems
 from perjoule.filesystems.beegfs import BeeGFS
@@ -16,6 +15,7 @@ from perjoule.filesystems.orangefs import OrangeFS
 from perjoule.filesystems.rados import Rados
 from perjoule.model import Point, Redundancy
 from perjoule.results.table import table
+from perjoule.statistics.cells import cells
 from perjoule.store.records import record_from, record_text
 from perjoule.testbeds.simulated import Simulated
 from typed import as_written

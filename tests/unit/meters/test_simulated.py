@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.analysis.energy import amount
+from perjoule.energy.amount import amount
 from perjoule.meters.simulated import Sample, Simulated
 from perjoule.model import Json, Series
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from perjoule import catalogue
-from perjoule.analysis.cells import cells
-from perjoule.analysis.points import points
+from perjoule.measures.points import points
 from perjoule.model import Amplification, Flow, Redundancy, Specification
 from perjoule.model.metrics import BOUNDARIES, BY_LABEL, METRICS, PIECES, ROLES, metric_of
-from perjoule.published import QUANTITIES
+from perjoule.papers.published import QUANTITIES
+from perjoule.statistics.cells import cells
 
 SERVERS, CLIENTS = ("storage-1", "storage-2", "metadata-1"), ("client-1", "client-2")
 COUNTED = ("cpu", "switches", "network_received", "network_sent", "disk_read", "disk_written", "disk_busy")

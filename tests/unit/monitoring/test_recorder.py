@@ -16,11 +16,11 @@ import pytest
 from pydantic.dataclasses import dataclass
 
 from measured import measured
-from perjoule.analysis.behaviour import agreement, behaviour, step
-from perjoule.analysis.points import points
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check, Hosts
+from perjoule.energy.behaviour import agreement, behaviour, step
 from perjoule.execution import clock_sync
+from perjoule.measures.points import points
 from perjoule.meters._metered import Metered, Read, Reading
 from perjoule.meters._sampler import sampling
 from perjoule.meters.simulated import Simulated

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from perjoule import planning, published
+from perjoule import planning
 from perjoule.cli.json_output import plain
 from perjoule.model.units import MIB
+from perjoule.papers import published
 from perjoule.planning import contradictions
 from perjoule.planning.answer import LEAST_REGRET
 from perjoule.planning.contradictions import measurements

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from perjoule import catalogue
-from perjoule.analysis.overlap import told_rates
+from perjoule.measures.overlap import told_rates
 from perjoule.model import Direction, Flow, Happened, HostFact, Pattern, Point, Redundancy, Spec, Traits, TrialEvent
 from perjoule.model.errors import CampaignError
 from perjoule.model.redundancy import Amplification

@@ -7,7 +7,7 @@ from math import log
 
 import pytest
 
-from perjoule import published as papers
+from perjoule.papers import published as papers
 from perjoule.prediction import names
 from perjoule.prediction.published import UNPREDICTED, Published, compared
 from perjoule.prediction.scores import published_score

@@ -10,8 +10,8 @@ from math import inf
 import numpy as np
 import pytest
 
-from perjoule import published
 from perjoule.model import WHOLE_FILE, Flow
+from perjoule.papers import published
 from perjoule.prediction.bounds import Demand, Fleet
 from perjoule.prediction.queueing import Spread, Way, duration_s, fallen_count, job, waiting_ratio
 

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from perjoule.analysis.statistics import interval
-from perjoule.analysis.winners import Finding, winners
 from perjoule.model import Cell, Redundancy
 from perjoule.report.answers import _sentence, redundancy
+from perjoule.statistics.intervals import interval
+from perjoule.statistics.winners import Finding, winners
 
 WRITTEN = {"a": (100.0, 101.0, 99.0, 100.0, 100.5), "b": (50.0, 50.5, 49.5, 50.0, 50.2), "c": (99.0, 103.0, 96.0, 101.0, 98.0)}
 

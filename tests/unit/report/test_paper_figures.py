@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from perjoule import published
-from perjoule.analysis.claims import judged
-from perjoule.analysis.paper_facts import beside, measured
-from perjoule.analysis.statistics import interval
 from perjoule.figures import rendering, vega
 from perjoule.figures.vega import Spec
 from perjoule.model import Cell, Trial
 from perjoule.model import Spec as Driver
 from perjoule.model.units import MIB
+from perjoule.papers import published
+from perjoule.papers.claims import judged
+from perjoule.papers.facts import beside, measured
 from perjoule.report import paper_figures
+from perjoule.statistics.intervals import interval
 
 KINDS = {"CephFS": "cephfs", "MooseFS": "moosefs"}
 RATES = {"CephFS": (60.0, 62.0, 61.0), "MooseFS": (350.0, 361.0, 342.0)}

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from perjoule.analysis.cells import cells
-from perjoule.analysis.changes import undeclared
-from perjoule.analysis.trends import campaign_doubts
 from perjoule.model import Clock, Point, Spec
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import MIB
 from perjoule.results.comparison import compare, known
 from perjoule.results.comparison.limits import limit
 from perjoule.results.sides import Side, between, changed, matched
+from perjoule.statistics.cells import cells
+from perjoule.statistics.changes import undeclared
+from perjoule.statistics.trends import campaign_doubts
 
 
 @pytest.fixture

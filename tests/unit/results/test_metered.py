@@ -3,18 +3,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from perjoule.analysis.alignment import pattern
-from perjoule.analysis.energies import Work, energies
-from perjoule.analysis.points import points
-from perjoule.analysis.reading import Reading
+from perjoule.energy.alignment import pattern
 from perjoule.figures import rendering
 from perjoule.figures.alignment import alignment
 from perjoule.figures.boundaries import Bar, Device, boundaries
 from perjoule.figures.budget import budget
+from perjoule.measures.energies import Work, energies
+from perjoule.measures.points import points
 from perjoule.model import Clock, Phase, Specification
 from perjoule.results.metered import alignments, budget_table, relative, unexplained_table
 from perjoule.store.patterns import LoadPattern
 from perjoule.summary.metered import metered
+from perjoule.trial.reading import Reading
 from readings import over
 from typed import present
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from perjoule.analysis.cells import cells
-from perjoule.analysis.scaling import scaling
 from perjoule.model import Cell, Clock, Interval, Point
 from perjoule.model.units import MIB
 from perjoule.report.answers import answers
@@ -22,6 +20,8 @@ from perjoule.results.rebuild import rebuild_table, rebuilt_bytes_table
 from perjoule.results.scalability import scaling_table
 from perjoule.results.sides import Side
 from perjoule.results.table import Table
+from perjoule.statistics.cells import cells
+from perjoule.statistics.scaling import scaling
 
 TWO = (100.0, 101.0, 102.0, 130.0, 131.0, 132.0)  # MiB/s in two modes, whose interval is less than a third of the mean
 SINGLE = (116.0, 115.0, 117.0, 116.5, 115.5, 116.2)

@@ -9,17 +9,14 @@ from html import unescape
 
 import pytest
 
-from perjoule import published
-from perjoule.analysis.cells import cells
-from perjoule.analysis.claims import judged
-from perjoule.analysis.paper_comparison import held, rankings
-from perjoule.analysis.paper_facts import beside, measured
-from perjoule.analysis.replacement import machines, replacements
-from perjoule.analysis.winners import best
 from perjoule.figures import rendering
 from perjoule.model import Clock, Point, Spec
 from perjoule.model.metrics import BY_LABEL
 from perjoule.model.units import MIB
+from perjoule.papers import published
+from perjoule.papers.claims import judged
+from perjoule.papers.comparison import held, rankings
+from perjoule.papers.facts import beside, measured
 from perjoule.report.content import Content
 from perjoule.report.page import page
 from perjoule.results.claims import claims_table
@@ -28,6 +25,9 @@ from perjoule.results.comparison.table import comparison_table
 from perjoule.results.paper_comparison import ranking_line
 from perjoule.results.sides import Side, between
 from perjoule.results.table import winners_table
+from perjoule.statistics.cells import cells
+from perjoule.statistics.replacement import machines, replacements
+from perjoule.statistics.winners import best
 
 PAPER = published.paper("green-storage")
 KINDS = ("moosefs", "glusterfs", "cephfs")

@@ -8,13 +8,13 @@ import pytest
 
 from measured import STEADY, measured
 from perjoule import store
-from perjoule.analysis.cells import cells
-from perjoule.analysis.points import points
+from perjoule.measures.points import points
 from perjoule.model import Channel, Series
 from perjoule.model.doubts import CACHE, METERS
 from perjoule.model.records import FORMAT
 from perjoule.results.table_likeness import Note
 from perjoule.results.verification import _same_series, verify
+from perjoule.statistics.cells import cells
 from perjoule.store.journal import sha256
 from perjoule.store.records import record_text
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from perjoule.analysis.statistics import interval
 from perjoule.model import Cell, Interval, Ran
+from perjoule.statistics.intervals import interval
 from perjoule.tuning.objective import objective
 from perjoule.tuning.outcome import Outcome, gain, importance, power_w
 from perjoule.tuning.space import Option, Space, places

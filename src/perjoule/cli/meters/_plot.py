@@ -7,7 +7,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from perjoule.analysis.behaviour import powers
+from perjoule.energy.behaviour import powers
 from perjoule.model import Channel, Series
 from perjoule.model.format import number
 

@@ -9,8 +9,6 @@ from pathlib import Path
 import click
 
 from perjoule import campaign
-from perjoule.analysis import alignment
-from perjoule.analysis.behaviour import Agreement, agreement, behaviour
 from perjoule.cli.display import err, out
 from perjoule.cli.meters._parameters import chosen, half_a_minute, overrides
 from perjoule.cli.meters._plot import covered, named
@@ -18,6 +16,8 @@ from perjoule.cli.meters._printing import tell
 from perjoule.cli.outputs import OutputFile, write
 from perjoule.cli.parameters import examples
 from perjoule.cli.serving import ticks
+from perjoule.energy import alignment
+from perjoule.energy.behaviour import Agreement, agreement, behaviour
 from perjoule.execution import clock_sync
 from perjoule.model import Clock, Series
 from perjoule.model.errors import MachineError

@@ -4,10 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
 
-from perjoule.analysis.better import Judge, Verdict, refusal, refused_verdict, verdict
-from perjoule.analysis.changes import Change, undeclared
-from perjoule.analysis.modes import summarised_by_median
-from perjoule.analysis.statistics import hedges_g
 from perjoule.model import Direction, Interval, Reality
 from perjoule.model.errors import CampaignError
 from perjoule.model.metrics import BY_LABEL, COMPARED, metric_of
@@ -15,6 +11,10 @@ from perjoule.results.comparison.doubts import outlier_lines, side_doubts, trend
 from perjoule.results.limitations import SIMULATED
 from perjoule.results.sides import Key, Side, matched
 from perjoule.results.table import few
+from perjoule.statistics.better import Judge, Verdict, refusal, refused_verdict, verdict
+from perjoule.statistics.changes import Change, undeclared
+from perjoule.statistics.intervals import hedges_g
+from perjoule.statistics.modes import summarised_by_median
 
 DEFAULT_LABELS = tuple(metric_of(key).label for key in COMPARED)  # of those that were measured
 

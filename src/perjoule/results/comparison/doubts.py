@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 from math import isfinite, nan
 
-from perjoule.analysis.contrast import in_turns
-from perjoule.analysis.outliers import outliers
-from perjoule.analysis.trends import doubts as told
 from perjoule.model import Point
 from perjoule.model.format import number
 from perjoule.model.metrics import BY_LABEL
 from perjoule.results.sides import Key, Side
 from perjoule.results.table import few
+from perjoule.statistics.contrast import in_turns
+from perjoule.statistics.outliers import outliers
+from perjoule.statistics.trends import doubts as told
 
 
 def trend_doubts(first: Side, second: Side, metric: str) -> Iterator[str]:

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from math import isfinite, isnan
 
-from perjoule.analysis.better import MOST_COUNT, Verdict
-from perjoule.analysis.changes import Change
 from perjoule.model.format import with_interval
 from perjoule.model.metrics import BY_LABEL
 from perjoule.results.comparison import Comparison, Row
 from perjoule.results.table import NAMES, PLACE, Table, pair_texts
+from perjoule.statistics.better import MOST_COUNT, Verdict
+from perjoule.statistics.changes import Change
 
 HEADERS = (*PLACE, "metric", "before", "after", "ratio (95 %)", "p", "g", "verdict", "n more")
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from perjoule.analysis.better import RELEVANT_RATIO
-from perjoule.analysis.modes import summarised_by_median
-from perjoule.analysis.steps import LEAST_COUNT, Level, Step, levels, steps
 from perjoule.model import Cell, Direction, Interval
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.metrics import metric_of
 from perjoule.results import sides
 from perjoule.results.table import few
+from perjoule.statistics.better import RELEVANT_RATIO
+from perjoule.statistics.modes import summarised_by_median
+from perjoule.statistics.steps import LEAST_COUNT, Level, Step, levels, steps
 from perjoule.store import Results
 from perjoule.summary import summary
 from perjoule.summary.campaign import name_of

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from perjoule.analysis.steps import LEAST_COUNT
 from perjoule.model.format import number, p_text, ratio_text, with_interval
 from perjoule.model.metrics import metric_of
 from perjoule.results.history import VERDICTS, History, Row
 from perjoule.results.table import NAMES, PLACE, Table
+from perjoule.statistics.steps import LEAST_COUNT
 
 HEADERS = (*PLACE, "metric", "verdict", "campaigns", "latest", "level", "last step", "ratio", "p")
 

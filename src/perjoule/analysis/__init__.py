@@ -1,1 +1,0 @@
-"""Pure functions from records and series to numbers with their uncertainty."""

@@ -1,0 +1,1 @@
+"""One channel and one window to joules with their uncertainty, and which channels count."""

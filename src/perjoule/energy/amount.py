@@ -1,0 +1,176 @@
+"""Energy, bytes or seconds over a window, by the meter's semantics. A gap is never a zero: an uncovered window is refused.
+
+`analysis.integral` defines how a series is integrated, and `analysis.faults` how samples of a failing meter look. This module
+returns a window's amount with its doubts, or refuses it with the reason.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from perjoule.energy import faults, standing
+from perjoule.energy.integral import BURST_S, GAP_FACTOR, Integral, integral
+from perjoule.energy.once import once
+from perjoule.energy.samples import Floats
+from perjoule.model import Channel, Series
+from perjoule.model.doubts import METERS, Doubt
+
+LEAST_COVERAGE_RATIO = 0.95  # of the window, below which an amount is refused
+UNSTEADY_RATIO = 0.2  # range over mean, above which averages over an unknown time give no energy (the SNIA's 20 %)
+
+
+@dataclass(frozen=True)
+class Amount:
+    """The integral of a series over a window: joules, bytes or seconds; None if it is refused, with the reason in `doubts`."""
+
+    value: float | None
+    coverage_ratio: float  # of the window, by valid samples
+    doubts: tuple[Doubt, ...] = ()
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """The same for many windows. Shapes (W,); NaN if refused. `amount` returns the doubts of one of them."""
+
+    value: Floats
+    coverage_ratio: Floats
+
+
+def amounts(series: Series, began_s: ArrayLike, ended_s: ArrayLike) -> Amounts:
+    """Integrate a series over windows.
+
+    Args:
+        series: watts or rates (integrated), or a counter (differences).
+        began_s: start of each window, seconds, shape (W,).
+        ended_s: their ends.
+
+    Up to 5 % of a window may lack samples; they count with the mean rate of the rest.
+    """
+    whole, channel = integral(series), series.channel
+    edges_s = np.vstack((began_s, ended_s)).astype(np.float64)
+    length_s = edges_s[1] - edges_s[0]
+    upto, covered_s = (a.reshape(edges_s.shape) for a in whole.until(edges_s.ravel()))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        coverage = np.where(length_s > 0, np.clip((covered_s[1] - covered_s[0]) / length_s, 0.0, 1.0), 0.0)
+        value = (upto[1] - upto[0]) / np.where(coverage > 0, coverage, np.nan)
+    refused = (coverage < LEAST_COVERAGE_RATIO) | (channel.semantics == "state")
+    if channel.semantics == "average":
+        refused |= np.array([_unsteady(whole, *edges) for edges in edges_s.T], dtype=bool)
+    if channel.semantics == "instantaneous":
+        refused |= _period_s(whole, edges_s[0], edges_s[1]) > BURST_S / 3  # where an instantaneous meter errs by more than 1 %
+    refused |= _count(whole, edges_s[0], edges_s[1]) < _least_count(channel)
+    if channel.semantics == "counter" and channel.quantity == "energy":
+        refused |= np.array([standing.refused(whole, *edges) for edges in edges_s.T], dtype=bool)
+    return Amounts(np.where(refused, np.nan, value), coverage)
+
+
+@once
+def amount(series: Series, began_s: float, ended_s: float) -> Amount:
+    """Integrate a series over one window, and return its doubts; see `amounts`."""
+    name = series.channel.name
+    if not ended_s > began_s:
+        return Amount(None, 0.0, (METERS.doubt(f"{name}: the window has zero length"),))
+    if series.channel.semantics == "state":
+        return Amount(None, 0.0, (METERS.doubt(f"{name}: a state only bounds the power and gives no energy"),))
+    found = amounts(series, began_s, ended_s)
+    value, coverage = float(found.value[0]), float(found.coverage_ratio[0])
+    doubts = dict.fromkeys(map(METERS.doubt, _objections(integral(series), began_s, ended_s, coverage)))
+    doubts |= dict.fromkeys(map(METERS.doubt, _wraps(series, began_s, ended_s)))
+    if np.isfinite(value) and (series.channel.semantics, series.channel.quantity) == ("counter", "energy"):
+        value, coverage = _counted_j(series, began_s, ended_s)
+    return Amount(value if np.isfinite(value) else None, coverage, tuple(doubts))
+
+
+def _wraps(series: Series, began_s: float, ended_s: float) -> Iterator[str]:
+    low, high = np.searchsorted(integral(series).samples.t_s, [began_s, ended_s], side="left")
+    if count := np.count_nonzero(standing.unlike_j(series)[low : high + 1]):
+        what = "1 wrap of the counter may be a reset" if count == 1 else f"{count} wraps of the counter may be resets"
+        yield f"{series.channel.name}: {what}: the power that it would mean is unlike that before and after"
+
+
+def _counted_j(series: Series, began_s: float, ended_s: float) -> tuple[float, float]:
+    """Return the energy that a counter shows, and the share of the window in which it does.
+
+    Its readings are dated when they were new, unknown steps count with what is beside them, and the ends that it lacks with the
+    mean of the rest.
+    """
+    whole = standing.updated(series, began_s, ended_s).whole
+    (before_j, after_j), (before_s, after_s) = whole.until(np.array([began_s, ended_s]))
+    lost = standing.unknown(whole, began_s, ended_s)
+    known_s = float(after_s - before_s)
+    share = (known_s + lost.length_s) / (ended_s - began_s)
+    return (float(after_j - before_j) + lost.energy_j) / share if share > 0 else np.nan, known_s / (ended_s - began_s)
+
+
+def most_j(series: Series, began_s: float, ended_s: float) -> float | None:
+    """Return an upper bound of the energy of a window from states with their highest power: between samples the higher counts.
+
+    During a request for the state, the highest of it and both its neighbours counts. None if samples do not cover the window.
+    """
+    samples = integral(series).samples
+    half_s = 0.0 if samples.request_s is None else samples.request_s / 2
+    asked_s, arrived_s = samples.t_s - half_s, samples.t_s + half_s
+    if not len(asked_s) or arrived_s[0] > began_s or asked_s[-1] < ended_s:
+        return None
+    edges_s = np.clip(np.column_stack((asked_s, arrived_s)).ravel(), began_s, ended_s)
+    between = np.maximum(samples.value[1:], samples.value[:-1])
+    around = np.maximum(np.append(between, between[-1:]), np.append(between[:1], between))
+    most = np.empty(len(edges_s) - 1)
+    most[::2], most[1::2] = around, between
+    return float(most @ np.maximum(np.diff(edges_s), 0.0))
+
+
+def _unsteady(whole: Integral, began_s: float, ended_s: float) -> bool:
+    """Refuse averages over an unknown time unless the power was steady."""
+    _, value = whole.inside(began_s, ended_s)
+    return len(value) < 2 or float(np.ptp(value)) > UNSTEADY_RATIO * float(value.mean())
+
+
+def _period_s(whole: Integral, began_s: Floats, ended_s: Floats) -> Floats:
+    """Return the mean distance of the samples in and around windows. Shapes (W,)."""
+    t_s = whole.samples.t_s
+    if not len(t_s):
+        return np.zeros(len(began_s))
+    first = np.maximum(np.searchsorted(t_s, began_s, side="right") - 1, 0)
+    last = np.minimum(np.searchsorted(t_s, ended_s, side="left"), len(t_s) - 1)
+    return (t_s[last] - t_s[first]) / np.maximum(last - first, 1)
+
+
+def _count(whole: Integral, began_s: Floats, ended_s: Floats) -> NDArray[np.int64]:
+    """Return the number of samples in windows. Shapes (W,)."""
+    t_s = whole.samples.t_s
+    return np.searchsorted(t_s, ended_s, side="right") - np.searchsorted(t_s, began_s, side="left")
+
+
+def _least_count(channel: Channel) -> int:
+    """Return the number of samples that a window needs to show its activity: two instants, or one mean of power."""
+    return 2 if channel.semantics == "instantaneous" else int((channel.semantics, channel.quantity) == ("window mean", "power"))
+
+
+def _objections(whole: Integral, began_s: float, ended_s: float, coverage: float) -> Iterator[str]:
+    channel = whole.channel
+    name, semantics = channel.name, channel.semantics
+    yield from filter(None, (fault.within(began_s, ended_s) for fault in whole.faults))
+    if coverage < LEAST_COVERAGE_RATIO:
+        yield f"{name}: samples cover only {100 * coverage:.0f} % of the window; its amount is refused"
+    elif coverage < 1 - 1e-6:
+        yield f"{name}: {100 * (1 - coverage):.1f} % of the window has no samples and is counted at the mean of the rest"
+    if semantics == "average" and _unsteady(whole, began_s, ended_s):
+        yield f"{name}: averages over an unknown time give no energy unless they are steady"
+    period_s = float(_period_s(whole, np.array([began_s]), np.array([ended_s]))[0])
+    if semantics in ("average", "instantaneous") and period_s > BURST_S / 3:
+        what = "; its amount is refused" if semantics == "instantaneous" else ""
+        yield f"{name}: undersampled, one sample in {period_s:.2g} s misses bursts shorter than {3 * period_s:.2g} s{what}"
+    elif (count := _count(whole, np.array([began_s]), np.array([ended_s]))[0]) < (least_count := _least_count(channel)):
+        few = f"{count} samples, fewer than {least_count}, in a window of {ended_s - began_s:.2g} s"
+        yield f"{name}: undersampled, {few}; its amount is refused"
+    t_s, _ = whole.inside(began_s, ended_s)
+    if semantics == "counter" and len(t_s) > 1 and (longest_s := float(np.diff(t_s).max())) > GAP_FACTOR * whole.usual_s:
+        yield f"{name}: the counter was not read for {longest_s:.2g} s; its rise is spread evenly over that time"
+    if (steps := standing.steps_count(whole, began_s, ended_s)) is not None and steps < standing.FEW_STEPS:
+        times = ("never", "only once", "only twice")[steps] if steps < 3 else f"only {steps} times"
+        what = "; its energy is refused" if steps < standing.LEAST_STEPS else ""
+        yield f"{name}: the counter stepped {times} in the window{what}"
+    yield from (f"{name}: {words}" for words in faults.of(whole, began_s, ended_s))

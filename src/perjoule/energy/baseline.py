@@ -1,0 +1,103 @@
+"""Idle power, before and after a load, and dynamic energy.
+
+    gross     everything in the boundary, including the switch
+    net       the servers without the switch
+    dynamic   net without the same servers' idle power: E - P_b * T, u^2 = u^2(E) + (T * u(P_b))^2
+
+A meter's offset is in both and cancels; a wrong factor does not. If idle power changed from before to after, any power between
+counts as equally likely. One window alone would hide that change, and give one trial of a row another definition than the next.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import hypot, sqrt
+
+import numpy as np
+
+from perjoule.energy.budget import LARGE_RATIO, Budget, Term, combined
+from perjoule.energy.coverage import SignedSeries
+from perjoule.energy.integral import Integral, integral
+from perjoule.energy.noise import independent
+from perjoule.energy.samples import Floats
+from perjoule.energy.terms import budget
+from perjoule.model import Record
+
+OMITTED = "dynamic energy omitted: idle-power uncertainty exceeds 20 % of the added energy"
+UNSETTLED = "dynamic energy omitted: idle power is not known both before and after the load (a longer settle, or a faster meter)"
+
+
+@dataclass(frozen=True)
+class Idle:
+    """Idle power of a boundary, with its standard uncertainty except for the meter's accuracy."""
+
+    mean_w: float
+    standard_w: float
+    windows: tuple[tuple[float, float], ...]  # before and after the load
+
+
+def idle_windows(record: Record) -> tuple[tuple[float, float], ...]:
+    """Return the idle windows of a trial: its baseline, and as much of its tail's end (at most half of it), when all was idle."""
+    phases = {p.name: (p.began_s, p.ended_s) for p in record.phases if p.name in ("baseline", "tail") and p.ended_s > p.began_s}
+    if "baseline" not in phases:
+        return ()
+    before = phases["baseline"]
+    if "tail" not in phases:
+        return (before,)
+    began_s, ended_s = phases["tail"]
+    return before, (ended_s - min(before[1] - before[0], (ended_s - began_s) / 2), ended_s)
+
+
+def idle(record: Record, parts: SignedSeries) -> Idle | None:
+    """Return the idle power of channels with signs; None if it is not known before the load or after it."""
+    windows = idle_windows(record)
+    if not parts or len(windows) < 2:
+        return None
+    found: list[tuple[float, float]] = []
+    for began_s, ended_s in windows:
+        length_s = ended_s - began_s
+        budgets = [(sign, one) for sign, series in parts if (one := budget(series, began_s, ended_s)) is not None]
+        if len(budgets) < len(parts):
+            return None
+        total = combined(
+            [(sign, replace(one, terms=tuple(t for t in one.terms if t.name != "accuracy"))) for sign, one in budgets]
+        )
+        scatter_w = hypot(*(_scatter_w(rates(integral(series), began_s, ended_s)) for _, series in parts))
+        found.append((total.value_j / length_s, hypot(total.standard_j / length_s, scatter_w)))
+    watts = [mean_w for mean_w, _ in found]
+    error_w = hypot(*(standard_w for _, standard_w in found)) / len(found)
+    return Idle(sum(watts) / len(watts), hypot(error_w, (max(watts) - min(watts)) / sqrt(12)), windows)
+
+
+def dynamic(energy: Budget, without: Idle, length_s: float) -> Budget | None:
+    """Subtract idle energy; None if the rest is less than five times its standard uncertainty."""
+    left_j = energy.value_j - without.mean_w * length_s
+    terms: list[Term] = []
+    for term in energy.terms:
+        if term.source:
+            continue  # a coefficient of modelled watts, which means another thing to what a load adds
+        if term.name != "accuracy":
+            terms.append(term)
+        elif term.factor_j:
+            factor_j = term.factor_j * abs(left_j / energy.value_j)
+            terms.append(replace(term, standard_j=factor_j, factor_j=factor_j))
+    terms.append(Term("baseline", length_s * without.standard_w))
+    found = Budget(left_j, tuple(terms), energy.unknown)
+    return found if found.standard_j <= LARGE_RATIO * left_j else None
+
+
+def rates(whole: Integral, began_s: float, ended_s: float) -> Floats:
+    """Return the rates of a series within a window: its samples, or a counter's steps."""
+    if whole.channel.semantics != "counter":
+        return whole.inside(began_s, ended_s)[1]
+    t_s = whole.samples.t_s
+    low, high = int(np.searchsorted(t_s, began_s)), int(np.searchsorted(t_s, ended_s))
+    pieces = whole.pieces(np.arange(max(low, 1), min(high + 1, len(t_s))))
+    return pieces.first_rate[pieces.length_s > 0]
+
+
+def _scatter_w(values: Sequence[float] | Floats) -> float:
+    """Return the uncertainty of the mean of correlated samples as that of all idle time."""
+    if len(values) < 2:
+        return 0.0
+    spread, count, _ = independent(np.asarray(values))
+    return spread / sqrt(count)

@@ -1,0 +1,230 @@
+"""The search for the channels that make up the boundaries of hosts: by what they cover, their grade, and how certain they are."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from perjoule.energy.amount import amount
+from perjoule.energy.coverage import SWITCH, Signed, cover, devices_of, items
+from perjoule.energy.hosts import OUTSIDE
+from perjoule.energy.power import Boundaries, Parts, added
+from perjoule.energy.quantities import one_quantity, other_quantity, wrong_ratio
+from perjoule.model import Channel, Record, Series
+from perjoule.model.doubts import METERS, Doubt
+
+# Best first. A component's meter (RAPL: the CPU alone) never stands for a host.
+GRADES = ("wall", "PDU", "BMC", "modelled", "nameplate", "simulated")
+# Watts of hosts that do not exist follow the emulated clock; a real meter's joules can't.
+DILATED = frozenset({"simulated", "modelled", "nameplate"})
+REAL = tuple(grade for grade in GRADES if grade not in DILATED)
+# A meter of a component alone (a Hall sensor on its supply) counts for the disks.
+DISK_GRADES = ("component", *GRADES)
+DISKS = "disks"
+WHOLE = frozenset({"all", "group", "total", SWITCH})  # components that are no part of a host
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The hosts of a trial, as far as the choice depends on them."""
+
+    servers: frozenset[str]  # inside the boundary of energy; none if they are outside the testbed
+    clients: frozenset[str] = frozenset()  # that load and are not servers
+    shared: frozenset[str] = frozenset()  # that load and are servers
+    cluster: frozenset[str] = frozenset()  # that a meter of the whole cluster covers
+    hosts: frozenset[str] = frozenset()  # all
+    holders: frozenset[str] = frozenset()  # of the load's data
+    storing: frozenset[str] = frozenset()  # clients beside servers that hold data
+    by_role: tuple[tuple[str, frozenset[str]], ...] = ()  # whose watts are stated one by one
+    at_scale: str = ""  # "scale 0.2" of an emulated cluster
+
+
+@dataclass(frozen=True, eq=False)
+class Headline:
+    """The window that decides, and what was measured in it."""
+
+    record: Record
+    series: Mapping[Channel, Series]
+    began_s: float
+    ended_s: float
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The channels of a boundary; without any, the doubts have the reasons."""
+
+    parts: Parts | None = None
+    doubts: tuple[Doubt, ...] = ()  # about the choice
+    refused: tuple[Parts, ...] = ()  # that cover the hosts and have no energy, if none has
+    packages: Signed = ()  # of the processors of all these hosts (RAPL): they represent no host
+    has_net: bool = False  # the hosts have an energy without the switch
+
+    @property
+    def grade(self) -> str:
+        """How the watts are obtained; "" without channels."""
+        return self.parts.grade if self.parts else ""
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """Searches the channels of power and energy."""
+
+    roles: Roles
+    powers: Sequence[Channel]
+    headline: Headline | None
+
+    def represents(self, channel: Channel) -> bool:
+        """Whether watts are those of the hosts: the joules of the real machine are not those of an emulated one.
+
+        A state is that of a real device, whatever its grade.
+        """
+        return not self.roles.at_scale or (channel.grade in DILATED and channel.semantics != "state")
+
+    def best(self, hosts: frozenset[str], only: str | None = None) -> Chosen:
+        """Choose the channels of hosts, of the best grade that covers them all.
+
+        Of several ways within that grade the first one counts, unless another one is twice as certain. A better grade that covers
+        the hosts and was refused is a doubt. `only` is the grade of numbers beside which this one stands.
+        """
+        refused: list[Doubt] = []
+        covering: list[Parts] = []
+        better: list[tuple[str, Doubt]] = []  # grade and doubts of meters that cover the hosts, and whose energy is refused
+        chosen: Boundaries | None = None
+        contradicted: set[str] = set()  # grades, of which no other choice is any better known
+        for parts in self._candidates(hosts):
+            if only not in (None, parts.grade) or parts.grade in contradicted:
+                continue
+            if chosen is not None and (parts.grade != chosen.grade or self.headline is None):
+                break
+            covers = bool(parts.net or parts.gross)
+            energy = self._measured(parts) if covers else Boundaries(doubts=parts.doubts)
+            if energy.contradicted and chosen is None:
+                contradicted.add(parts.grade)
+            if energy.parts is None:
+                refused.extend(energy.doubts)
+                better += [(parts.grade, doubt) for doubt in energy.doubts if covers]
+                covering += [parts] if covers else []
+            elif chosen is None or _better(energy, chosen):
+                chosen = energy
+        if chosen is None:
+            return Chosen(None, tuple(dict.fromkeys(refused)), tuple(covering), self._packages(hosts))
+        replaced = [METERS.doubt(f"{doubt}; {chosen.grade} watts count instead") for of, doubt in better if of != chosen.grade]
+        has_net = bool(chosen.parts and chosen.parts.net) if self.headline is None else chosen.net is not None
+        return Chosen(chosen.parts, tuple(dict.fromkeys(replaced)), (), self._packages(hosts), has_net)
+
+    def _measured(self, parts: Parts) -> Boundaries:
+        if self.headline is None:
+            return Boundaries(parts=parts)
+        return added(self.headline.record, self.headline.series, parts, self.headline.began_s, self.headline.ended_s)
+
+    def _wrong_ratio(self, channel: Channel) -> float:
+        if self.headline is None:
+            return 0.0
+        return wrong_ratio(self.headline.series[channel], self.headline.began_s, self.headline.ended_s)
+
+    def _candidates(self, hosts: frozenset[str]) -> Iterator[Parts]:
+        """List the possible sums for the boundaries of hosts, best grade first; grades are never mixed.
+
+        Within a grade each meter alone comes before all of them together, unless these give more boundaries. If a meter has both
+        a counter and power of one boundary, the more certain one comes first.
+        """
+        # A state is a bound, and no energy of any boundary.
+        powers = [channel for channel in self.powers if channel.semantics != "state"]
+        if powers and not (hosts and any(channel.grade in GRADES for channel in powers)):
+            yield Parts("", "", doubts=(METERS.doubt("no meter covers a whole server" if hosts else OUTSIDE),))
+        for grade in GRADES if hosts else ():
+            of_grade = [channel for channel in powers if channel.grade == grade]
+            meters = sorted({channel.meter for channel in of_grade})
+            if not all(map(self.represents, of_grade)):
+                why = "power of the real machine is not that of a cluster emulated at"
+                doubts = {meter: METERS.doubt(f"{meter}: {why} {self.roles.at_scale}") for meter in meters}
+                yield from (Parts(meter, grade, doubts=(doubt,)) for meter, doubt in doubts.items())
+                continue
+            if grade == "modelled" and (bare := self._diskless(of_grade) & hosts):
+                why = f"modelled: the catalogue has no disks for {', '.join(sorted(bare))}"
+                yield Parts("modelled", grade, doubts=(METERS.doubt(why),))
+                continue
+            sets = [[channel for channel in of_grade if channel.meter == meter] for meter in meters]
+            sets += [of_grade] if len(meters) > 1 else []
+            first = [one_quantity(channels, self._wrong_ratio) for channels in sets]
+            second = [others for channels, kept in zip(sets, first, strict=True) if (others := other_quantity(channels, kept))]
+            for choices in (first, second):
+                sums = [parts_of(grade, channels, self.roles.cluster, hosts) for channels in choices]
+                yield from sorted(sums, key=lambda parts: (not (parts.net and parts.gross), not parts.net))
+
+    def _diskless(self, modelled: Sequence[Channel]) -> frozenset[str]:
+        """Name the clients that hold data beside servers on disks that no model has: their modelled watts lack something."""
+        having = {channel.host for channel in modelled if channel.component == DISKS}
+        return self.roles.storing & ({channel.host for channel in modelled} - having)
+
+    def _packages(self, hosts: frozenset[str]) -> Signed:
+        """Return the packages (RAPL) of hosts, all of which are known; () if one is missing."""
+        packages = [
+            channel
+            for channel in self.powers
+            if channel.grade == "component" and channel.component.startswith("package") and channel.host
+        ]
+        counters = [
+            channel for channel in packages if channel.host in hosts and channel.quantity == "energy" and self.represents(channel)
+        ]
+        return tuple((1, channel) for channel in counters) if frozenset(channel.host for channel in counters) == hosts else ()
+
+    def disks(self) -> Parts | None:
+        """Choose the first meter, best grade first, that has the disks of all hosts with data; None if no meter has.
+
+        Hosts of other roles count if they have metered disks.
+        """
+        disks = [channel for channel in self.powers if channel.component == DISKS and channel.host in self.roles.servers]
+        disks = [channel for channel in disks if channel.grade in DISK_GRADES and self.represents(channel)]
+        for place, meter in sorted({(DISK_GRADES.index(channel.grade), channel.meter) for channel in disks}):
+            of_meter = [channel for channel in disks if (channel.grade, channel.meter) == (DISK_GRADES[place], meter)]
+            by_host = {
+                channel.host: channel for channel in sorted(of_meter, key=lambda channel: channel.quantity == "energy")
+            }  # a counter is better
+            if self.roles.holders <= by_host.keys() and all(map(self._known, by_host.values())):
+                return Parts(meter, DISK_GRADES[place], tuple((1, channel) for channel in by_host.values()))
+        return None
+
+    def _known(self, channel: Channel) -> bool:
+        if self.headline is None:
+            return True
+        return amount(self.headline.series[channel], self.headline.began_s, self.headline.ended_s).value is not None
+
+    def single(self) -> Iterator[Channel]:
+        """Choose a quantity of each measured part of a host; modelled parts are left out."""
+        parts = [channel for channel in self.powers if channel.host in self.roles.hosts and channel.component not in WHOLE]
+        parts = [channel for channel in parts if channel.grade != "modelled" and self.represents(channel)]
+        yield from one_quantity(parts, self._wrong_ratio)
+
+    def comparable(self) -> Iterator[Channel]:
+        """Choose a quantity of each channel that may be compared with others of the same devices."""
+        powers = [channel for channel in self.powers if channel.semantics != "state" and channel.grade in (*REAL, "simulated")]
+        yield from one_quantity([channel for channel in powers if self.represents(channel)], self._wrong_ratio)
+
+
+def _better(energy: Boundaries, before_it: Boundaries) -> bool:
+    budget, other_budget = energy.net or energy.gross, before_it.net or before_it.gross
+    if (
+        budget is None
+        or other_budget is None
+        or (energy.net is None) != (before_it.net is None)
+        or (energy.gross is None) != (before_it.gross is None)
+    ):
+        return False
+    return not set(budget.unknown) - set(other_budget.unknown) and 0 < budget.expanded_j < other_budget.expanded_j / 2
+
+
+def parts_of(grade: str, channels: Sequence[Channel], cluster: frozenset[str], wanted: frozenset[str]) -> Parts:
+    """Find the channels of one grade that make up the boundaries of hosts; `cluster` as in `coverage.items`."""
+    metered = any(channel.component == SWITCH or SWITCH in channel.covers for channel in channels)
+    switched = grade != "simulated" or metered  # a waveform has no switch in it
+    among = items(channels, cluster, switch=switched)
+    meter = "+".join(sorted({channel.meter for channel in channels}))
+    hosts = devices_of(wanted, channels)
+    net, gross = cover(hosts, among), cover(hosts | {SWITCH} if switched else hosts, among)
+    disks = frozenset(device for device in hosts if device.endswith(f"/{DISKS}"))
+    boards = cover(hosts - disks, among) if disks else ()
+    if net or gross:
+        return Parts(meter, grade, net, gross, boards, wanted)
+    seen = frozenset(device for item in among for device in item.devices)
+    missing = sorted({device.partition("/")[0] for device in hosts - seen})
+    why = f"no power of {', '.join(missing)}" if missing else "no sum or difference of its channels covers the servers alone"
+    return Parts(meter, grade, doubts=(METERS.doubt(f"{meter}: {why}"),))

@@ -1,0 +1,150 @@
+"""The uncertainty of modelled energy: each coefficient of the catalogue, times the sensitivity of the energy to it.
+
+The component series of a record give the model's inputs (see `perjoule.meters.modelled`). In a window of T seconds in which a
+host's board took B joules and its disks D, the use of its CPU is (B - idle T) / (dynamic T), the time in which its disks worked t
+= (D - T sum(idle)) / sum(active - idle), and the load on the supply of efficiency n is B + D. So the sensitivities of the energy
+at the wall are
+
+    idle of the board      T / n          idle of a disk      (T - t) / n        supply efficiency    -(B + D) / n^2
+    dynamic of the board   (B - idle T) / (dynamic n)         active of a disk   t / n      switch    T
+    7-zip rating of the board   -(B - idle T) / (rating n), if a virtual host's capacity derives from it
+
+times the coefficient's sigma. A fitted coefficient moves with those assumed for the fit (`Value.follows`). All hosts with the
+same board or disk share its error, and so do all trials.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import copysign, isfinite
+
+import numpy as np
+
+from perjoule.catalogue import Cluster, Node, Value
+from perjoule.energy.amount import amounts
+from perjoule.energy.budget import Term
+from perjoule.energy.coverage import SWITCH, SignedSeries
+from perjoule.energy.hosts import hardware
+from perjoule.energy.once import once
+from perjoule.model import Record, Series, value_at
+
+NOISE_RATIO = 1e-12  # of an energy: what sums of a million samples in another order may differ by
+NOISE_J = 1e-9  # of an error: nothing that anybody measures
+Window = tuple[float, float, float]  # begin and end in seconds, and the weight with which its energy counts
+
+_TERMS = {  # how a coefficient is called in a budget, by the first words of its name
+    "idle of board": "board idle",
+    "dynamic of board": "board dynamic",
+    "7-zip rating of board": "CPU rating",
+    "idle of disk": "disk idle",
+    "active of disk": "disk active",
+    "supply efficiency": "supply",
+    "switch": "switch",
+}
+
+
+@dataclass(frozen=True)
+class _Use:
+    """The energy of a host's components (J), over this time (s)."""
+
+    length_s: float
+    board_j: float
+    disks_j: float
+
+
+def coefficient_terms(
+    record: Record, series: Iterable[Series], parts: SignedSeries, windows: tuple[Window, ...]
+) -> tuple[Term, ...]:
+    """List the uncertainty terms of a modelled energy, one for each coefficient with a sigma; none if undetermined.
+
+    Args:
+        record: of the trial, with its hardware.
+        series: of the record; those of the boards and disks are the model's inputs.
+        parts: the series that make up the energy, with their signs.
+        windows: those whose energies, each times its weight, make up the energy.
+    """
+    cluster = hardware(record)
+    if cluster is None:
+        return ()
+    length_s = sum(weight * (ended_s - began_s) for began_s, ended_s, weight in windows)
+    modelled = {(s.channel.host, s.channel.component): s for s in series if s.channel.grade == "modelled"}
+    nodes = {node.name: node for node in cluster.nodes}
+    of = {host.name: nodes[host.node] for host in record.hosts if host.node in nodes}
+    slopes: dict[str, float] = defaultdict(float)
+    for sign, one in parts:
+        host, component = one.channel.host, one.channel.component
+        if component == SWITCH:
+            slopes["switch"] += sign * length_s
+            continue
+        found = (modelled.get((host, part)) for part in ("board", "disks"))  # a host may lack one
+        board_j, disks_j = (0.0 if of_part is None else _joules(of_part, windows) for of_part in found)
+        if host not in of or component not in ("board", "disks", "supply") or board_j is None or disks_j is None:
+            return ()
+        use = _Use(length_s, board_j, disks_j)
+        for name, slope in _slopes(component, of[host], use, cluster.supply_efficiency.value, rated=_rated(record)):
+            slopes[name] += sign * slope
+    return tuple(_terms(cluster.file or cluster.name, slopes, _values(cluster, rated=_rated(record))))
+
+
+def _values(cluster: Cluster, *, rated: bool) -> dict[str, Value]:
+    """Return all coefficients by name: a fitted one also follows those of disks that its hosts lack."""
+    found = {"supply efficiency": cluster.supply_efficiency, "switch": cluster.switch_w}
+    for node in cluster.nodes:
+        board = node.board
+        found |= {f"idle of board {board.name}": board.idle_w, f"dynamic of board {board.name}": board.dynamic_w}
+        found |= {f"7-zip rating of board {board.name}": board.mips} if rated else {}
+        for disk in node.disks:
+            found |= {f"idle of disk {disk.name}": disk.idle_w, f"active of disk {disk.name}": disk.active_w}
+    return found
+
+
+def _terms(file: str, slopes: defaultdict[str, float], values: Mapping[str, Value]) -> Iterator[Term]:
+    for name, value in values.items():
+        fitted = sum(slopes[other] * one.follows.get(name, 0.0) for other, one in values.items())
+        error_j = (slopes[name] + fitted) * value.sigma
+        if abs(error_j) > NOISE_J:
+            kind = next(term for words, term in _TERMS.items() if name.startswith(words))
+            yield Term(kind, abs(error_j), "modelled", shared=True, source=f"{file}: {name}", sign=int(copysign(1, error_j)))
+
+
+@once
+def _joules(series: Series, windows: tuple[Window, ...]) -> float | None:
+    """Return the energy of a component over weighted windows; None if it is refused."""
+    began_s, ended_s, weights = np.array(windows).T
+    total_j = float(weights @ amounts(series, began_s, ended_s).value)
+    return total_j if isfinite(total_j) else None
+
+
+def _slopes(component: str, node: Node, use: _Use, efficiency: float, *, rated: bool) -> Iterator[tuple[str, float]]:
+    """Return the sensitivity of a host component's energy to each coefficient, in joules by its unit."""
+    if component == "supply":
+        per_load = 1 / efficiency - 1
+        for part in ("board", "disks"):
+            yield from ((name, per_load * slope) for name, slope in _slopes(part, node, use, 1.0, rated=rated))
+        yield "supply efficiency", -(use.board_j + use.disks_j) / efficiency**2
+    elif component == "board":
+        board = node.board
+        dynamic_j = _beyond(use.board_j, board.idle_w.value * use.length_s)
+        yield f"idle of board {board.name}", use.length_s
+        if board.dynamic_w.value:
+            yield f"dynamic of board {board.name}", dynamic_j / board.dynamic_w.value
+        if rated:
+            yield f"7-zip rating of board {board.name}", -dynamic_j / board.mips.value
+    else:
+        more_w = sum(disk.active_w.value - disk.idle_w.value for disk in node.disks)
+        idle_j = use.length_s * sum(disk.idle_w.value for disk in node.disks)
+        busy_s = _beyond(use.disks_j, idle_j) / more_w if more_w else 0.0
+        for disk in node.disks:
+            yield f"idle of disk {disk.name}", use.length_s - busy_s
+            yield f"active of disk {disk.name}", busy_s
+
+
+def _beyond(energy_j: float, idle_j: float) -> float:
+    """Return an energy beyond that of idling: 0 if it is only what rounding leaves, which differs between processors."""
+    more_j = energy_j - idle_j
+    return more_j if abs(more_j) > NOISE_RATIO * abs(idle_j) else 0.0
+
+
+def _rated(record: Record) -> bool:
+    """Return whether the hosts' CPU capacity derives from their boards' rating; a real host's is its number of cores."""
+    return value_at(record.facts, "testbed", "machine_mips_per_core") is not None

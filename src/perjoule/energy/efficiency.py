@@ -1,0 +1,48 @@
+"""What servers could do at most, and capacity per watt, as T. L. Erxleben et al., "Green Storage", section IV."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from perjoule import catalogue
+from perjoule.catalogue import Cluster
+from perjoule.energy.hosts import data_hosts, hardware, served_outside
+from perjoule.model import Record
+
+
+def capacity_bytes_per_idle_w(cluster: Cluster) -> float:
+    """Return the raw capacity of the data disks per watt of the servers' idle power, without the switch."""
+    return catalogue.capacity_bytes(cluster) / catalogue.idle_w(cluster, switch=False)
+
+
+def peak_bytes_per_s(record: Record) -> float | None:
+    """Return the theoretical peak performance of the servers that held data in a trial, including metadata hosts with data.
+
+    For a record without data hosts, they are its storage hosts; if none of them has a node of the catalogue, the peak is the
+    catalogue's own. None without a cluster of the catalogue, if a node is unknown, if the servers are outside the testbed, or if
+    clients held their own data: no network lies between.
+    """
+    cluster = hardware(record)
+    if cluster is None or served_outside(record):
+        return None
+    holders = data_hosts(record)
+    held = Counter(h.node for h in record.hosts if h.role != "client" and h.name in holders)
+    nodes = tuple(replace(node, role="storage", count=held[node.name]) for node in cluster.nodes if node.name in held)
+    if record.data_hosts and len(nodes) < max(1, len(held)):
+        return None
+    return catalogue.tpp_bytes_per_s(replace(cluster, nodes=nodes) if nodes else cluster)
+
+
+def network_bytes_per_s(record: Record, hosts: Sequence[str]) -> float | None:
+    """Return the combined network throughput of these clients, in one direction.
+
+    None if the catalogue lacks one of them, or one is a server or holds its own data: no network lies between.
+    """
+    asked, holders = set(hosts), data_hosts(record)
+    if any(h.role != "client" or h.name in holders for h in record.hosts if h.name in asked):
+        return None
+    cluster = hardware(record)
+    node_of = {host.name: host.node for host in record.hosts}
+    nics = {node.name: node.board.nic_bytes_per_s.value for node in cluster.nodes} if cluster else {}
+    known = [nics[node] for host in hosts if (node := node_of.get(host)) in nics]
+    return sum(known) if len(known) == len(hosts) else None

@@ -1,0 +1,135 @@
+"""Samples of a meter that fails silently: it freezes, or one sample is far from all others.
+
+Nothing is dropped: a sample that is real and only looks wrong must count. It is reported, and the reader judges. Only measured
+power and energy are checked: a model may well be constant, and a disk may well be idle.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perjoule.energy.integral import Integral
+from perjoule.energy.samples import Floats
+from perjoule.model.format import number
+
+NEVER = 1e-6  # how probable a run of equal samples may be, below which the meter is said to stand still
+LEAST_COUNT = 3  # steps in a row without a change that are called a run
+LONG_COUNT, LONG_S, LONG_RATIO = 8, 5.0, 0.25  # samples, seconds and share of a window that are a long time for one value
+NEXT_FACTOR, MEAN_FACTOR = 6.0, 8.0  # times the next longest, and the rest over one more than its changes: far longer
+MATTERS_RATIO = 0.05  # of the power, by which it must vary in a window for a constant value to be doubted
+REST_S, REST_RATIO = 5.0, 0.16  # of a window, the least in which others are seen
+BEFORE_COUNT = 3  # samples up to the window's begin that have a value which is said to be there from before it
+CONSTANT_COUNT = 20  # equal samples in a row
+FAR_FACTOR = 10.0  # times the range of the middle half (or a tenth of the median, where that is more): far out
+RARE_RATIO = 0.02  # of all samples: if more than this many are far out, they are bursts
+SPIKE_FACTOR = 3.0  # times the upper quartile: no burst goes so far up and is over after SPIKE_COUNT values
+SPIKE_COUNT, FEW_RATIO = 2, 0.05
+
+
+def of(whole: Integral, began_s: float, ended_s: float) -> Iterator[str]:
+    """Return what looks wrong with the samples of a window, compared with the rest of the series."""
+    channel = whole.channel
+    if channel.quantity not in ("power", "energy") or channel.grade in ("modelled", "nameplate"):
+        return
+    t_s, value = whole.samples.t_s, whole.samples.value
+    counter = channel.semantics == "counter"
+    yield from _still(whole, began_s, ended_s)
+    pieces = whole.pieces(np.arange(1, len(t_s)))
+    known = pieces.length_s > 0
+    if (request_s := whole.samples.request_s) is not None:  # the rate of a step that is shorter than that is any
+        known &= pieces.length_s > (request_s[1:] + request_s[:-1]) / 2
+    if counter:
+        t_s, value = t_s[1:][known], pieces.first_rate[known]
+    yield from _far(value, (t_s >= began_s) & (t_s <= ended_s), counter=counter)
+
+
+def _still(whole: Integral, began_s: float, ended_s: float) -> Iterator[str]:
+    t_s, value, semantics = whole.samples.t_s, whole.samples.value, whole.channel.semantics
+    same = np.diff(value) == 0
+    if same.all():
+        if len(value) >= CONSTANT_COUNT:
+            yield f"all {len(value)} samples are equal: the meter was frozen, or the power stayed within one of its steps"
+        return
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], same.view(np.int8), [0]))))
+    first, last = edges[::2], edges[1::2]  # a run is of the samples first to last
+    inside_s = np.minimum(t_s[last], ended_s) - np.maximum(t_s[first], began_s)
+    if not (inside_s > 0).any():
+        return
+    longest = int(np.argmax(inside_s))
+    count, length_s = int(last[longest] - first[longest]), float(t_s[last[longest]] - t_s[first[longest]])
+    counter = semantics == "counter"
+    # Averages follow a load so slowly that one value soon lasts long; where they are not steady they are refused anyway.
+    long = count + 1 >= LONG_COUNT and inside_s[longest] >= max(LONG_S, LONG_RATIO * (ended_s - began_s))
+    lone = long and semantics != "average" and _lasting(inside_s, longest, whole, began_s, ended_s)
+    if lone or _improbable(same, count):
+        yield f"the {'counter' if counter else 'meter'} was frozen for {length_s:.3g} s ({count + 1} equal samples)"
+    elif long and not counter and t_s[first[longest] + BEFORE_COUNT - 1] <= began_s:
+        yield (
+            f"the meter showed the same value for {length_s:.3g} s, beginning before the load: it was frozen, or the load is "
+            "smaller than one of its steps"
+        )
+
+
+def _improbable(same: NDArray[np.bool_], count: int) -> bool:
+    """Return whether a run is improbable for samples that are this often equal to the one before."""
+    others = (int(same.sum()) - count + 1) / (len(same) - count + 2)  # how often a sample is like the one before, elsewhere
+    return count >= LEAST_COUNT and len(same) * others**count < NEVER
+
+
+def _lasting(inside_s: Floats, longest: int, whole: Integral, began_s: float, ended_s: float) -> bool:
+    """Return whether one value lasted far longer than all others of a window in which they changed often, and by much.
+
+    A meter that changes seldom, because it is coarse or the power steady, makes many long runs; a frozen one makes one. A load
+    that begins with a few jumps and is steady then leaves no long rest.
+    """
+    t_s, value = whole.samples.t_s, whole.samples.value
+    low, high = np.searchsorted(t_s, [began_s, ended_s], side="left")
+    here = value[max(low - 1, 0) : high + 1]  # from the value that the window begins with
+    least, median, most = np.percentile(here, [5, 50, 95])  # the ends of the load are cut by samples of their own
+    if most - least <= MATTERS_RATIO * abs(float(median)):
+        return False
+    changes_count = int(np.count_nonzero(np.diff(here)))
+    next_s = float(np.delete(inside_s, longest).max(initial=0.0))
+    window_s = ended_s - began_s
+    rest_s = window_s - inside_s[longest]
+    if rest_s < max(REST_S, REST_RATIO * window_s):
+        return False
+    usual_s = max(NEXT_FACTOR * next_s, MEAN_FACTOR * rest_s / (changes_count + 1))
+    return bool(inside_s[longest] > usual_s)
+
+
+def _far(value: Floats, here: NDArray[np.bool_], *, counter: bool) -> Iterator[str]:
+    if len(value) < 4:
+        return
+    low, median, high = np.percentile(value, [25, 50, 75])
+    reach = FAR_FACTOR * max(float(high - low), 0.1 * abs(float(median)))
+    above = value > high + reach
+    spikes = _lone(value, max(high + reach, SPIKE_FACTOR * high))
+    if (above & here).any() and above.sum() <= max(1, RARE_RATIO * len(value)):
+        yield f"{_samples(above & here)} far above all others, up to {number(value[above & here].max())} W, and included"
+    elif (spikes & here).any():
+        spikes &= here
+        yield f"{_samples(spikes)} far above those around them, up to {number(value[spikes].max())} W, and included"
+    # A counter that is polled twice between two of its updates repeats its value, and nothing is wrong.
+    if not counter and (nothing := (value <= 0) & here).any() and median > 0:
+        yield f"{_samples(nothing)} at 0 W or below, where the median is {number(median)} W, and included (a failed read?)"
+
+
+def _lone(value: Floats, limit: float) -> NDArray[np.bool_]:
+    """Return samples above a limit for one or two values, with lower ones before and after; all, if they are few.
+
+    A value that is repeated counts once: the meter is polled more often than it updates.
+    """
+    above = value > limit
+    if above.sum() <= FEW_RATIO * len(value):
+        return above
+    number = np.concatenate(([0], np.cumsum(np.diff(value) != 0)))  # of the run that a sample is in
+    high = above[np.concatenate(([True], np.diff(number) > 0))]
+    group = np.concatenate(([0], np.cumsum(np.diff(high.view(np.int8)) != 0)))  # of runs that are above, or not
+    return above & (np.bincount(group)[group] <= SPIKE_COUNT)[number]
+
+
+def _samples(which: NDArray[np.bool_]) -> str:
+    count = int(which.sum())
+    return f"{count} samples are" if count != 1 else "1 sample is"

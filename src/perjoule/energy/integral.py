@@ -1,0 +1,289 @@
+"""The integral of a series over time, prepared once for any number of windows.
+
+Every series consists of pieces, one that ends at each sample, with a rate at either end: between two readings of a counter, and
+over the window of a "window mean", the rate is constant; between instantaneous samples it is linear (the trapezoid, on the real
+timestamps). If a window's edge cuts a piece of power or energy of which only the sum is known (of a counter, or a window mean),
+it cuts a step: power goes from the rate of the piece before to that of the piece after at the one moment that keeps the sum; if
+no such step exists (the rate is not between those two, or a neighbour is unknown) the rate is constant. Bytes and CPU seconds
+have constant rates: they come in bursts, not in levels. Unknown pieces (a gap, a failed read, an impossible step of a counter)
+have no length.
+
+The sums of blocks of pieces are cached, in order of time; the integral up to a moment is the blocks before it and a few more
+pieces.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from perjoule.energy.once import once
+from perjoule.energy.samples import CHUNK_COUNT, Fault, Floats, Samples, in_order
+from perjoule.model import Series, Specification
+
+GAP_FACTOR = 3.0  # a distance between samples of more than this many usual ones is a gap
+BURST_S = 2.0  # storage works in bursts of about 2 s (write-back, journals): samples that are a third of it apart miss none
+BLOCK_COUNT = 64
+KEPT_COUNT = 100_000  # samples of a series whose pieces are kept: a trial's; a whole day of a fast meter is computed as needed
+STEPS_COUNT = 100_000  # the usual distance is the median of at most this many, evenly spread
+BELIEVED_FACTOR = 3.0  # a wrap is accepted up to this many times the highest other rate, if the maximum is not stated
+
+Index = NDArray[np.int64] | slice
+T = TypeVar("T", np.float64, np.int64)
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Pieces of time with the rate (W, B/s, s/s) at both ends, all of the same shape; an unknown one has length 0."""
+
+    began_s: Floats
+    length_s: Floats
+    first_rate: Floats
+    last_rate: Floats
+
+
+class Integral:
+    """A series, ready to be integrated up to any moment."""
+
+    def __init__(self, series: Series, samples: Samples | None = None, rates: Floats | None = None) -> None:
+        """Prepare a series, or of a counter these samples, with the rates (NaN: unknown) of the pieces that end at them."""
+        self.channel = series.channel
+        self.samples: Samples = in_order(series) if samples is None else samples
+        self._semantics = series.channel.semantics
+        self._sums = self._semantics in ("counter", "window mean")
+        self._levels = series.channel.quantity in ("power", "energy")
+        self._count = len(self.samples.t_s)
+        judged = self._semantics == "counter" and samples is None
+        self._rates, faults = _counter_rates(series, self.samples) if judged else (rates, ())
+        self.faults: tuple[Fault, ...] = (*self.samples.faults, *faults)
+        self._limit_s = inf if self._sums else max(GAP_FACTOR * self.usual_s, BURST_S / 3)
+        self._blocks, self._blocks_s = self._summed()
+
+    @cached_property
+    def usual_s(self) -> float:
+        """The usual distance between samples; 0 if undefined."""
+        t_s = self.samples.t_s
+        if len(t_s) < 2:
+            return 0.0
+        after = np.arange(1, len(t_s), max(1, len(t_s) // STEPS_COUNT))
+        return float(np.median(t_s[after] - t_s[after - 1]))
+
+    @cached_property
+    def steps(self) -> NDArray[np.int64]:
+        """The samples that differ from the one before."""
+        return np.flatnonzero(np.diff(self.samples.value)) + 1
+
+    def inside(self, began_s: float, ended_s: float) -> tuple[Floats, Floats]:
+        """Return times and values of the samples from the first at or after a window's start to the first at or after its end."""
+        low, high = np.searchsorted(self.samples.t_s, [began_s, ended_s], side="left")
+        return self.samples.t_s[low : high + 1], self.samples.value[low : high + 1]
+
+    def until(self, t_s: Floats) -> tuple[Floats, Floats]:
+        """Integrate from the first sample up to each moment: the amount, and the covered time. Shapes those of `t_s`."""
+        if self._count < (1 if self._semantics == "window mean" else 2):
+            return np.zeros(np.shape(t_s)), np.zeros(np.shape(t_s))
+        ends_s = self.samples.t_s
+        index = np.searchsorted(ends_s, t_s, side="left")  # of the piece that the moment cuts
+        block = np.maximum(index - 1, 0) // BLOCK_COUNT
+        within = 1 + block[:, None] * BLOCK_COUNT + np.arange(BLOCK_COUNT)
+        whole = within < index[:, None]
+        pieces = self.pieces(np.minimum(within, self._count - 1))
+        length_s = np.where(whole, pieces.length_s, 0.0)
+        amount = self._blocks[block] + np.einsum("ij,ij->i", length_s, (pieces.first_rate + pieces.last_rate) / 2)
+        covered_s = self._blocks_s[block] + length_s.sum(axis=1)
+        inside = (index > 0) & (index < self._count)
+        amount_cut, cut_s = self._cut(index, np.asarray(t_s, dtype=np.float64))
+        amount, covered_s = amount + np.where(inside, amount_cut, 0.0), covered_s + np.where(inside, cut_s, 0.0)
+        if self._semantics == "window mean":  # the first one has a window, too
+            first = self.pieces(np.zeros(1, dtype=np.int64))
+            first_amount, first_s = _up_to(first, t_s)
+            amount, covered_s = amount + first_amount, covered_s + first_s
+        return amount, covered_s
+
+    def _cut(self, index: NDArray[np.int64], t_s: Floats) -> tuple[Floats, Floats]:
+        """Integrate the pieces that end at these samples from their start up to a moment each; also the covered time."""
+        cut = self.pieces(between(index, 0, self._count - 1))
+        amount, into_s = _up_to(cut, t_s)
+        if not self._sums or not self._levels:
+            return amount, into_s
+        step_s, before, after = self.step(index)
+        stepped = before * np.minimum(into_s, step_s) + after * np.maximum(into_s - step_s, 0.0)
+        return np.where(np.isnan(step_s), amount, stepped), into_s
+
+    def step(self, index: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
+        """Return how far into each piece power steps, from which rate to which; NaN if the rate is constant."""
+        if self._count > KEPT_COUNT:
+            return self._step(index)
+        step_s, before, after = self._steps
+        at = between(index, 0, self._count - 1)
+        return step_s[at], before[at], after[at]
+
+    @cached_property
+    def _steps(self) -> tuple[Floats, Floats, Floats]:
+        return self._step(np.arange(self._count))
+
+    def _step(self, index: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
+        before, piece, after = (self.pieces(between(index + n, 0, self._count - 1)) for n in (-1, 0, 1))
+        rates = [part.first_rate for part in (before, piece, after)]
+        with np.errstate(all="ignore"):
+            share = (rates[2] - rates[1]) / (rates[2] - rates[0])
+            step_s = share * piece.length_s
+        first = 1 if self._semantics == "window mean" else 2  # piece that has one before it
+        joined = (index >= first) & (index < self._count - 1) & (before.length_s > 0) & (after.length_s > 0)
+        joined &= before.began_s + before.length_s >= piece.began_s - 1e-9
+        joined &= piece.began_s + piece.length_s >= after.began_s - 1e-9
+        return np.where(joined & (share > 0) & (share < 1), step_s, np.nan), rates[0], rates[2]
+
+    def pieces(self, index: Index) -> Pieces:
+        """Return the pieces that end at these samples; before sample 0 only a window mean has one."""
+        if self._count > KEPT_COUNT:
+            return self._pieces(index)
+        every = self._every
+        return Pieces(every.began_s[index], every.length_s[index], every.first_rate[index], every.last_rate[index])
+
+    @cached_property
+    def _every(self) -> Pieces:
+        return self._pieces(np.arange(self._count))
+
+    def _pieces(self, index: Index) -> Pieces:
+        t_s, value = self.samples.t_s, self.samples.value
+        start = isinstance(index, slice)
+        before: Index = slice(index.start - 1, index.stop - 1) if start else np.maximum(index - 1, 0)
+        ended_s = t_s[index]
+        if self._semantics == "window mean":
+            # Reported windows may overlap by the jitter of their arrival: no moment counts twice. A gap within the timing error
+            # of their requests is not a gap.
+            began_s = np.maximum(ended_s - self.samples.duration_s[index], t_s[before])
+            if (request_s := self.samples.request_s) is not None:
+                near = began_s - t_s[before] <= (request_s[index] + request_s[before]) / 2
+                began_s = np.where(near, t_s[before], began_s)
+            if not start:
+                began_s = np.where(index == 0, ended_s - self.samples.duration_s[index], began_s)
+            return Pieces(began_s, ended_s - began_s, value[index], value[index])
+        began_s = t_s[before]
+        length_s = ended_s - began_s
+        if self._semantics == "counter":
+            if self._rates is None:
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    rate = (value[index] - value[before]) / length_s
+                return Pieces(began_s, length_s, rate, rate)
+            known = np.isfinite(self._rates[index])
+            rate = np.where(known, self._rates[index], 0.0)
+            return Pieces(began_s, np.where(known, length_s, 0.0), rate, rate)
+        known = length_s <= self._limit_s
+        if self.samples.broken is not None:  # a failed read between two good ones is a gap for what is read at moments
+            known = known & ~self.samples.broken[index]
+        if not known.all():
+            length_s = np.where(known, length_s, 0.0)
+        return Pieces(began_s, length_s, value[before], value[index])
+
+    def _summed(self) -> tuple[Floats, Floats]:
+        """Return amount and covered time before each block: shapes (blocks + 1,)."""
+        blocks_count = -(-max(self._count - 1, 0) // BLOCK_COUNT)
+        amount, covered_s = np.zeros((2, blocks_count + 1))
+
+        def chunk(low: int) -> None:
+            high = min(low + CHUNK_COUNT, self._count)
+            pieces = self.pieces(slice(low, high))
+            starts = np.arange(0, high - low, BLOCK_COUNT)
+            first = low // BLOCK_COUNT + 1
+            moved = (pieces.first_rate + pieces.last_rate) * pieces.length_s
+            moved *= 0.5
+            amount[first : first + len(starts)] = np.add.reduceat(moved, starts)
+            covered_s[first : first + len(starts)] = np.add.reduceat(pieces.length_s, starts)
+
+        _each(chunk, range(1, self._count, CHUNK_COUNT))
+        return np.cumsum(amount), np.cumsum(covered_s)
+
+
+@once
+def integral(series: Series) -> Integral:
+    """Return a series prepared for integration."""
+    return Integral(series)
+
+
+def _each(work: Callable[[int], None], lows: Sequence[int]) -> None:
+    if len(lows) < 16:
+        for low in lows:
+            work(low)
+        return
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # numpy releases the interpreter's lock
+        list(pool.map(work, lows))
+
+
+def between(numbers: NDArray[T], low: ArrayLike, high: ArrayLike) -> NDArray[T]:
+    """Return clipped numbers; for a few of them, in a third of the time of `np.clip`."""
+    return np.minimum(np.maximum(numbers, low), high)
+
+
+def _up_to(pieces: Pieces, t_s: Floats) -> tuple[Floats, Floats]:
+    """Integrate a piece each up to a moment each; also its covered time."""
+    into_s = between(t_s - pieces.began_s, 0.0, pieces.length_s)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        amount = into_s * (pieces.first_rate + (pieces.last_rate - pieces.first_rate) * into_s / pieces.length_s / 2)
+    return np.where(pieces.length_s > 0, amount, 0.0), into_s
+
+
+def _counter_rates(series: Series, samples: Samples) -> tuple[Floats | None, tuple[Fault, ...]]:
+    """Return the rate of the piece that ends at each sample, NaN if unknown; None if no step needs a judgement.
+
+    A wrap is accepted if it is possible and unambiguous: the rate is possible and the range was not passed unseen.
+    """
+    name, stated = series.channel.name, series.channel.specification
+    t_s, value = samples.t_s, samples.value
+    range_value = inf if stated.range_value is None else stated.range_value
+    most_rate = inf if stated.most_w is None or series.channel.quantity != "energy" else stated.most_w
+    if len(t_s) < 2 or _regular(samples, range_value, most_rate, stated):
+        return None, ()
+    step, step_s = np.diff(value), np.diff(t_s)
+    back = step < 0
+    if most_rate == inf and range_value < inf:
+        most_rate = BELIEVED_FACTOR * float((step[~back] / step_s[~back]).max(initial=0.0))
+    rate = np.where(back, step + range_value, step) / step_s
+    impossible = (rate < 0) | (rate * step_s > _most(samples, most_rate, stated)) | (back & (range_value == inf))
+    passed = step_s * most_rate > range_value if max(most_rate, range_value) < inf else np.zeros_like(back)
+    ambiguous = passed & ~impossible
+    faults = [
+        Fault(t_s[:-1][where], t_s[1:][where], f"{name}: {words}")
+        for where, words in (
+            (impossible, f"{{count}} steps of the counter are neither a wrap nor a possible rate ({_cause(back)})"),
+            (ambiguous, "{times} the counter was read too rarely to tell how often it wrapped"),
+        )
+        if where.any()
+    ]
+    return np.concatenate(([np.nan], np.where(impossible | ambiguous, np.nan, rate))), tuple(faults)
+
+
+def _cause(back: NDArray[np.bool_]) -> str:
+    """Say what makes a counter step as it can't: of steps most of which go down, a reversed clamp."""
+    down = back.sum() > len(back) / 2
+    return "it runs down: its clamp or its wires are the wrong way round" if down else "a reset, or a failed read"
+
+
+def _most(samples: Samples, most_rate: float, stated: Specification, chunk: slice = slice(None)) -> Floats:
+    """Return the most by which a counter can step between two readings: the energy since its last update, and one of its steps.
+
+    Shape (N-1,) of N samples.
+    """
+    longer_s = stated.period_s or 0.0
+    if (request_s := samples.request_s) is not None:
+        longer_s = longer_s + (request_s[chunk][1:] + request_s[chunk][:-1]) / 2
+    return most_rate * (np.diff(samples.t_s[chunk]) + longer_s) + (stated.resolution or 0.0)
+
+
+def _regular(samples: Samples, range_value: float, most_rate: float, stated: Specification) -> bool:
+    """Return whether a counter never falls, runs no faster than possible, and is read often enough; a chunk at a time."""
+    longest_s = range_value / most_rate if max(most_rate, range_value) < inf else inf
+    for low in range(0, len(samples.value) - 1, CHUNK_COUNT):
+        chunk = slice(low, low + CHUNK_COUNT + 1)
+        step, step_s = np.diff(samples.value[chunk]), np.diff(samples.t_s[chunk])
+        fast = most_rate < inf and (step > _most(samples, most_rate, stated, chunk)).any()
+        if step.min() < 0 or fast or step_s.max() > longest_s:
+            return False
+    return True

@@ -1,0 +1,124 @@
+"""Measured bytes per user byte against what redundancy alone explains, and a doubt if they differ.
+
+Interfaces count frames: with Ethernet (14 bytes), IP (20) and TCP (32) a full segment of 1448 bytes is 1514, 4.6 % more, and
+every other one is acknowledged with 66 bytes; if the kernel hands over 64 KiB at once (GSO), headers nearly vanish. So network
+bytes have an expected range: from no headers to all of them, and 3 % on either side. Disks have no headers, but also take the
+journals and metadata of the file system and its daemons: up to another 3 % (measured: MooseFS 0.1 %, GlusterFS 0.7 %, CephFS
+3.0 %).
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from perjoule.energy.hosts import loaded_servers
+from perjoule.model import Flow, Record
+from perjoule.model.doubts import CACHE, IN_FLIGHT, TRAFFIC, Doubt
+
+TOLERANCE_RATIO = 0.03  # of what is derived, or of the user's bytes where that is more
+HEADER_RATIO = 66 / 1448
+ACKNOWLEDGEMENT_RATIO = 66 / (2 * 1448)  # of what comes the other way
+JOURNAL_RATIO = 0.03  # of what is derived: journals and metadata, on disks
+
+# Field of `model.Flow` to the metric that measured it, and to the field of the opposite way.
+METRICS: Mapping[str, str] = {
+    "client_sent_ratio": "network_sent_client_ratio",
+    "client_received_ratio": "network_received_client_ratio",
+    "storage_received_ratio": "network_received_servers_ratio",
+    "storage_sent_ratio": "network_sent_servers_ratio",
+    "disk_written_ratio": "disk_written_servers_ratio",
+    "disk_read_ratio": "disk_read_servers_ratio",
+}
+OPPOSITE: Mapping[str, str] = {
+    "client_sent_ratio": "client_received_ratio",
+    "client_received_ratio": "client_sent_ratio",
+    "storage_received_ratio": "storage_sent_ratio",
+    "storage_sent_ratio": "storage_received_ratio",
+}
+SUBJECTS: Mapping[str, str] = {
+    "client_sent_ratio": "clients sent",
+    "client_received_ratio": "clients received",
+    "storage_received_ratio": "servers received",
+    "storage_sent_ratio": "servers sent",
+    "disk_written_ratio": "the servers' disks wrote",
+    "disk_read_ratio": "the servers' disks read",
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Derived metrics by name ("derived_" before that of the measured one), and a doubt for each that does not explain it."""
+
+    metrics: Mapping[str, float]
+    doubts: tuple[Doubt, ...]
+
+
+def compare(record: Record, direction: Literal["write", "read", "idle"], measured: Mapping[str, float]) -> Comparison:
+    """Compare measurements in one direction with what the file system derived from its layout.
+
+    Args:
+        record: with the amplification; without one, or if both directions ran in the trial, nothing is compared.
+        direction: of the user's bytes.
+        measured: metrics per user byte, from `analysis.overhead`; missing ones are not compared, nor are networks if the load ran
+            on servers, which the layout ignores.
+    """
+    directions = {r.direction for r in record.outcome.results} if record.outcome else set[str]()
+    if record.amplification is None or direction == "idle" or directions != {direction}:
+        return Comparison({}, ())
+    flow = record.amplification.write if direction == "write" else record.amplification.read
+    derived: dict[str, float] = asdict(flow)
+    telling = set(METRICS) - (set(OPPOSITE) if loaded_servers(record) else set[str]())
+    found = {name: measured[metric] for name, metric in METRICS.items() if metric in measured and name in telling}
+    doubts = [_doubt(direction, name, value, derived) for name, value in found.items()]
+    return Comparison({f"derived_{METRICS[name]}": derived[name] for name in found}, tuple(d for d in doubts if d))
+
+
+def unexplained(flow: Flow, measured: Mapping[str, float]) -> Mapping[str, float]:
+    """Return each field of a flow as it was measured, per user byte, if redundancy, headers and journals don't explain that.
+
+    Only what `compare` compared counts: metrics that have a derived one beside them.
+    """
+    told = {name: measured[metric] for name, metric in METRICS.items() if f"derived_{metric}" in measured}
+    return {name: value for name, value in told.items() if _unlike(asdict(flow), name, value)}
+
+
+def bounds(flow: Flow, name: str) -> tuple[float, float]:
+    """Return the least and the most that may be measured if redundancy, headers and journals explain everything."""
+    return _bounds(asdict(flow), name)
+
+
+def _bounds(derived: Mapping[str, float], name: str) -> tuple[float, float]:
+    margin = TOLERANCE_RATIO * max(1.0, derived[name])
+    beside = JOURNAL_RATIO * derived[name] if name == "disk_written_ratio" else 0.0
+    if name in OPPOSITE:
+        beside = HEADER_RATIO * derived[name] + ACKNOWLEDGEMENT_RATIO * derived[OPPOSITE[name]]
+    return derived[name] - margin, derived[name] + beside + margin
+
+
+def _unlike(derived: Mapping[str, float], name: str, measured: float) -> Literal["", "more", "less"]:
+    """Say whether it is more or less than the bounds allow."""
+    least, most = _bounds(derived, name)
+    return "more" if measured > most else "less" if measured < least else ""
+
+
+def _doubt(direction: Literal["write", "read"], name: str, measured: float, derived: Mapping[str, float]) -> Doubt | None:
+    size = _unlike(derived, name, measured)
+    if not size:
+        return None
+    # without what was measured, so that repetitions say the same: the table of bytes per user byte has the numbers
+    than = f"{size} than the {derived[name]:.3g} byte{'s' * (derived[name] != 1)} per user byte that redundancy explains"
+    kind = TRAFFIC if size == "more" else IN_FLIGHT if direction == "write" else CACHE
+    return kind.doubt(f"{direction}: {SUBJECTS[name]} {than}, likely {_cause(direction, name, size)}")
+
+
+def _cause(direction: Literal["write", "read"], name: str, size: Literal["more", "less"]) -> str:
+    disk = name.startswith("disk")
+    if size == "less":
+        if direction == "write":
+            return "some data is not yet written back" if disk else "a cache still holds the rest"
+        return "the servers' page cache served the rest" if disk else "the clients' page cache served the rest"
+    if name == "disk_written_ratio":
+        return "a journal, metadata, or whole blocks for parts" if direction == "write" else "write-back of older data"
+    if name == "disk_read_ratio":
+        return "blocks read to write parts of them" if direction == "write" else "read-ahead, metadata, or whole blocks for parts"
+    return "many small requests, metadata, background copies or retransmissions"

@@ -1,0 +1,161 @@
+"""Several users at once: each one's throughput, fairness, and slow-down against running alone.
+
+A user's throughput is its bytes over the time in which its jobs ran. Its fair share is by clients: each client's equal share is
+divided equally among its users. Jain's index of x is (sum x)^2 / (n sum x^2): 1 when all are alike, 1/n when one has all. The
+energy of a trial is that of all users together; no part of it can be assigned to one user.
+
+    R. Jain, D. Chiu, W. Hawe, A quantitative measure of fairness and discrimination (1984), https://arxiv.org/abs/cs/9809099
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import isfinite
+
+from perjoule.measures.latency import latency_s
+from perjoule.model import ClientResult, Interval, Point, Trial, covered_s
+from perjoule.model.metrics import RATES
+from perjoule.statistics.intervals import ratio_interval
+from perjoule.statistics.stopping import stopped_interval
+from perjoule.trial.reading import Dilation
+
+
+def jain(values: Sequence[float]) -> float:
+    """Return Jain's index of fairness of positive values, from 1/n to 1. Raises ValueError: there are none."""
+    if not values or min(values) <= 0:
+        raise ValueError("fairness is of positive values, and at least one")
+    return sum(values) ** 2 / (len(values) * sum(v * v for v in values))
+
+
+def user_metrics(results: Sequence[ClientResult], dilation: Dilation) -> dict[str, float]:
+    """Return each user's own numbers ("user/analysis/throughput_bytes_per_s") and their fairness; empty without users.
+
+    With several users, "fairness_ratio" is Jain's index of throughput by fair share, and "together_ratio" the share of the time
+    with any load in which several users ran.
+    """
+    by_user: dict[str, list[ClientResult]] = {}
+    for result in results:
+        if result.user:
+            by_user.setdefault(result.user, []).append(result)
+    all_bytes = sum(result.moved_bytes for result in results)
+    metrics: dict[str, float] = {}
+    rates: dict[str, float] = {}
+    for user, own in by_user.items():
+        busy_s, moved_bytes = dilation.emulated(covered_s([own], 1)), sum(result.moved_bytes for result in own)
+        done = moved_bytes or sum(result.operations_count for result in own)
+        rates[user] = done / busy_s
+        metrics[f"user/{user}/{RATES[0] if moved_bytes else RATES[1]}"] = rates[user]
+        metrics[f"user/{user}/busy_s"] = busy_s
+        if all_bytes:
+            metrics[f"user/{user}/share_ratio"] = moved_bytes / all_bytes
+        for name in ("p50", "p99"):
+            if (latency := latency_s(own, name)) is not None:
+                metrics[f"user/{user}/latency_{name}_s"] = dilation.emulated(latency)
+    if len(by_user) > 1:
+        every = list(by_user.values())
+        metrics["together_ratio"] = covered_s(every, 2) / covered_s(every, 1)
+        if all(sum(r.moved_bytes for r in own) for own in every):  # bytes are not operations
+            shares = _fair_shares(by_user)
+            metrics["fairness_ratio"] = jain([rates[user] / shares[user] for user in by_user])
+    return metrics
+
+
+def _fair_shares(by_user: Mapping[str, Sequence[ClientResult]]) -> Mapping[str, float]:
+    hosts = {user: {result.host for result in own} for user, own in by_user.items()}
+    return {user: sum(1 / sum(host in other for other in hosts.values()) for host in own) for user, own in hosts.items()}
+
+
+@dataclass(frozen=True)
+class User:
+    """One user of a mix, over repetitions; None was not measured."""
+
+    name: str
+    rate: Interval  # bytes or operations per second
+    rate_name: str  # which of RATES it is
+    share: Interval | None  # of all users' bytes
+    latency: Interval | None  # 99th percentile, seconds
+    alone: Interval | None  # its rate when it loads alone
+    slowdown: Interval | None  # its rate alone over that with the others, paired by repetition
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Several users on a file system."""
+
+    filesystem: str
+    workload: str
+    clients_count: int
+    users: tuple[User, ...]
+    total: Mapping[str, Interval]  # metrics of all users together
+    progress_fairness: Interval | None  # Jain's index of what each kept of its rate alone
+
+    @property
+    def fairness(self) -> Interval | None:
+        """Jain's index of throughput by fair share."""
+        return self.total.get("fairness_ratio")
+
+
+def mixes(points: Sequence[Point], widening: float = 1.0) -> tuple[Mix, ...]:
+    """Join the trials of all users together with those of each alone, for every file system and number of clients.
+
+    `widening` is that of intervals that decided when to stop (`stopping.widening_of`).
+    """
+    grouped: dict[str, dict[str, dict[int, Point]]] = {}  # mix -> who alone ("" for all) -> repetition
+    for point in points:
+        if any(name.startswith("user/") for name in point.metrics):
+            alone = str(point.trial.workload.options.get("only", ""))
+            grouped.setdefault(_mix_key(point.trial), {}).setdefault(alone, {})[point.trial.repetition] = point
+    return tuple(_mix(whole.pop(""), whole, widening) for whole in grouped.values() if "" in whole)
+
+
+def _mix_key(trial: Trial) -> str:
+    options = {key: value for key, value in trial.workload.options.items() if key != "only"}
+    asked = [trial.testbed.identity(), trial.filesystem.identity(), trial.workload.kind, options, trial.clients_count]
+    return json.dumps(asked, sort_keys=True)
+
+
+def _mix(whole: Mapping[int, Point], alone: Mapping[str, Mapping[int, Point]], widening: float) -> Mix:
+    interval = partial(stopped_interval, factor=widening)
+    repetitions = sorted(whole)
+    first = whole[repetitions[0]]
+    rates = [key.split("/") for key in first.metrics if key.startswith("user/") and key.endswith(RATES)]
+    names = list(dict.fromkeys(name for _, name, *_ in rates))
+    totals = {key: [whole[n].metrics[key] for n in repetitions if key in whole[n].metrics] for key in first.metrics}
+    progress: dict[int, list[float]] = {n: [] for n in repetitions}
+    users = tuple(_user(name, whole, alone.get(name, {}), progress, widening) for name in names)
+    complete = [jain(kept) for kept in progress.values() if len(kept) == len(names) > 1]
+    return Mix(
+        filesystem=first.trial.filesystem.label,
+        workload=first.trial.workload.label,
+        clients_count=first.trial.clients_count,
+        users=users,
+        total={key: interval(values) for key, values in totals.items() if all(map(isfinite, values))},
+        progress_fairness=interval(complete) if complete else None,
+    )
+
+
+def _user(
+    name: str, whole: Mapping[int, Point], alone: Mapping[int, Point], progress: Mapping[int, list[float]], widening: float
+) -> User:
+    interval = partial(stopped_interval, factor=widening)
+
+    def of(points: Mapping[int, Point], metric: str) -> dict[int, float]:
+        key = f"user/{name}/{metric}"
+        return {n: points[n].metrics[key] for n in sorted(points) if key in points[n].metrics}
+
+    rate_name = next(metric for metric in RATES if of(whole, metric))
+    together, by_itself = of(whole, rate_name), of(alone, rate_name)
+    both = [n for n in together if n in by_itself and together[n] > 0 and by_itself[n] > 0]
+    for n in both:
+        progress[n].append(together[n] / by_itself[n])
+    share, latency = of(whole, "share_ratio"), of(whole, "latency_p99_s")
+    return User(
+        name=name,
+        rate=interval(list(together.values())),
+        rate_name=rate_name,
+        share=interval(list(share.values())) if share else None,
+        latency=interval(list(latency.values())) if latency else None,
+        alone=interval(list(by_itself.values())) if by_itself else None,
+        slowdown=ratio_interval([by_itself[n] for n in both], [together[n] for n in both], widening) if both else None,
+    )

@@ -1,0 +1,127 @@
+"""Overlap of clients: for how much of the time all load, and what they move meanwhile.
+
+A trial of N clients is one of N clients only while all of them load. The overlap is the time from the last client's start to the
+first client's end, over the whole window (0 if they share no moment). Below `DOUBTED_RATIO` the window is that of stragglers,
+which is a doubt; below `REFUSED_RATIO` no rate of all clients together is meaningful, and all are refused.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from perjoule.energy.amount import amount
+from perjoule.energy.efficiency import network_bytes_per_s, peak_bytes_per_s
+from perjoule.energy.hosts import data_hosts
+from perjoule.model import ClientResult, Quantity, Record, Series
+from perjoule.model.doubts import APART, Doubt
+from perjoule.model.metrics import metric_of
+from perjoule.trial.reading import Reading
+
+DOUBTED_RATIO = 2 / 3
+REFUSED_RATIO = 0.1
+CONSERVED_RATIO = 0.05  # by which a log's bytes may differ from those moved: a window may cut its first and last sample
+BOUND_RATIO = 1.02  # caps are kept to 2 %
+SPREAD_RATIO = 0.05
+UNEVEN_RATIO = 1.5  # times its even share, from which a host's share of the bytes explains why clients wait
+STALL_RATIO = 0.2  # of the window, from which a stall explains why a client was late
+
+
+def overlap_ratio(results: Sequence[ClientResult]) -> float:
+    """Return the share of the time from the first start to the last end in which all load."""
+    began_s, ended_s = min(r.began_s for r in results), max(r.ended_s for r in results)
+    shared_s = min(r.ended_s for r in results) - max(r.began_s for r in results)
+    return max(0.0, shared_s) / (ended_s - began_s)
+
+
+def told_rates(metrics: Mapping[str, float], results: Sequence[ClientResult]) -> Mapping[str, float]:
+    """Leave out aggregate rates if clients hardly overlapped; several users need not overlap."""
+    if any(r.user for r in results) or overlap_ratio(results) >= REFUSED_RATIO:
+        return metrics
+    return {key: value for key, value in metrics.items() if not metric_of(key).together}
+
+
+def common_rate(reading: Reading, results: Sequence[ClientResult]) -> float | None:
+    """Return the throughput while all clients ran: bytes from the last start to the first end, over that time, in emulated time.
+
+    A byte counts when its write or read call returned. None if a client has no log, a log does not add up to its client's bytes,
+    or the rate is above what clients or servers can carry: then caches took bytes, and moved them later.
+    """
+    record = reading.record
+    assert record.outcome is not None
+    if len({r.direction for r in record.outcome.results}) > 1:
+        return None  # a client's goodput is of both directions together
+    if any(r.user for r in results) or overlap_ratio(results) < REFUSED_RATIO:
+        return None
+    began_s, ended_s = max(r.began_s for r in results), min(r.ended_s for r in results)
+    logged = {s.channel.host: s for s in reading.series if s.channel.quantity == "goodput"}
+    common_bytes = 0.0
+    for one in results:
+        if one.host not in logged:
+            return None
+        whole, shared = (amount(logged[one.host], *span).value for span in ((one.began_s, one.ended_s), (began_s, ended_s)))
+        if whole is None or shared is None or abs(whole - one.moved_bytes) > CONSERVED_RATIO * one.moved_bytes:
+            return None
+        common_bytes += shared
+    rate = common_bytes / reading.dilation.emulated(ended_s - began_s)
+    limits = (peak_bytes_per_s(record), network_bytes_per_s(record, [r.host for r in results]))
+    return None if any(limit and rate > BOUND_RATIO * limit for limit in limits) else rate
+
+
+def doubts(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
+    """Name the clients that did not load together; several users come and go on purpose and have doubts of their own."""
+    results = record.outcome.results if record.outcome else ()
+    if any(r.user for r in results):
+        return
+    for direction in ("write", "read"):
+        clients = [r for r in results if r.direction == direction]
+        if len(clients) > 1:
+            yield from _apart(clients, record, series)
+
+
+def _apart(clients: Sequence[ClientResult], record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
+    spread_s = max(r.began_s for r in clients) - min(r.began_s for r in clients)
+    shortest_s = min(r.ended_s - r.began_s for r in clients)
+    if spread_s > SPREAD_RATIO * shortest_s:
+        yield APART.doubt(f"clients started {spread_s:.3g} s apart, the shortest ran {shortest_s:.3g} s")
+    overlap = overlap_ratio(clients)
+    if overlap < DOUBTED_RATIO:
+        first, last = min(clients, key=lambda r: r.ended_s), max(clients, key=lambda r: r.ended_s)
+        refused = "; no aggregate rate is given" if overlap < REFUSED_RATIO else ""
+        why = "; ".join((*_stalled(last, series), *_uneven(clients, record, series)))
+        yield APART.doubt(
+            f"all clients ran together for only {100 * overlap:.0f} % of the time{refused}: "
+            f"{last.host} ended {last.ended_s - first.ended_s:.3g} s after {first.host}{why and f' ({why})'}"
+        )
+
+
+def _stalled(one: ClientResult, series: Sequence[Series]) -> Iterator[str]:
+    """Return for how long a client moved nothing, by its own log."""
+    for log in series:
+        if log.channel.quantity == "goodput" and log.channel.host == one.host:
+            inside = (log.t_s > one.began_s) & (log.t_s <= one.ended_s) & (log.value == 0)
+            if (stalled_s := float(log.duration_s[inside].sum())) >= STALL_RATIO * (one.ended_s - one.began_s):
+                yield f"it transferred nothing for {stalled_s:.3g} s"
+
+
+def _uneven(clients: Sequence[ClientResult], record: Record, series: Sequence[Series]) -> Iterator[str]:
+    """Name a data host that served far more than its even share."""
+    known = served_bytes(clients, record, series)
+    if len(known) < 2:
+        return
+    busiest = max(known, key=lambda host: known[host])
+    share = known[busiest] / sum(known.values())
+    if share * len(known) >= UNEVEN_RATIO:
+        verb = "received" if clients[0].direction == "write" else "sent"
+        even = f"an even share of {len(known)} hosts is {100 / len(known):.0f} %"
+        yield f"{busiest} {verb} {100 * share:.0f} % of the bytes, where {even}"
+
+
+def served_bytes(results: Sequence[ClientResult], record: Record, series: Sequence[Series]) -> Mapping[str, float]:
+    """Return what each data host without a load received (write) or sent (read) while one direction's clients loaded.
+
+    Empty if a counter is missing, or all are 0.
+    """
+    quantity: Quantity = "network_received" if results[0].direction == "write" else "network_sent"
+    span = min(r.began_s for r in results), max(r.ended_s for r in results)
+    hosts = data_hosts(record) - {r.host for r in results}
+    moved = {s.channel.host: amount(s, *span).value for s in series if s.channel.quantity == quantity and s.channel.host in hosts}
+    known = {host: value for host, value in moved.items() if value is not None}
+    return known if known.keys() == hosts and any(known.values()) else {}

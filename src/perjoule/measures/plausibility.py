@@ -1,0 +1,125 @@
+"""Doubts about a trial: physical bounds, caches, clients that did not run together, slow hosts, an exhausted machine."""
+
+from collections.abc import Iterator, Sequence
+
+from perjoule.catalogue import Cluster
+from perjoule.energy.efficiency import peak_bytes_per_s
+from perjoule.energy.hosts import cores_count, data_hosts, hardware, loaded_servers, roles
+from perjoule.measures import interference, overlap, stragglers
+from perjoule.measures.overhead import total, window
+from perjoule.measures.overlap import BOUND_RATIO
+from perjoule.model import ClientResult, Doubt, Record, Series
+from perjoule.model.doubts import APART, CACHE, MACHINE
+from perjoule.trial.reading import Reading
+from perjoule.trial.windows import windows
+
+CACHED_RATIO = 0.9
+BUSY_RATIO = 0.95
+
+
+def doubts(reading: Reading) -> tuple[Doubt, ...]:
+    """Return the doubts about a valid trial, each in one sentence; those about meters are in `analysis.power`."""
+    record, series = reading.record, reading.series
+    if record.outcome is None or not record.outcome.results:
+        return ()
+    served = loaded_servers(record)
+    return tuple(
+        dict.fromkeys(
+            [
+                *overlap.doubts(record, series),
+                *stragglers.doubts(record, series),
+                *_mixed(record.outcome.results),
+                *_bounds(reading, [r for r in record.outcome.results if r.host not in served]),
+                *_cached(record, series, [r for r in record.outcome.results if r.direction == "read"]),
+                *_machine(record, series),
+                *interference.doubts(record, series),
+            ]
+        )
+    )
+
+
+def _mixed(results: Sequence[ClientResult]) -> Iterator[Doubt]:
+    """Doubt directions that ran together but are measured separately; several users do so on purpose."""
+    if any(r.user for r in results):
+        return
+    writes, reads = ([r for r in results if r.direction == d] for d in ("write", "read"))
+    if any(w.began_s < r.ended_s and r.began_s < w.ended_s for w in writes for r in reads):
+        yield APART.doubt("reads and writes ran together: each is charged with the energy and overhead of both")
+
+
+def _bounds(reading: Reading, results: Sequence[ClientResult]) -> Iterator[Doubt]:
+    record, emulated = reading.record, reading.dilation.emulated
+    cluster = hardware(record)
+    if cluster is None:
+        return
+    holders = data_hosts(record)
+    yield from _disk_bounds(reading, [r for r in results if r.host in holders], cluster)
+    results = [r for r in results if r.host not in holders]
+    nics = {n.name: n.board.nic_bytes_per_s.value for n in cluster.nodes}
+    node_of = {h.name: h.node for h in record.hosts}
+    tpp = peak_bytes_per_s(record)
+    for direction in ("write", "read"):
+        moved = [r for r in results if r.direction == direction]
+        for r in moved:
+            rate = r.moved_bytes / max(1e-9, emulated(r.ended_s - r.began_s))
+            nic = nics.get(node_of.get(r.host, ""))
+            if nic is not None and rate > BOUND_RATIO * nic:
+                yield CACHE.doubt(
+                    f"{r.host} moved {rate / nic:.2f} times what its network can carry: a cache served the {direction}"
+                )
+        if moved and tpp:
+            rate = sum(r.moved_bytes for r in moved) / max(1e-9, emulated(windows(record, moved).length_s))
+            if rate > BOUND_RATIO * tpp:
+                yield CACHE.doubt(f"{direction}: {rate / tpp:.2f} times the theoretical peak performance of the cluster")
+
+
+def _disk_bounds(reading: Reading, results: Sequence[ClientResult], cluster: Cluster) -> Iterator[Doubt]:
+    """Doubt clients with their own data that exceeded their disks, up to the end of the write-back."""
+    record = reading.record
+    nodes = {n.name: n for n in cluster.nodes}
+    of = {h.name: nodes[h.node] for h in record.hosts if h.node in nodes}
+    spans = {way: windows(record, [r for r in results if r.direction == way]) for way in {r.direction for r in results}}
+    for r in (r for r in results if r.host in of):
+        disks = of[r.host].disks
+        most = sum((d.write_bytes_per_s if r.direction == "write" else d.read_bytes_per_s).value for d in disks)
+        span = spans[r.direction]
+        ended_s = span.ended_s if span.durable else r.ended_s
+        rate = r.moved_bytes / max(1e-9, reading.dilation.emulated(ended_s - r.began_s))
+        if most and rate > BOUND_RATIO * most:
+            more = f"{100 * (rate / most - 1):.0f} % more than its disks can"
+            yield CACHE.doubt(f"{r.host} moved {more}: a cache served the {r.direction}, or caps leaked")
+
+
+def _cached(record: Record, series: Sequence[Series], reads: Sequence[ClientResult]) -> Iterator[Doubt]:
+    read_bytes = sum(r.moved_bytes for r in reads)
+    if not read_bytes or record.amplification is not None:  # `analysis.amplification` compares then, and more closely
+        return
+    span = window(record, min(r.began_s for r in reads), max(r.ended_s for r in reads))
+    clients = frozenset(r.host for r in reads)
+    servers = roles(record).get("servers", frozenset[str]())
+    if servers and not loaded_servers(record):
+        received = total(series, "network_received", clients, *span).value
+        if received is not None and received < CACHED_RATIO * read_bytes:
+            share = f"{100 * (received / read_bytes):.0f} %"
+            yield CACHE.doubt(f"the clients' page cache served reads: they received {share} of the bytes they read")
+    fetched = total(series, "disk_read", servers or clients, *span).value
+    if fetched is not None and fetched < CACHED_RATIO * read_bytes:
+        whose = "the servers' page cache" if servers else "the page cache"
+        share = f"{100 * (fetched / read_bytes):.0f} %"
+        yield CACHE.doubt(f"{whose} served reads: the disks read {share} of the bytes that clients read")
+
+
+def _machine(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
+    """Doubt a trial that used up the cores that all hosts share: it measured the machine."""
+    assert record.outcome is not None
+    count = cores_count(record)
+    if not record.cluster or count is None or record.traits.reality == "real":
+        return  # they have cores of their own
+    began_s, ended_s = record.outcome.began_s, record.outcome.ended_s
+    used_s = total(series, "cpu", frozenset(h.name for h in record.hosts), began_s, ended_s).value
+    available_s = count * (ended_s - began_s)
+    if used_s is not None and used_s > BUSY_RATIO * available_s:
+        busy = min(1.0, used_s / available_s)
+        yield MACHINE.doubt(
+            f"the hosts used {100 * busy:.0f} % of this machine's CPUs, which slowed down the emulation: use a smaller scale"
+        )

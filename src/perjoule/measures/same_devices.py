@@ -1,0 +1,94 @@
+"""Meters of the same devices: what one shows and others don't, and where they disagree by more than their errors."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import hypot
+
+from perjoule.energy.choosing import GRADES, REAL
+from perjoule.energy.contradictions import margin_j, names
+from perjoule.energy.coverage import Signed, differences, items, rivals
+from perjoule.energy.power import joules
+from perjoule.energy.quantities import both_quantities
+from perjoule.energy.terms import budget
+from perjoule.model import Channel
+from perjoule.model.doubts import METERS, Doubt
+from perjoule.model.format import number
+from perjoule.trial.reading import Reading
+
+SUPPLY_RATIO = 0.25  # that a supply may lose: by so much a meter behind it may show less than one at the wall
+
+
+@dataclass(frozen=True)
+class Unexplained:
+    """The difference between a meter and others that cover the same devices, in watts; `parts` are their channels' names."""
+
+    whole: str
+    parts: tuple[str, ...]
+    whole_w: float
+    parts_w: float
+
+
+def unexplained(reading: Reading, began_s: float, ended_s: float) -> tuple[Unexplained, ...]:
+    """Compare every meter with others that cover the same devices, alone or together; refused energies are not compared."""
+    found: list[Unexplained] = []
+    for whole, parts, _ in _same(reading, REAL):
+        whole_j, parts_j = (joules(reading.signed(signed), began_s, ended_s) for signed in (((1, whole),), parts))
+        if whole_j is not None and parts_j is not None:
+            length_s, others = ended_s - began_s, tuple(one.name for _, one in parts)
+            found.append(Unexplained(whole.name, others, whole_j / length_s, parts_j / length_s))
+    return tuple(found)
+
+
+def disagreements(reading: Reading, began_s: float, ended_s: float) -> tuple[Doubt, ...]:
+    """Doubt meters of the same devices whose energies differ by more than their errors, and quantities of one meter that do."""
+    pairs = (
+        *_same(reading, (*REAL, "simulated")),
+        *((counter, ((1, power),), True) for counter, power in both_quantities(reading.powers)),
+    )
+    return tuple(map(METERS.doubt, _apart(reading, pairs, began_s, ended_s)))
+
+
+def _same(reading: Reading, grades: Sequence[str]) -> Iterator[tuple[Channel, Signed, bool]]:
+    """List channels with others that add up to the same devices, and whether these are one meter's, which should agree."""
+    metering = reading.metering
+    among = items([one for one in metering.comparable if one.grade in grades], metering.roles.cluster, switch=True)
+    yield from ((whole, parts, False) for whole, parts in differences(among))
+    yield from ((whole, parts, True) for whole, parts in rivals(among, GRADES))
+
+
+def _apart(reading: Reading, pairs: Iterable[tuple[Channel, Signed, bool]], began_s: float, ended_s: float) -> Iterator[str]:
+    """Doubt meters that disagree by more than their errors.
+
+    Args:
+        reading: of the trial.
+        pairs: a channel, the channels that add up to the same devices, and whether they should agree; else these may be less.
+        began_s: begin of the window, seconds.
+        ended_s: its end.
+
+    A meter of a worse grade may be behind the supply, and show less by what that loses. Of the channels of the same meters, the
+    two that are farthest apart are named, and the others counted.
+    """
+    found: dict[tuple[str, ...], list[tuple[float, str]]] = {}
+    for whole, parts, same in pairs:
+        known = budget(reading.series_of(whole), began_s, ended_s)
+        others = [(sign, budget(s, began_s, ended_s)) for sign, s in reading.signed(parts)]
+        budgets = [(sign, other) for sign, other in others if other is not None]
+        if known is None or len(budgets) < len(others):
+            continue
+        parts_j = sum(sign * other.value_j for sign, other in budgets)
+        error_j = hypot(margin_j(known), sum(margin_j(other) for _, other in budgets))  # one kind of meter errs one way
+        less_j = known.value_j - parts_j
+        place, places = GRADES.index(whole.grade), [GRADES.index(one.grade) for _, one in parts]
+        whole_lost_j = SUPPLY_RATIO * parts_j if place > min(places) else 0.0
+        parts_lost_j = SUPPLY_RATIO * known.value_j if max(places) > place else 0.0
+        if less_j < -error_j - whole_lost_j or (same and less_j > error_j + parts_lost_j):
+            length_s = ended_s - began_s
+            whole_w, parts_w, error_w = (number(energy_j / length_s) for energy_j in (known.value_j, parts_j, error_j))
+            words = f"{whole.name} shows {whole_w} W, and {names(parts)} {parts_w} W of the same devices"
+            words += f": more than their errors of {error_w} W apart"
+            meters = (whole.meter, *sorted({one.meter for _, one in parts}), whole.quantity)
+            found.setdefault(meters, []).append((abs(less_j), words))
+    for apart in found.values():
+        more_count = len(apart) - 1
+        others = f"; so are {more_count} more channels of these" if more_count else ""
+        yield max(apart)[1] + others

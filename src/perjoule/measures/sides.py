@@ -1,0 +1,110 @@
+"""Both sides' joules: of the clients that ran the load, and of clients and servers together, each host once.
+
+    clients   the hosts that ran the load, unless one of them is a server: its joules can't be divided between the two
+    all       the servers (the boundary of the headline) and the hosts that ran the load, without the switch
+
+All is the sum of both sides; the worse of their grades is that of the sum. If a channel counts hosts of both sides and its grade
+is no worse, all is the exact cover of all hosts, in which that channel counts once. What is refused has its reason.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from perjoule.energy.amount import amount
+from perjoule.energy.choosing import DILATED
+from perjoule.energy.metering import counting, together
+from perjoule.energy.power import Boundaries
+from perjoule.model import Channel
+from perjoule.trial.reading import Reading
+
+CLIENTS, ALL = "clients", "all"  # as `metrics.BOUNDARIES` name them
+NAMED_COUNT = 3  # hosts in a reason; the others are counted
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Energy in wall time of hosts that only ran the load, and of all; `refused` has the reason for a boundary without one."""
+
+    loading: Boundaries = field(default_factory=Boundaries)  # of the hosts that ran the load and are not servers
+    all: Boundaries = field(default_factory=Boundaries)
+    refused: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def named(self) -> dict[str, Boundaries]:
+        """Return the boundaries that have an energy, by name."""
+        both = {CLIENTS: self.loading, ALL: self.all}
+        return {name: one for name, one in both.items() if one.net is not None and name not in self.refused}
+
+
+def sides(reading: Reading, servers: Boundaries, began_s: float, ended_s: float) -> Sides:
+    """Return the energy of the clients and of all in a window, next to that of the servers; empty if no power was recorded."""
+    metering = reading.metering
+    only, shared = metering.roles.clients, metering.roles.shared
+    if not reading.powers or not (only or shared):
+        return Sides()
+    own = reading.energy(metering.clients, began_s, ended_s)
+    if metering.spanning is not None:
+        whole = reading.added(metering.spanning, began_s, ended_s)
+    else:
+        whole = _all(reading, (servers, own) if only else (servers,), began_s, ended_s)
+    refused: dict[str, str] = {}
+    if shared:
+        who = f"of them {_few(shared)}" if only else "they"
+        refused[CLIENTS] = f"energy of the clients omitted: {who} served the load, too, so it counts once, in all"
+    elif own.net is None:
+        refused[CLIENTS] = f"energy of the clients omitted: {_why(reading, began_s, ended_s)}"
+    if whole.net is None and own.net is None and only:
+        why = _why(reading, began_s, ended_s)
+        refused[ALL] = f"energy of the clients and of all omitted: {why}"
+        refused[CLIENTS] = refused[CLIENTS] if shared else refused[ALL]
+    elif whole.net is None:
+        why = "that of the servers is unknown" if metering.spanning is None else "; ".join(dict.fromkeys(map(str, whole.doubts)))
+        refused[ALL] = f"energy of all omitted: {why}"
+    return Sides(own, whole, refused)
+
+
+def _all(reading: Reading, several: Sequence[Boundaries], began_s: float, ended_s: float) -> Boundaries:
+    """Add up the sides; empty if one is unknown. An uncertainty that one side lacks, their sum lacks, too."""
+    known = [(one, one.parts, one.net) for one in several if one.parts is not None and one.net is not None]
+    if len(known) < len(several):
+        return Boundaries()
+    if len(known) == 1:
+        return known[0][0]
+    found = reading.added(together([parts for _, parts, _ in known]), began_s, ended_s)
+    if found.net is not None and not all(net.terms for *_, net in known):
+        return replace(found, net=replace(found.net, terms=()))
+    return found
+
+
+def _why(reading: Reading, began_s: float, ended_s: float) -> str:
+    """Say why the energy of the clients is unknown."""
+    roles = reading.metering.roles
+    counted = counting(reading.powers, roles, roles.clients)
+    real = sorted({one.meter for one, _ in counted if one.grade not in DILATED})
+    seen = frozenset[str]().union(*(hosts for _, hosts in counted))
+    if not counted:
+        return "no meter covers the clients"
+    if missing := roles.clients - seen:
+        return f"no power of {_few(missing)}"
+    if roles.at_scale and len(real) == len({one.meter for one, _ in counted}):
+        return f"{', '.join(real)}: power of the real machine is not that of a cluster emulated at {roles.at_scale}"
+    if faults := list(dict.fromkeys(_faults(reading, began_s, ended_s))):
+        return "; ".join(faults)
+    if others := seen - roles.clients:
+        meters = sorted({one.meter for one, hosts in counted if hosts - roles.clients})
+        return f"{', '.join(meters)}: counts them together with {_few(others)}"
+    return f"{', '.join(sorted({one.meter for one, _ in counted}))}: no sum or difference of channels covers them alone"
+
+
+def _faults(reading: Reading, began_s: float, ended_s: float) -> Iterator[str]:
+    """Return what is wrong with samples that make up the energy of the clients, or would."""
+    clients = reading.metering.clients
+    channels: list[Channel] = [one for parts in (clients.parts, *clients.refused) if parts for _, one in parts.net]
+    for one in channels:
+        yield from amount(reading.series_of(one), began_s, ended_s).doubts
+
+
+def _few(hosts: frozenset[str]) -> str:
+    names = sorted(hosts)
+    more_count = len(names) - NAMED_COUNT
+    return ", ".join(names[:NAMED_COUNT]) + (f" and {more_count} more" if more_count > 0 else "")

@@ -1,0 +1,86 @@
+"""Where a window's joules went: processors, disks and the rest of servers and clients, and the switch, as far as meters tell.
+
+Modelled watts: the processors' joules are those of boards above idle; the rest is boards at idle and the supply's losses.
+Measured watts: the processors' joules are those of their own counters (RAPL), the disks' those of meters on their supply; the
+rest is what the hosts' meters count besides. If a part of a side is unknown, the remainder of the side is "not split".
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from perjoule.energy.amount import amount
+from perjoule.energy.choosing import DILATED, Chosen
+from perjoule.energy.hosts import hardware
+from perjoule.energy.power import Boundaries, Parts, joules
+from perjoule.measures.sides import Sides
+from perjoule.model.metrics import PIECES
+from perjoule.trial.reading import Reading
+
+UNSPLIT = "unsplit"
+LEAST_RATIO = 1e-6  # of all pieces, below which one is left out: what is left of equal sums is rounding, no energy
+
+
+def split_j(reading: Reading, servers: Boundaries, found: Sides, began_s: float, ended_s: float) -> Mapping[str, float]:
+    """Return the joules of each piece in wall time, by metric; the pieces add up to what meters know of both sides.
+
+    Args:
+        reading: of the trial.
+        servers: their energy in the window.
+        found: that of the clients and of all.
+        began_s: begin of the window, seconds.
+        ended_s: its end.
+    """
+    pieces: dict[str, float] = {}
+    both = servers.net_j is not None and found.loading.net_j is not None
+    if found.all.net_j is not None and found.all is not servers and not both:
+        pieces[UNSPLIT] = found.all.net_j  # a meter of both sides, which are not known apart
+    else:
+        metering = reading.metering
+        for side, one, chosen in (("server", servers, metering.servers), ("client", found.loading, metering.clients)):
+            for name, part_j in _side(reading, side, one, chosen, began_s, ended_s).items():
+                pieces[name] = pieces.get(name, 0.0) + part_j
+    if servers.gross_j is not None and servers.net_j is not None:
+        pieces["network"] = servers.gross_j - servers.net_j
+    least_j = LEAST_RATIO * sum(map(abs, pieces.values()))
+    return {f"part_{name}_j": pieces[name] for name in PIECES if pieces.get(name, 0.0) > least_j}
+
+
+def _side(reading: Reading, side: str, one: Boundaries, chosen: Chosen, began_s: float, ended_s: float) -> dict[str, float]:
+    """Return the pieces of servers or clients; empty if their energy is unknown."""
+    if one.net_j is None or one.parts is None:
+        return {}
+    span = (began_s, ended_s)
+    if one.grade == "modelled":
+        cpu_j, disks_j = _above_idle_j(reading, one.parts, *span), _component_j(reading, one.parts, "disks", *span)
+    elif one.grade in DILATED:
+        cpu_j, disks_j = None, None
+    else:
+        disks = reading.metering.disks
+        cpu_j = joules(reading.signed(chosen.packages), *span)
+        disks_j = joules(reading.signed(disks.net), *span) if disks and disks.grade not in DILATED else None
+    if side == "client":
+        disks_j = 0.0  # in the rest
+    known = {"server": {"server_cpu": cpu_j, "disks": disks_j}, "client": {"client_cpu": cpu_j}}[side]
+    pieces = {name: part_j for name, part_j in known.items() if part_j is not None}
+    left_j = one.net_j - sum(pieces.values())
+    if left_j < 0:  # meters that contradict each other
+        return {UNSPLIT: one.net_j}
+    return pieces | {f"{side}_rest" if len(pieces) == len(known) else UNSPLIT: left_j}
+
+
+def _above_idle_j(reading: Reading, parts: Parts, began_s: float, ended_s: float) -> float | None:
+    """Return the joules of modelled boards above what they draw idle; None if the hardware is unknown."""
+    record = reading.record
+    cluster = hardware(record)
+    nodes = {node.name: node for node in cluster.nodes} if cluster else {}
+    idle_w = {host.name: nodes[host.node].board.idle_w.value for host in record.hosts if host.node in nodes}
+    boards = [(sign, s) for sign, s in reading.signed(parts.net) if s.channel.component == "board"]
+    if not boards or not {s.channel.host for _, s in boards} <= idle_w.keys():
+        return None
+    above = [(sign, replace(s, value=s.value - idle_w[s.channel.host])) for sign, s in boards]
+    return sum(sign * (amount(one, began_s, ended_s).value or 0.0) for sign, one in above)
+
+
+def _component_j(reading: Reading, parts: Parts, component: str, began_s: float, ended_s: float) -> float:
+    own = [(sign, s) for sign, s in reading.signed(parts.net) if s.channel.component == component]
+    return sum(sign * (amount(s, began_s, ended_s).value or 0.0) for sign, s in own)

@@ -1,0 +1,1 @@
+"""What papers published, and measurements held against it."""

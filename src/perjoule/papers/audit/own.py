@@ -1,0 +1,74 @@
+"""The same audit on your own results: the numbers of their cells, repetition by repetition, as if a paper had printed them."""
+
+from collections.abc import Collection, Iterator, Sequence
+
+from perjoule import catalogue
+from perjoule.measures.plausibility import BOUND_RATIO
+from perjoule.model import Cell
+from perjoule.model.metrics import Metric, metric_of
+from perjoule.papers.audit import rules
+from perjoule.papers.audit.recipe import Verdict
+from perjoule.papers.audit.verdicts import judge
+from perjoule.papers.published import Number, Uncertainty
+from perjoule.papers.published.paper import Fact
+
+ROUNDING_RATIO = 1e-9
+
+
+def audit_cells(cells: Sequence[Cell], cluster: str, implausible: Collection[str] = ()) -> tuple[Verdict, ...]:
+    """Judge the cells of a results folder.
+
+    Args:
+        cells: as in the table.
+        cluster: the catalogue's cluster on which they were measured; "" if it is unknown.
+        implausible: the doubts that are physical objections (`analysis.plausibility`); the others are listed as unchecked.
+    """
+    return tuple(verdict for cell in cells for verdict in (*_judged(cell, cluster), *_doubts(cell, implausible)))
+
+
+def _judged(cell: Cell, cluster: str) -> tuple[Verdict, ...]:
+    numbers = [*_peak(cell, cluster), *_numbers(cell, cluster)]
+    return judge(rules.recipes(numbers), numbers)
+
+
+def _peak(cell: Cell, cluster: str) -> Iterator[Number]:
+    """Return the peak of the data hosts; an older table without it means the catalogue's peak."""
+    told = cell.metrics.get("tpp_bytes_per_s")
+    if told is not None or cluster in catalogue.names():
+        tpp = told.mean if told is not None else catalogue.tpp_bytes_per_s(catalogue.cluster(cluster))
+        of = metric_of("throughput_bytes_per_s")
+        yield _number("tpp", of, tpp, "catalogue", {"what": "TPP", "cluster": cluster})
+
+
+def _numbers(cell: Cell, cluster: str) -> Iterator[Number]:
+    place = _place(cell)
+    repetitions = max((len(interval.values) for interval in cell.metrics.values()), default=0)
+    for key, interval in cell.metrics.items():
+        of = metric_of(key)
+        if not of.quantity or len(interval.values) < repetitions:  # it is unknown which repetition lacks it
+            continue
+        for index, value in enumerate(interval.values, start=1):
+            own: dict[str, Fact] = {"cell": place, "direction": cell.direction, "repetition": index, "cluster": cluster}
+            own |= {"boundary": "gross"} if of.boundary == "gross" else {}
+            own |= {"of": "TPP"} if key == "tpp_ratio" else {}
+            yield _number(f"{place}, {key}, {index}", of, value, place, own)
+
+
+def _number(id: str, of: Metric, value: float, place: str, own: dict[str, Fact]) -> Number:
+    low, high = sorted((value * (1 - ROUNDING_RATIO), value * (1 + ROUNDING_RATIO)))
+    margin = value * (BOUND_RATIO - 1)
+    allowed = Uncertainty(margin, margin, margin, "caps and timers")
+    printed = f"{value / of.unit.per:.6g} {of.unit.symbol}"
+    return Number(id, of.quantity, printed, value, low, high, of.unit.per, place, "measured", own, own, (allowed,))
+
+
+def _doubts(cell: Cell, implausible: Collection[str]) -> Iterator[Verdict]:
+    for doubt in cell.doubts:
+        if doubt in implausible:
+            yield Verdict("disagrees", "physically plausible", _place(cell), "the load", recomputed=doubt)
+        else:
+            yield Verdict("unchecked", "", _place(cell), "all numbers", cause=doubt)
+
+
+def _place(cell: Cell) -> str:
+    return f"{cell.filesystem}, {cell.workload}, {cell.direction}, {cell.clients_count} clients"

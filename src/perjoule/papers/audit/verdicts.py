@@ -1,0 +1,57 @@
+"""Recipes to verdicts: whether the number follows, the likely slip if not, and what depends on it."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from perjoule.papers.audit.causes import likely
+from perjoule.papers.audit.recipe import Recipe, Verdict, text
+from perjoule.papers.audit.span import exactly
+from perjoule.papers.published import Number
+
+_SHOWN = 6  # inputs of a place
+
+
+def judge(recipes: Sequence[Recipe], numbers: Sequence[Number]) -> tuple[Verdict, ...]:
+    """Judge numbers by their recipes."""
+    wrong = {recipe.subject.id: recipe for recipe in recipes if not recipe.holds() and recipe.relation == "equals"}
+    return tuple(_verdict(recipe, recipes, numbers, wrong) for recipe in recipes)
+
+
+def _verdict(recipe: Recipe, recipes: Sequence[Recipe], numbers: Sequence[Number], wrong: Mapping[str, Recipe]) -> Verdict:
+    one, holds, central = recipe.subject, recipe.holds(), recipe.central()
+    words = {"equals": "", "within": "from ", "at most": "at most ", "at least": "at least "}[recipe.relation]
+    shown = {"at most": exactly(central.high), "at least": exactly(central.low)}.get(recipe.relation, central)
+    return Verdict(
+        kind="agrees" if holds else "disagrees",
+        rule=recipe.rule,
+        place=one.place,
+        what=one.name,
+        id=one.id,
+        printed=one.printed,
+        recomputed=words + text(shown, one),
+        of=_of(recipe),
+        cause="" if holds else likely(recipe, recipes, numbers),
+        rests_on=_rests_on(recipe, wrong),
+    )
+
+
+def _of(recipe: Recipe) -> str:
+    """List the inputs, by place."""
+    groups = [(place, list(group)) for place, group in groupby(recipe.inputs, key=lambda one: one.place)]
+    texts = [
+        ", ".join(one.printed for one in group[:_SHOWN])
+        + (f" and {len(group) - _SHOWN} more" if len(group) > _SHOWN else "")
+        + (f" ({place})" if place != recipe.subject.place else "")
+        for place, group in groups
+    ]
+    return ", ".join(texts)
+
+
+def _rests_on(recipe: Recipe, wrong: Mapping[str, Recipe]) -> str:
+    """Return what a number derived from a wrong one would be with the right one."""
+    changed = {n.id: wrong[n.id].result() for n in recipe.inputs if n.id in wrong and n.id != recipe.subject.id}
+    if not changed or recipe.holds(changed) or not recipe.holds():
+        return ""
+    names = ", ".join(f"{n.printed} ({n.place})" for n in recipe.inputs if n.id in changed)
+    central = recipe.central({id: wrong[id].central() for id in changed})
+    return f"rests on {names}, which disagrees: {text(central, recipe.subject)} without that"

@@ -1,0 +1,141 @@
+"""Measurements with the facts that papers use, so a printed number and a measurement can be matched."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from perjoule.model import Cell, Interval, Record
+from perjoule.model.metrics import METRICS, metric_of
+from perjoule.model.units import BYTES, exact_text
+from perjoule.papers.published import Number, Paper, printed
+from perjoule.papers.published.paper import Fact
+from perjoule.statistics.cells import filesystem_names
+
+SIZES = ("transfer", "block")
+SIZE_RATIO = 0.06  # "4 MB" and 4 MiB are the same size, whichever of them was meant
+APART = ("configuration", "cluster")  # facts that may differ between comparable numbers
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One metric of one cell, with the facts that a paper would state."""
+
+    metric: str  # of the cell
+    facts: Mapping[str, Fact]  # filesystem, cluster, direction, clients, access, transfer, beneath, block, ...
+    cell: Cell
+    simulated: bool = False  # nothing real was measured
+
+    @property
+    def quantity(self) -> str:
+        """What papers call it, as in `published.QUANTITIES`."""
+        return metric_of(self.metric).quantity
+
+    @property
+    def interval(self) -> Interval:
+        """Its repetitions and their mean."""
+        return self.cell.metrics[self.metric]
+
+    @property
+    def words(self) -> str:
+        """Its facts, with the quantity."""
+        count = self.cell.clients_count
+        return f"{self.cell.filesystem}, {self.cell.workload}, {count} client{'s' if count > 1 else ''}"
+
+    def has(self, **words: Fact) -> bool:
+        """Return whether it has all these facts; sizes match within the ambiguity of "MB"."""
+        facts = {**self.facts, "quantity": self.quantity}
+        return all(key in facts and same(key, facts[key], value) for key, value in words.items())
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A printed number and the measurement of the same kind: its mean, or the largest repetition for a paper's maximum."""
+
+    number: Number
+    measured: Measured
+
+    @property
+    def value(self) -> float:
+        """The value in SI units."""
+        interval = self.measured.interval
+        return interval.maximum if self.number.statistic.startswith("maximum") else interval.mean
+
+
+def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Measured, ...]:
+    """Return every cell's metrics with a paper's facts; metrics that papers have no word for are left out."""
+    facts: dict[tuple[str, str], dict[str, Fact]] = {}
+    simulated = all(record.traits.reality == "simulated" for record in records)
+    for record in records:
+        asked = record.trial
+        for name in filesystem_names(asked):
+            facts.setdefault((name, asked.workload.label), _facts(record))
+    return tuple(
+        Measured(
+            metric.key,
+            {
+                **facts.get((cell.filesystem, cell.workload), {}),
+                "direction": cell.direction,
+                "clients": cell.clients_count,
+                **({"of": "TPP"} if metric.key == "tpp_ratio" else {}),
+            },
+            cell,
+            simulated,
+        )
+        for cell in cells
+        for metric in METRICS.values()
+        if metric.quantity and metric.boundary != "gross" and metric.key in cell.metrics
+    )
+
+
+def beside(paper: Paper, found: Sequence[Measured]) -> tuple[Pair, ...]:
+    """Find the measurements of the same kind as a paper's numbers.
+
+    Quantity, file system and all facts of the number's own (direction, clients, transfer, ...) must match; so must the cluster,
+    if the paper has numbers of the measured one. If several cells match (the paper does not state the number of clients), a
+    maximum is compared with their largest, and any other number with none.
+    """
+    return tuple(pair for number in paper.numbers for pair in _beside(number, found, paper.values("cluster")))
+
+
+def _beside(number: Number, found: Sequence[Measured], clusters: Collection[str]) -> Iterator[Pair]:
+    words = {key: fact for key, fact in number.own.items() if key not in APART}
+    words |= {key: number.facts[key] for key in ("filesystem",) if key in number.facts}
+    if "filesystem" not in words and "workload" not in number.facts:
+        return
+    same_kind = [
+        one
+        for one in found
+        if one.has(quantity=number.quantity, **words)
+        and (one.facts.get("cluster") not in clusters or one.facts.get("cluster") == number.facts.get("cluster"))
+    ]
+    if len(same_kind) == 1 or (same_kind and number.statistic.startswith("maximum")):
+        yield Pair(number, max(same_kind, key=lambda one: one.interval.maximum))
+
+
+def same(key: str, one: Fact, other: Fact) -> bool:
+    """Return whether two facts are equal."""
+    if key in SIZES:
+        return abs(size_bytes(one) / size_bytes(other) - 1) < SIZE_RATIO
+    return one == other
+
+
+def size_bytes(fact: Fact) -> float:
+    """Parse a size in a paper's notation: "64 KB"."""
+    if not isinstance(fact, str):
+        return float(fact)
+    text = printed(fact)
+    return text.value * BYTES.get(text.unit, 1.0)
+
+
+def _facts(record: Record) -> dict[str, Fact]:
+    asked = record.trial
+    facts: dict[str, Fact] = {"filesystem": asked.filesystem.kind, "cluster": record.cluster, "workload": asked.workload.kind}
+    traits, pattern = record.traits, record.traits.pattern
+    if traits.beneath:
+        facts |= {"beneath": traits.beneath, "block": exact_text(traits.beneath_block_bytes or 4096, BYTES)}
+    if pattern.access:
+        facts["access"] = pattern.access
+    if pattern.transfer_bytes is not None:
+        facts["transfer"] = exact_text(pattern.transfer_bytes, BYTES)
+    if pattern.direct is not None:
+        facts["direct_io"] = "yes" if pattern.direct else "no"
+    return facts

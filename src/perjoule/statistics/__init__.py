@@ -1,0 +1,1 @@
+"""Repeated measurements: intervals, comparisons, trends. They see numbers, points and cells, never records."""

@@ -1,0 +1,185 @@
+"""The best file system for each workload, its lead over the average of the others, and which of them it significantly beats.
+
+The best has the highest mean logarithm; `analysis.better` judges it against each other one.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, log
+from statistics import fmean
+
+from perjoule.model import Cell, Direction, Interval, Record
+from perjoule.model.metrics import DEFAULT, RANKED, RATES
+from perjoule.model.units import MIB
+from perjoule.statistics.better import Judge, Verdict, level, refusal
+from perjoule.statistics.cells import filesystem_names
+from perjoule.statistics.contrast import Term, contrast
+from perjoule.statistics.grades import different_grades, differing
+
+LARGE_BYTES = MIB  # a transfer of this size or more is called large, as in "Benchmarking Storage Access Patterns"
+
+Complete = Mapping[str, Mapping[str, Cell]]  # file system -> workload -> its cell
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The best file system for a workload, or for a class of them."""
+
+    among: str  # what is compared: "" for all file systems, or the kind whose variants these are
+    workload: str
+    direction: Direction
+    clients_count: int
+    metric: str
+    best: str
+    over_average: Interval  # ratio to the average of the others
+    verdicts: Mapping[str, Verdict]  # of the best against each other one, the next best first
+    grades: tuple[str, ...] = ()  # of their power, where these differ: then there is no winner
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """All file systems, the best first."""
+        return (self.best, *self.verdicts)
+
+    @property
+    def rivals(self) -> tuple[str, ...]:
+        """Those than which the best is not significantly better, the next best first."""
+        return tuple(name for name, one in self.verdicts.items() if one.word != "better")
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on it, with redundancies where they differ."""
+        return self._said(lambda one: one.sentence("{}"))
+
+    @property
+    def plain_verdict(self) -> str:
+        """The verdict on it, without redundancies."""
+        return self._said(lambda one: one.plain("{}"))
+
+    def _said(self, words_of: Callable[[Verdict], str]) -> str:
+        if self.grades:
+            return f"no winner: {different_grades(self.metric, self.grades)}, which are not ranked against each other"
+        said: dict[str, list[str]] = {}
+        for name, one in self.verdicts.items():
+            said.setdefault(words_of(one), []).append(name)
+        return "; ".join(words.replace("{}", ", ".join(names)) for words, names in said.items())
+
+
+def best(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Finding, ...]:
+    """Find the best by each metric that ranks file systems: by operations for workloads that move no bytes."""
+    judge = Judge(cells)
+    still = [cell for cell in cells if RATES[0] not in cell.metrics]
+    chosen = [(metric, cells if metric in RANKED else still) for metric in DEFAULT]
+    return tuple(one for metric, own in chosen for one in winners(records, own, metric, judge=judge))
+
+
+def winners(
+    records: Sequence[Record],
+    cells: Sequence[Cell],
+    metric: str = "throughput_bytes_per_s",
+    *,
+    across_grades: bool = False,
+    judge: Judge | None = None,
+) -> tuple[Finding, ...]:
+    """Find the best by a metric of which more is better: for classes of workloads, then for each workload.
+
+    Args:
+        records: they have the kind of each file system, and the transfer size of each workload.
+        cells: all of a campaign.
+        metric: a key of `Cell.metrics`.
+        across_grades: whether joules of different grades (wall, modelled) may be ranked against each other: else nobody wins.
+        judge: of the same cells, if it exists already.
+
+    Among all file systems and, if a kind has several variants next to other kinds, among those.
+    """
+    named = {name: r.trial.filesystem.kind for r in records for name in filesystem_names(r.trial)}
+    kinds = {cell.filesystem: named.get(cell.filesystem, "") for cell in cells}
+    classes = {r.trial.workload.label: _size_class(r) for r in records}
+    several = [kind for kind in dict.fromkeys(kinds.values()) if sum(k == kind for k in kinds.values()) > 1]
+    judge = judge or Judge(cells, across_grades=across_grades)
+    chosen = [c for c in cells if metric in c.metrics]
+    groups = list(_groups(chosen, classes))
+    found: list[Finding] = []
+    for among in ["", *(several if len(set(kinds.values())) > 1 else [])]:
+        for workload, members in groups:
+            complete = _complete(members, metric)
+            competing = {name: own for name, own in complete.items() if among in ("", kinds[name])}
+            if len(competing) > 1:
+                found.append(_finding(among, workload, competing, metric, judge, across_grades=across_grades))
+    return tuple(found)
+
+
+def _groups(cells: Sequence[Cell], classes: Mapping[str, str]) -> Iterator[tuple[str, Sequence[Cell]]]:
+    """Return what is judged together: in each direction and number of clients the classes of workloads, then each workload."""
+    blocks = list(dict.fromkeys((c.direction, c.clients_count) for c in cells))
+    of = {block: [c for c in cells if (c.direction, c.clients_count) == block] for block in blocks}
+    for members in of.values():
+        for name in dict.fromkeys(filter(None, classes.values())):
+            own = [c for c in members if classes.get(c.workload) == name]
+            if len({c.workload for c in own}) > 1:
+                yield name, own
+    for members in of.values():
+        for workload in dict.fromkeys(c.workload for c in members):
+            yield workload, [c for c in members if c.workload == workload]
+
+
+def _complete(cells: Sequence[Cell], metric: str) -> Complete:
+    """Return the file systems that were measured in all workloads, with positive values."""
+    found: dict[str, dict[str, Cell]] = {}
+    for cell in cells:
+        found.setdefault(cell.filesystem, {})[cell.workload] = cell
+    workloads = {cell.workload for cell in cells}
+    return {name: own for name, own in found.items() if own.keys() == workloads and _positive(own, metric)}
+
+
+def _positive(own: Mapping[str, Cell], metric: str) -> bool:
+    return min(min(cell.metrics[metric].values) for cell in own.values()) > 0
+
+
+def _finding(among: str, workload: str, of: Complete, metric: str, judge: Judge, *, across_grades: bool) -> Finding:
+    best, *others = sorted(of, key=lambda name: -fmean(level(cell, metric) for cell in of[name].values()))
+    cells = [cell for own in of.values() for cell in own.values()]
+    first = cells[0]
+    refused = refusal(cells, metric, across_grades=across_grades)
+    pairs = {other: [(cell, of[other][name]) for name, cell in of[best].items()] for other in others}
+    return Finding(
+        among=among,
+        workload=workload,
+        direction=first.direction,
+        clients_count=first.clients_count,
+        metric=metric,
+        best=best,
+        over_average=over_average(of[best], [of[other] for other in others], metric, judge),
+        verdicts={other: _judged(judge, own, metric) for other, own in pairs.items()},
+        grades=differing(cells, metric) if refused else (),
+    )
+
+
+def _judged(judge: Judge, pairs: Sequence[tuple[Cell, Cell]], metric: str) -> Verdict:
+    """Judge a row by its place among all rows; what pools rows, as one of all comparisons."""
+    return judge.verdict(*pairs[0], metric) if len(pairs) == 1 else judge.judged(pairs, metric, judge.all_count(metric))
+
+
+def over_average(one: Mapping[str, Cell], others: Sequence[Mapping[str, Cell]], metric: str, judge: Judge) -> Interval:
+    """Return one file system's geometric mean over the average of the others', over workloads, with its interval.
+
+    By the delta method: the derivative of the average's logarithm by each logarithm.
+    """
+    value, terms = 0.0, list[Term]()
+    for workload, cell in one.items():
+        means = [exp(level(other[workload], metric)) for other in others]
+        value += (level(cell, metric) - log(fmean(means))) / len(one)
+        terms.append((1 / len(one), judge.sample(cell, metric)))
+        shares = [mean / sum(means) for mean in means]
+        terms += [(-share / len(one), judge.sample(o[workload], metric)) for share, o in zip(shares, others, strict=True)]
+    found = contrast(terms)
+    shift = exp(value - found.value)
+    plain = found.ratio
+    return Interval(exp(value), plain.low * shift, plain.high * shift, (exp(value),))
+
+
+def _size_class(record: Record) -> str:
+    """Return whether a workload's transfers are large or small; "" if it has none of one size."""
+    transfer_bytes = record.traits.pattern.transfer_bytes
+    if transfer_bytes is None:
+        return ""
+    return "large transfers" if transfer_bytes >= LARGE_BYTES else "small transfers"

@@ -1,0 +1,1 @@
+"""A trial as it is read: its windows, its channels, its emulated time."""

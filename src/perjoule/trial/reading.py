@@ -1,0 +1,140 @@
+"""A trial as it is read, once: its loads and their windows, its channels, and its emulated time.
+
+On a testbed of scale s everything is 1/s times slower than on the emulated one: a second is s emulated seconds, watts stay the
+same, so a joule is s emulated joules. Ratios per byte and CPU seconds count work and are not dilated. Only here, wall time
+becomes emulated time.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
+
+from perjoule.energy.choosing import Chosen, Headline, Roles
+from perjoule.energy.coverage import Signed, SignedSeries
+from perjoule.energy.hosts import cluster_names, data_hosts, loading, roles, server_names
+from perjoule.energy.metering import Metering
+from perjoule.energy.power import Boundaries, Parts, added
+from perjoule.energy.samples import Floats
+from perjoule.model import Channel, ClientResult, Direction, Record, Series
+from perjoule.trial.windows import Windows, windows
+
+T = TypeVar("T", float, Floats)
+
+
+@dataclass(frozen=True)
+class Dilation:
+    """How wall time becomes the emulated time of a testbed."""
+
+    scale: float = 1.0
+
+    def emulated(self, wall: T) -> T:
+        """Return seconds or joules of the emulated cluster, one or shape (N,)."""
+        return wall * self.scale
+
+    def wall(self, emulated: float) -> float:
+        """Return seconds of the wall clock."""
+        return emulated / self.scale
+
+    @property
+    def text(self) -> str:
+        """The scale of an emulated cluster, "scale 0.2"; "" where the clocks agree."""
+        return "" if self.scale == 1 else f"scale {self.scale:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A record and its series. `chosen_by` is the window that chooses channels, if it is not that of the longest load."""
+
+    record: Record
+    series: Sequence[Series] = ()
+    chosen_by: tuple[float, float] | None = None
+
+    @cached_property
+    def dilation(self) -> Dilation:
+        """Wall time to emulated time."""
+        return Dilation(self.record.scale)
+
+    @cached_property
+    def loads(self) -> Mapping[Direction, Sequence[ClientResult]]:
+        """Client results by point: a direction, or all users together. Empty for a failed trial."""
+        if self.record.status != "valid" or self.record.outcome is None:
+            return {}
+        results = self.record.outcome.results
+        results_of: dict[Direction, list[ClientResult]] = {}
+        for result in sorted(results, key=lambda r: r.direction == "read"):
+            results_of.setdefault(result.direction, []).append(result)
+        for direction, loaded in tuple(results_of.items()):
+            if direction != "idle" and not any(r.moved_bytes or r.operations_count for r in loaded):
+                del results_of[direction]
+        if results_of and any(r.user for r in results):
+            return {"mixed" if len(results_of) > 1 else next(iter(results_of)): results}
+        return results_of
+
+    @cached_property
+    def windows(self) -> Mapping[Direction, Windows]:
+        """The windows of each point."""
+        return {direction: windows(self.record, results) for direction, results in self.loads.items()}
+
+    @cached_property
+    def metering(self) -> Metering:
+        """The choice of channels, by the longest load's headline window."""
+        longest = max(self.windows.values(), key=lambda span: span.length_s, default=None)
+        span = self.chosen_by or (longest and (longest.began_s, longest.ended_s))
+        headline = Headline(self.record, self._of, *span) if span else None
+        return Metering.of(self._roles, self._of.keys(), headline)
+
+    @cached_property
+    def _of(self) -> Mapping[Channel, Series]:
+        return {series.channel: series for series in self.series}
+
+    @cached_property
+    def _roles(self) -> Roles:
+        role_of = {host.name: host.role for host in self.record.hosts}
+        hosts, servers = frozenset(role_of), server_names(self.record)
+        loaded = loading(self.record) & hosts
+        clients = frozenset(name for name, role in role_of.items() if role == "client")
+        return Roles(
+            servers=servers,
+            clients=loaded - servers,
+            shared=loaded & servers,
+            cluster=cluster_names(self.record),
+            hosts=hosts,
+            holders=data_hosts(self.record),
+            storing=clients & servers if clients != hosts else frozenset(),
+            by_role=tuple(roles(self.record).items()) if "idle" in self.loads else (),
+            at_scale=self.dilation.text,
+        )
+
+    @cached_property
+    def powers(self) -> tuple[Channel, ...]:
+        """The channels of power and energy."""
+        return tuple(channel for channel in self._of if channel.quantity in ("power", "energy"))
+
+    def series_of(self, channel: Channel) -> Series:
+        """Return the series of a channel."""
+        return self._of[channel]
+
+    def signed(self, channels: Signed) -> SignedSeries:
+        """Return the series of channels."""
+        return tuple((sign, self._of[channel]) for sign, channel in channels)
+
+    def energy(self, chosen: Chosen, began_s: float, ended_s: float) -> Boundaries:
+        """Return the energy of chosen channels in a window, in wall time; without any, or if they are refused, the doubts."""
+        if chosen.parts is None:
+            return Boundaries(doubts=chosen.doubts)
+        energy = self.added(chosen.parts, began_s, ended_s)
+        return replace(energy, doubts=tuple(dict.fromkeys((*energy.doubts, *chosen.doubts))))
+
+    def added(self, parts: Parts, began_s: float, ended_s: float) -> Boundaries:
+        """Add up channels in a window, in wall time."""
+        return added(self.record, self._of, parts, began_s, ended_s)
+
+    def servers(self, began_s: float, ended_s: float) -> Boundaries:
+        """Return the energy of the servers in a window, in wall time."""
+        return self.energy(self.metering.servers, began_s, ended_s)
+
+
+def emulated_scales(records: Iterable[Record]) -> tuple[float, ...]:
+    """Return the scales of those that ran on emulated clusters."""
+    return tuple(sorted({record.scale for record in records if record.hosts and record.scale != 1}))

@@ -1,0 +1,79 @@
+"""Device and system power apart: the disks' channels beside those of whole hosts."""
+
+import numpy as np
+import pytest
+
+from perjoule.energy.power import joules
+from perjoule.measures.points import points
+from readings import over
+
+
+def device_j(record, series, began_s, ended_s):
+    reading = over(record, series, began_s, ended_s)
+    disks = reading.metering.disks
+    return joules(reading.signed(disks.net), began_s, ended_s) if disks else None
+
+
+def series_of(made, *, disks_w=(3.0, 5.0), grade="modelled", meter="modelled"):
+    boards = [
+        made.steady(host, 20.0, component="board", grade="modelled", meter="modelled") for host in ("storage-1", "storage-2")
+    ]
+    meta = [made.steady("metadata-1", 20.0, component="board", grade="modelled", meter="modelled")]
+    disks = [
+        made.steady(host, watts, component="disks", grade=grade, meter=meter)
+        for host, watts in zip(("storage-1", "storage-2"), disks_w, strict=False)
+    ]
+    return [*boards, *meta, *disks]
+
+
+def test_the_energy_of_disks_is_that_of_all_hosts_that_store_over_the_window(made):
+    assert device_j(made.record(), series_of(made), 10.0, 20.0) == pytest.approx(80.0)
+
+
+def test_a_disk_without_a_meter_leaves_no_sum(made):
+    assert device_j(made.record(), series_of(made, disks_w=(3.0,)), 10.0, 20.0) is None
+
+
+def test_a_sensor_on_the_disks_supply_comes_before_a_model(made):
+    sensors = [made.steady(host, 4.0, component="disks", grade="component", meter="hall") for host in ("storage-1", "storage-2")]
+    assert device_j(made.record(), [*series_of(made), *sensors], 10.0, 20.0) == pytest.approx(80.0)
+    sensors = [made.steady(host, 6.0, component="disks", grade="component", meter="hall") for host in ("storage-1", "storage-2")]
+    assert device_j(made.record(), [*series_of(made), *sensors], 10.0, 20.0) == pytest.approx(120.0)
+
+
+def test_a_sensor_of_the_real_machine_says_nothing_of_an_emulated_one(made):
+    sensors = [made.steady(h, 6.0, component="disks", grade="component", meter="hall") for h in ("storage-1", "storage-2")]
+    assert device_j(made.record(scale=0.2), sensors, 10.0, 20.0) is None
+    assert device_j(made.record(scale=0.2), [*series_of(made), *sensors], 10.0, 20.0) == pytest.approx(80.0)
+
+
+def test_a_window_that_samples_do_not_cover_has_no_energy_of_disks(made):
+    assert device_j(made.record(), series_of(made), 10.0, 60.0) is None
+
+
+def test_both_powers_and_bytes_per_joule_stand_beside_each_other(made):
+    (point,) = points(made.record(), series_of(made))
+    system, device = point.metrics["energy_j"], point.metrics["device_energy_j"]
+    assert (system, device) == (pytest.approx(680.0), pytest.approx(80.0))
+    assert point.metrics["device_mean_w"] == pytest.approx(8.0)
+    assert point.metrics["device_efficiency_bytes_per_j"] / point.metrics["efficiency_bytes_per_j"] == pytest.approx(
+        system / device
+    )
+
+
+def test_on_an_emulated_cluster_joules_of_disks_are_dilated_as_those_of_hosts(made):
+    (point,) = points(made.record(scale=0.2), series_of(made))
+    assert point.metrics["device_energy_j"] == pytest.approx(16.0)
+    assert point.metrics["device_mean_w"] == pytest.approx(8.0)
+
+
+@pytest.mark.parametrize("first", ["power", "energy"])
+def test_a_counter_of_a_disk_comes_before_power_of_the_same_meter(made, first):
+    t_s = np.arange(0.0, 31.0)
+    both = [
+        made.series(made.channel(host, "disks", quantity, semantics, "modelled", "modelled"), t_s, value)
+        for host in ("storage-1", "storage-2")
+        for quantity, semantics, value in (("power", "instantaneous", 3.0 + 0 * t_s), ("energy", "counter", 4.0 * t_s))
+    ]
+    both.sort(key=lambda s: s.channel.quantity != first)
+    assert device_j(made.record(), both, 10.0, 20.0) == pytest.approx(80.0)

@@ -1,0 +1,246 @@
+"""The uncertainty of modelled energy, against the model itself with one coefficient moved."""
+
+from dataclasses import replace
+from math import hypot
+
+import numpy as np
+import pytest
+
+from perjoule import catalogue
+from perjoule.drivers.protocols import Counters
+from perjoule.energy.terms import budget
+from perjoule.measures.energies import Work, energies
+from perjoule.measures.points import points
+from perjoule.meters import modelled
+from perjoule.model import Channel, HostFact, Phase, Specification
+from perjoule.results.metered import budget_table
+from perjoule.summary.metered import metered
+from perjoule.trial.reading import Reading
+from readings import over
+from typed import present
+
+HC4 = catalogue.cluster("odroid-hc4")
+MIPS = 4400.0
+HOSTS = tuple(
+    HostFact(name, role, node)
+    for name, role, node in (
+        ("storage-1", "storage", "A"),
+        ("storage-2", "storage", "A"),
+        ("metadata-1", "metadata", "C"),
+        ("management-1", "management", "B"),
+        ("client-1", "client", "G"),
+    )
+)
+BUSY = {
+    "storage-1": (0.3, 60e6, 10e6),
+    "storage-2": (0.6, 90e6, 0.0),
+    "metadata-1": (0.1, 5e6, 5e6),
+    "management-1": (0.02, 0, 0),
+    "client-1": (0.4, 0, 0),
+}
+IDLE = {
+    "storage-1": (0.02, 1e6, 0.0),
+    "storage-2": (0.01, 0.0, 0.0),
+    "metadata-1": (0.01, 0.0, 0.0),
+    "management-1": (0.01, 0, 0),
+    "client-1": (0.03, 0, 0),
+}
+SCALE = 0.5
+
+
+def series_of(made, cluster, busy=BUSY):
+    """What the meter makes of counters that grow at known rates: idle until 10 s, busy until 20 s, idle again."""
+    nodes, found = {node.name: node for node in cluster.nodes}, []
+    t_s = np.arange(0.5, 30.25, 0.5)
+    for host in HOSTS:
+        node, samples = nodes[host.node], []
+        capacity_cores = node.board.mips.value * SCALE / MIPS
+        for end_s in t_s:
+            cpu, written, read = (busy if 10 < end_s <= 20 else IDLE)[host.name]
+            before = Counters(end_s - 0.5, 0.0, 0, 0, 0, 0)
+            after = Counters(end_s, cpu * SCALE * 0.5, 0, 0, round(read * SCALE * 0.5), round(written * SCALE * 0.5))
+            used = modelled.use_ratios(node, before, after, capacity_cores=capacity_cores, scale=SCALE)
+            samples.append(modelled.host_w(node, cluster, used, supplied=host.role != "client"))
+        for component in samples[0]:
+            channel = modelled.channel(host.name, component)
+            found.append(made.series(channel, t_s, [one[component] for one in samples], 0.5))
+    return [*found, made.series(modelled.channel("", "switch"), t_s, cluster.switch_w.value, 0.5)]
+
+
+def record_of(made, cluster, *, rated=True):
+    record = made.record(scale=SCALE, cluster=cluster.name, tail_s=8.0)
+    phases = (Phase("baseline", 4.0, 9.0), Phase("measure", 10.0, 20.0), Phase("tail", 20.5, 29.0))
+    facts = {"testbed": {"machine_mips_per_core": MIPS} if rated else {}}
+    return replace(record, hosts=HOSTS, phases=phases, facts=facts, hardware=cluster)
+
+
+def point_of(made, cluster, **words):
+    (point,) = points(record_of(made, cluster, **words), series_of(made, cluster))
+    return point
+
+
+def moved(cluster, name, by):
+    """The same hardware with one coefficient changed, and of those that follow it what they change by."""
+
+    def value(own, one):
+        return replace(one, value=one.value + by * ((own == name) + one.follows.get(name, 0.0)))
+
+    def disk(one):
+        names = f"idle of disk {one.name}", f"active of disk {one.name}"
+        return replace(one, idle_w=value(names[0], one.idle_w), active_w=value(names[1], one.active_w))
+
+    def board(one):
+        names = [f"{what} of board {one.name}" for what in ("idle", "dynamic", "7-zip rating")]
+        values = {"idle_w": value(names[0], one.idle_w), "dynamic_w": value(names[1], one.dynamic_w)}
+        return replace(one, **values, mips=value(names[2], one.mips))
+
+    nodes = tuple(replace(n, board=board(n.board), disks=tuple(map(disk, n.disks))) for n in cluster.nodes)
+    supply, switch = value("supply efficiency", cluster.supply_efficiency), value("switch", cluster.switch_w)
+    return replace(cluster, nodes=nodes, supply_efficiency=supply, switch_w=switch)
+
+
+def coefficients(cluster):
+    """Each coefficient with its sigma."""
+    found = {"supply efficiency": cluster.supply_efficiency, "switch": cluster.switch_w}
+    for node in cluster.nodes:
+        found[f"idle of board {node.board.name}"] = node.board.idle_w
+        found[f"dynamic of board {node.board.name}"] = node.board.dynamic_w
+        found[f"7-zip rating of board {node.board.name}"] = node.board.mips
+        for disk in node.disks:
+            found[f"idle of disk {disk.name}"], found[f"active of disk {disk.name}"] = disk.idle_w, disk.active_w
+    return found
+
+
+def energies_of(made, cluster):
+    work = Work("efficiency_bytes_per_j", 2000, 10.0 * SCALE)
+    return energies(over(record_of(made, cluster), series_of(made, cluster)), 10.0, 20.0, work)
+
+
+METRICS = ("energy_j", "gross_energy_j", "dynamic_energy_j", "controller_energy_j", "clients_energy_j", "all_energy_j")
+ALIKE = replace(HC4, nodes=tuple(replace(node, board=HC4.nodes[0].board) for node in HC4.nodes))  # clients on the same boards
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("cluster", "least_count"), [(HC4, 37), (ALIKE, 37)], ids=["two boards", "one board"])
+def test_each_term_is_what_the_model_moves_by_when_its_coefficient_is_off_by_sigma(made, cluster, least_count):
+    found, checked_count = energies_of(made, cluster), 0
+    for name, value in coefficients(cluster).items():
+        step = 1e-4 * value.sigma  # small enough for the supply's efficiency, in which the model is not linear
+        after = energies_of(made, moved(cluster, name, step))
+        for metric in METRICS:
+            slope = (after.metrics[metric] - found.metrics[metric]) / step * value.sigma / found.metrics[metric]
+            told = found.shared[metric].get(f"odroid-hc4: {name}", 0.0)
+            assert told == pytest.approx(slope, rel=1e-3, abs=1e-9), (name, metric)
+            checked_count += told != 0.0
+    assert checked_count >= least_count
+
+
+def test_an_error_of_a_board_on_both_sides_is_one_error_of_all(made):
+    found = energies_of(made, ALIKE)
+    source = "odroid-hc4: idle of board odroid-hc4"
+    wrong_j = [
+        found.shared[f"{prefix}energy_j"][source] * found.metrics[f"{prefix}energy_j"] for prefix in ("", "clients_", "all_")
+    ]
+    assert wrong_j[2] == pytest.approx(wrong_j[0] + wrong_j[1])
+
+
+def test_power_follows_energy_and_what_a_joule_does_goes_the_other_way(made):
+    shared = point_of(made, HC4).shared
+    for prefix in ("", "gross_", "dynamic_"):
+        assert shared[f"{prefix}mean_w"] == shared[f"{prefix}energy_j"]
+        inverse = {source: -ratio for source, ratio in shared[f"{prefix}energy_j"].items()}
+        assert shared[f"{prefix}efficiency_bytes_per_j"] == inverse
+    assert shared["edp_js"] == shared["energy_j"]
+
+
+def test_a_burst_shares_what_the_model_does_not_know_of_it(made):
+    record = record_of(made, HC4)
+    written = replace(record, phases=(*record.phases, Phase("write-back", 20.0, 20.4)))
+    (point,), burst = points(written, series_of(made, HC4)), point_of(made, HC4)
+    assert point.metrics["burst_energy_j"] == burst.metrics["energy_j"] < point.metrics["energy_j"]
+    assert point.shared["burst_efficiency_bytes_per_j"] == burst.shared["efficiency_bytes_per_j"]
+    assert point.shared["efficiency_bytes_per_j"] != burst.shared["efficiency_bytes_per_j"]
+
+
+def test_the_second_plus_minus_of_modelled_energy_is_that_of_its_coefficients(made):
+    point = point_of(made, HC4)
+    standard_ratio = hypot(*point.shared["energy_j"].values())
+    half_j = point.metrics["energy_shared_uncertainty_j"]
+    assert half_j == pytest.approx(1.959964 * standard_ratio * point.metrics["energy_j"], rel=1e-6)
+    assert point.metrics["energy_uncertainty_j"] >= half_j
+    assert 0.01 < standard_ratio < 0.2
+
+
+def test_two_file_systems_that_use_the_hardware_alike_share_all_that_the_model_does_not_know(made):
+    record, light = record_of(made, HC4), {h: (cpu * 0.95, *rest) for h, (cpu, *rest) in BUSY.items()}
+    one, (other,) = point_of(made, HC4), points(record, series_of(made, HC4, light))
+    shared = [point.shared["energy_j"] for point in (one, other)]
+    left = hypot(*(shared[0][source] - shared[1][source] for source in shared[0]))
+    assert shared[0].keys() == shared[1].keys()
+    assert left < 0.1 * hypot(*shared[0].values())
+
+
+def test_hosts_whose_capacity_is_their_own_cores_know_nothing_of_a_rating(made):
+    assert not any("7-zip" in source for source in point_of(made, HC4, rated=False).shared["energy_j"])
+    assert any("7-zip" in source for source in point_of(made, HC4).shared["energy_j"])
+
+
+def test_watts_are_taken_apart_by_the_coefficients_that_made_them_not_by_those_of_today(made):
+    other = moved(HC4, "idle of board odroid-hc4", -1.0)
+    today = replace(record_of(made, other), hardware=None)
+    (by_record,), (by_name,) = (points(record, series_of(made, other)) for record in (record_of(made, other), today))
+    assert by_record.shared["energy_j"] != by_name.shared["energy_j"]
+    assert by_name.metrics["energy_j"] == by_record.metrics["energy_j"]
+
+
+def test_watts_of_hardware_that_nobody_knows_have_no_terms_of_a_model(made):
+    record = replace(record_of(made, HC4), hardware=None, cluster="sold-long-ago")
+    (point,) = points(record, series_of(made, HC4))
+    assert point.shared == {}
+    assert "energy_shared_uncertainty_j" not in point.metrics
+
+
+def test_a_budget_of_modelled_energy_names_the_coefficient_to_be_measured(made):
+    laid = budget_table([present(metered(Reading(record_of(made, HC4), series_of(made, HC4))))])
+    net = dict(zip(laid.headers, laid.rows[0], strict=True))
+    assert net["energy"] == "net"
+    shared = point_of(made, HC4).shared["energy_j"]
+    assert max(shared, key=lambda name: abs(shared[name])) == "odroid-hc4: dynamic of board odroid-hc4"
+    assert net["largest term"] == "board dynamic: measuring a board under load"
+
+
+@pytest.mark.parametrize(("grade", "there"), [("modelled", False), ("wall", True)])
+def test_means_of_counters_have_no_noise_of_sampling_however_they_jump(made, grade, there):
+    t_s = np.arange(0.5, 30.25, 0.5)
+    jumping = made.series(made.channel(semantics="window mean", grade=grade), t_s, 10 + np.random.default_rng(1).random(60), 0.5)
+    found = present(budget(jumping, 10.0, 20.0))
+    assert ("noise" in {term.name for term in found.terms}) == there
+
+
+def test_a_meters_gain_cancels_between_two_energies_and_its_offset_as_far_as_their_power_is_alike(made):
+    def shared(watts):
+        stated = Specification(gain_ratio=0.01, offset=1.0)
+        names = [f"storage-{n}" for n in (1, 2)] + ["metadata-1"]
+        series = [made.steady(host, watts) for host in names]
+        series = [replace(s, channel=replace(s.channel, specification=stated)) for s in series]
+        (point,) = points(made.record(), series)
+        return point.shared["energy_j"]
+
+    one, other = shared(20.0), shared(40.0)
+    assert one["meter: gain"] == other["meter: gain"] == pytest.approx(0.01 / 3**0.5)
+    assert one["meter: offset"] == pytest.approx(1 / 20 / 3**0.5)
+    assert other["meter: offset"] == pytest.approx(1 / 40 / 3**0.5)
+
+
+@pytest.mark.parametrize(("began_w", "ended_w", "sign"), [(10.0, 30.0, 1), (30.0, 10.0, -1)])
+def test_a_late_meter_errs_to_the_side_to_which_the_power_went(made, began_w, ended_w, sign):
+    series = []
+    for host in ("storage-1", "storage-2", "metadata-1"):
+        channel = Channel("bmc", host, "all", "power", "W", "instantaneous", "BMC", specification=Specification(latency_s=1.0))
+        t_s = np.arange(0.0, 30.0, 0.25)
+        series.append(made.series(channel, t_s, np.where(t_s < 15, began_w, ended_w)))
+    (point,) = points(made.record(moved=made.results((10.0, 20.0))), series)
+    latency = point.shared["energy_j"]["bmc: latency"]
+    assert latency * sign == pytest.approx(
+        20.0 / 10 / 20 * hypot(*np.linspace(0, 1, 9)) / 3, rel=0.1
+    )  # a jump of 20 W in 20 W mean

@@ -1,0 +1,126 @@
+"""Meters that can't all be right: an energy is refused where it is impossible, and doubted where meters disagree."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from perjoule import catalogue
+from perjoule.measures.points import points
+from perjoule.model import HostFact, Specification
+from readings import servers_energy
+
+SERVERS, CLIENTS = ("storage-1", "storage-2", "metadata-1"), ("client-1", "client-2")
+
+
+def stated(series, **words):
+    return replace(series, channel=replace(series.channel, specification=Specification(**words)))
+
+
+def numbers(made, series, **record):
+    (point,) = points(made.record(**record), series)
+    return point
+
+
+def words(point):
+    return " | ".join(map(str, point.doubts))
+
+
+def test_servers_alone_that_draw_more_than_with_their_switch_are_refused_and_both_meters_named(made):
+    each = [made.steady(host, 53.0, meter="plugs") for host in SERVERS]
+    point = numbers(made, [*each, made.steady("", 52.6, component="total", meter="strip")])
+    assert not [key for key in point.metrics if "energy_j" in key]
+    assert "plugs:storage-1/all/power" in words(point)
+    assert "strip:/total/power" in words(point)
+    assert "more than the 526" in words(point)
+
+
+@pytest.mark.parametrize(("switch_w", "refused"), [(1.0, False), (-1.0, False), (-8.0, True)])
+def test_net_may_exceed_gross_by_the_errors_of_both(made, switch_w, refused):
+    each = [stated(made.steady(host, 20.0, meter="plugs"), gain_ratio=0.02) for host in SERVERS]
+    total = stated(made.steady("", 60.0 + switch_w, component="total", meter="strip"), gain_ratio=0.02)
+    found = servers_energy(made.record(), [*each, total], 10, 20)
+    assert (found.net is None) == refused
+
+
+def test_a_switch_that_draws_more_than_all_is_refused(made):
+    total, switch = made.steady("", 15.0, component="total"), made.steady("", 56.0, component="switch")
+    found = servers_energy(made.record(), [total, switch], 10, 20)
+    assert found.net is None
+    assert "the energy is refused" in found.doubts[-1]
+
+
+@pytest.mark.parametrize(
+    ("power_w", "refused"), [(0.0097, True), (0.0, True), (0.49, True), (0.51, False), (19e3, False), (21e3, True)]
+)
+def test_a_host_draws_half_a_watt_at_least(made, power_w, refused):
+    point = numbers(made, [made.steady(host, power_w) for host in SERVERS])
+    assert ("energy_j" not in point.metrics) == refused
+    assert ("check the unit" in words(point)) == refused
+
+
+def test_a_refused_meter_leaves_the_word_to_a_worse_grade_with_the_reason(made):
+    kilo = [made.steady(host, 0.01, meter="plug") for host in SERVERS]
+    bmc = [made.steady(host, 10.0, meter="bmc", grade="BMC") for host in SERVERS]
+    point = numbers(made, [*kilo, *bmc])
+    assert (point.grade, point.metrics["energy_j"]) == ("BMC", pytest.approx(300))
+    assert "kW read as W?" in words(point)
+    assert "BMC watts count instead" in words(point)
+
+
+@pytest.mark.parametrize(("ratio", "doubted"), [(1.1, True), (1.005, False), (0.9, True)])
+def test_two_meters_of_one_percent_that_differ_by_ten_are_a_doubt(made, ratio, doubted):
+    one = [stated(made.steady(host, 50.0, meter="a"), gain_ratio=0.01) for host in SERVERS]
+    other = [stated(made.steady(host, 50.0 * ratio, meter="b"), gain_ratio=0.01) for host in SERVERS]
+    point = numbers(made, [*one, *other])
+    assert ("a:storage-2/all/power shows 50.00 W, and b:storage-2/all/power" in words(point)) == doubted
+    assert ("so are 2 more channels of these" in words(point)) == doubted
+    assert "energy_j" in point.metrics
+
+
+@pytest.mark.parametrize(("ratio", "doubted"), [(1.05, False), (1.3, True)])
+def test_meters_that_do_not_state_their_accuracy_may_differ_by_a_tenth(made, ratio, doubted):
+    series = [made.steady(host, 50.0 * factor, meter=meter) for meter, factor in (("a", 1), ("b", ratio)) for host in SERVERS]
+    assert ("of the same devices" in words(numbers(made, series))) == doubted
+
+
+@pytest.mark.parametrize(("bmc_w", "doubted"), [(40.0, False), (20.0, True), (70.0, True)])
+def test_a_bmc_behind_the_supply_may_show_less_than_the_wall_and_not_more(made, bmc_w, doubted):
+    wall = [stated(made.steady(host, 50.0, meter="wall"), gain_ratio=0.01) for host in SERVERS]
+    bmc = [made.steady(host, bmc_w, meter="bmc", grade="BMC") for host in SERVERS]
+    assert ("of the same devices" in words(numbers(made, [*wall, *bmc]))) == doubted
+
+
+def test_parts_that_add_up_to_more_than_their_whole_are_a_doubt(made):
+    whole = [stated(made.steady(host, 20.0, meter="wall"), gain_ratio=0.01) for host in SERVERS]
+    for board_w, doubted in ((15.0, False), (25.0, True)):
+        boards = [made.steady(host, board_w, component="board", meter="rails", grade="PDU") for host in SERVERS]
+        disks = [made.steady(host, 4.0, component="disks", meter="rails", grade="PDU") for host in SERVERS]
+        assert ("of the same devices" in words(numbers(made, [*whole, *boards, *disks]))) == doubted
+
+
+def test_a_counter_and_the_power_of_one_meter_that_disagree_are_a_doubt(made):
+    t_s = np.arange(0.0, 30.25, 0.25)
+    power = [made.series(made.channel(host), t_s, 50.0) for host in SERVERS]
+    for factor, doubted in ((1.0, False), (3.6, True)):
+        counter = [made.series(made.channel(host, "all", "energy", "counter"), t_s, factor * 50 * t_s) for host in SERVERS]
+        assert ("of the same devices" in words(numbers(made, [*power, *counter]))) == doubted
+
+
+def test_processors_that_draw_more_than_their_servers_are_a_doubt(made):
+    t_s = np.arange(0.0, 30.5, 0.5)
+    of = [made.channel(host, "package-0", "energy", "counter", "component", "rapl") for host in SERVERS]
+    for power_w, doubted in ((3.0, False), (30.0, True)):
+        series = [*(made.steady(host, 10.0) for host in SERVERS), *(made.series(one, t_s, power_w * t_s) for one in of)]
+        assert ("processors (RAPL) are more than" in words(numbers(made, series))) == doubted
+
+
+@pytest.mark.parametrize(("power_w", "doubted"), [(1.5, True), (6.0, False), (60.0, True)])
+def test_watts_far_from_the_hardware_of_the_catalogue_are_a_doubt(made, power_w, doubted):
+    hosts = tuple(HostFact(name, name.partition("-")[0], "A") for name in SERVERS)
+    clients = tuple(HostFact(name, "client", "") for name in CLIENTS)
+    hardware = catalogue.cluster("odroid-hc4")
+    record = replace(made.record(cluster="odroid-hc4"), hosts=(*hosts, *clients), hardware=hardware)
+    (point,) = points(record, [made.steady(host, power_w) for host in SERVERS])
+    assert ("by the catalogue: check unit and covers" in words(point)) == doubted
+    assert "energy_j" in point.metrics

@@ -1,0 +1,209 @@
+"""Series as pieces of time: long ones, whose sums are kept by blocks, and pieces that join, overlap or are not known."""
+
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from oracle.budget import Said
+from perjoule.energy.amount import amount, amounts
+from perjoule.energy.integral import CHUNK_COUNT, Integral
+from perjoule.energy.terms import budget
+from typed import present
+
+KINDS = ("counter", "window mean", "instantaneous")
+
+
+def long(made, semantics, count, seed=1):
+    """Irregular samples of an irregular power: a series, and the exact integral at each of its times."""
+    dice = np.random.default_rng(seed)
+    t_s, power_w = np.cumsum(dice.uniform(0.05, 0.15, count)), dice.uniform(30, 60, count)
+    length_s = np.diff(t_s, prepend=0.0)
+    if semantics == "instantaneous":
+        until_j = np.concatenate(([0.0], np.cumsum((power_w[1:] + power_w[:-1]) / 2 * length_s[1:])))
+    else:
+        until_j = np.cumsum(power_w * length_s)
+    value = until_j if semantics == "counter" else power_w
+    return made.stating(semantics, t_s, value, length_s if semantics == "window mean" else 0.0), until_j
+
+
+@pytest.mark.parametrize("count", [2, 64, 65, 66, 129, CHUNK_COUNT, CHUNK_COUNT + 1, CHUNK_COUNT + 2, 3 * CHUNK_COUNT + 70])
+@pytest.mark.parametrize("semantics", KINDS)
+def test_a_series_of_any_length_adds_up_to_each_of_its_samples(made, semantics, count):
+    series, until_j = long(made, semantics, count)
+    dice = np.random.default_rng(2)
+    index = np.unique(np.concatenate((dice.integers(1, count, 200), [count - 1, min(64, count - 1), min(65, count - 1)])))
+    found_j, covered_s = Integral(series).until(series.t_s[index])
+    from_j, from_s = (0.0, series.t_s[index]) if semantics == "window mean" else (until_j[0], series.t_s[index] - series.t_s[0])
+    assert found_j == pytest.approx(until_j[index] - from_j, rel=1e-9)
+    assert covered_s == pytest.approx(from_s, rel=1e-9)
+
+
+def test_a_series_of_a_million_samples_is_summed_by_several_threads(made):
+    series, until_j = long(made, "instantaneous", 17 * CHUNK_COUNT)
+    assert amounts(series, series.t_s[[5, 1000]], series.t_s[[-5, -1]]).value == pytest.approx(
+        until_j[[-5, -1]] - until_j[[5, 1000]], rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("place", [1, CHUNK_COUNT - 1, CHUNK_COUNT, CHUNK_COUNT + 1, 2 * CHUNK_COUNT, 2 * CHUNK_COUNT + 9])
+def test_a_flaw_is_seen_wherever_it_lies_in_a_long_series(made, place):
+    series, _ = long(made, "window mean", 2 * CHUNK_COUNT + 10)
+    window = (float(series.t_s[max(place - 50, 0)]) - 0.01, float(series.t_s[min(place + 50, len(series.t_s) - 1)]))
+    assert amount(series, *window).doubts == ()
+    failed = series.value.copy()
+    failed[place] = np.nan
+    assert amount(replace(series, value=failed), *window).coverage_ratio < 0.999
+    twice, again = series.t_s.copy(), series.value.copy()
+    twice[place], again[place] = twice[place - 1], again[place - 1]
+    assert "are left out: another has the same timestamp" in " ".join(
+        amount(replace(series, t_s=twice, value=again), *window).doubts
+    )
+    late = series.t_s.copy()
+    late[[place - 1, place]] = late[[place, place - 1]]
+    assert "1 samples arrived out of order" in " ".join(amount(replace(series, t_s=late), *window).doubts)
+
+
+@pytest.mark.parametrize("place", [1, CHUNK_COUNT, CHUNK_COUNT + 1, 2 * CHUNK_COUNT + 9])
+def test_a_reset_is_seen_wherever_it_lies_in_a_long_series(made, place):
+    series, until_j = long(made, "counter", 2 * CHUNK_COUNT + 10)
+    fallen = np.where(np.arange(len(until_j)) < place, until_j, until_j - until_j[place])
+    began_s, ended_s = series.t_s[max(place - 50, 0)], series.t_s[min(place + 50, len(until_j) - 1)]
+    found = amount(replace(series, value=fallen), float(began_s), float(ended_s))
+    assert "1 steps of the counter are neither a wrap" in " ".join(found.doubts)
+    fast = until_j + 100.0 * (np.arange(len(until_j)) >= place)
+    stated = replace(series.channel, specification=replace(series.channel.specification, most_w=500.0))
+    found = amount(replace(series, channel=stated, value=fast), float(began_s), float(ended_s))
+    assert "1 steps of the counter are neither a wrap" in " ".join(found.doubts)
+
+
+@pytest.mark.parametrize(("gap_s", "joined"), [(0.0095, True), (0.0105, False)])
+def test_windows_join_where_their_gap_is_no_longer_than_the_mean_of_their_requests(made, gap_s, joined):
+    """Requests of 5 and 15 ms in turns: their mean is 10 ms."""
+    t_s = np.arange(0, 30.05, 0.1)
+    series = made.stating("window mean", t_s, 50 + np.sin(t_s), 0.1 - gap_s)
+    half_s = np.where(np.arange(len(t_s)) % 2, 0.0025, 0.0075)
+    polled = replace(series, asked_s=t_s - half_s, arrived_s=t_s + half_s)
+    found = amounts(polled, 5, 25)
+    assert found.coverage_ratio[0] == pytest.approx(1.0 if joined else 1 - gap_s / 0.1, rel=1e-3)
+
+
+def test_a_power_steps_only_between_pieces_that_join(made):
+    """Means of 40, 50 and 60 W: with neighbours the step is in the middle of the second, without it is even."""
+    t_s, power_w = np.arange(1.0, 9.0), np.array([40.0, 40, 40, 50, 60, 60, 60, 60])
+    for missing, quarter_j in ((None, 40 / 4), (2, 50 / 4), (4, 50 / 4)):
+        kept = np.arange(8) != missing
+        means = Integral(made.stating("window mean", t_s[kept], power_w[kept], 1.0))
+        until_j, _ = means.until(np.array([3.0, 3.25, 3.75, 4.0]))
+        assert np.diff(until_j) == pytest.approx(
+            [quarter_j, 25.0, 100 / 4 - quarter_j] if missing is None else [12.5, 25.0, 12.5]
+        )
+
+
+@pytest.mark.parametrize("apart_s", [1e-8, -1e-8])
+def test_neighbours_join_but_for_rounding(made, apart_s):
+    t_s, power_w = np.arange(1.0, 9.0), np.array([40.0, 40, 40, 50, 60, 60, 60, 60])
+    means = Integral(made.stating("window mean", t_s, power_w, 1.0 - apart_s))
+    until_j, _ = means.until(np.array([3.0 + apart_s, 3.25]))
+    assert np.diff(until_j)[0] == pytest.approx(10.0 if apart_s < 0 else 12.5, rel=1e-6)
+
+
+@pytest.mark.parametrize("semantics", ["counter", "window mean"])
+@pytest.mark.parametrize("cut", [0, 1, 28, 29])
+def test_the_first_and_the_last_pieces_have_no_neighbour_and_are_even(made, semantics, cut):
+    t_s = np.arange(30.0)
+    power_w = 40.0 + t_s
+    value = np.cumsum(power_w) if semantics == "counter" else power_w
+    one = Said(semantics, t_s, value, np.full(30, 1.0), np.zeros(30))
+    series = made.stating(semantics, t_s, value, 1.0 if semantics == "window mean" else 0.0)
+    whole = Integral(series)
+    first_s = 0.0 if semantics == "counter" else -1.0
+    moments_s = t_s[cut] + np.array([-0.9, -0.7, -0.4, -0.2]) + (semantics == "counter") * (cut == 0)
+    until_j, _ = whole.until(moments_s)
+    before_first = semantics == "window mean" and not cut  # no sample lies within: the definitions refuse such a window
+    assert until_j == pytest.approx([40 * (m + 1) if before_first else one.joules(first_s, m) for m in moments_s])
+
+
+@pytest.mark.parametrize(("t_s", "usual_s"), [([], 0.0), ([3.0], 0.0), ([3.0, 5.0], 2.0), ([0.0, 1.0, 2.0, 9.0], 1.0)])
+def test_the_usual_distance_is_the_median_and_none_without_another_sample(made, t_s, usual_s):
+    assert Integral(made.stating("instantaneous", np.array(t_s), 50.0)).usual_s == usual_s
+
+
+@pytest.mark.parametrize("semantics", KINDS)
+@pytest.mark.parametrize("count", [5, 64, 65, 66, 130])
+def test_after_the_last_sample_nothing_is_added_and_before_the_first_there_is_nothing(made, semantics, count):
+    series, until_j = long(made, semantics, count)
+    whole = Integral(series)
+    last_s = float(series.t_s[-1])
+    found_j, covered_s = whole.until(np.array([-1.0, last_s, last_s + 0.5, last_s + 100]))
+    assert (found_j[0], covered_s[0]) == (0, 0)
+    assert found_j[1:] == pytest.approx(until_j[-1] - (until_j[0] if semantics != "window mean" else 0))
+    assert covered_s[1:] == pytest.approx(covered_s[1])
+
+
+def test_bytes_come_in_bursts_and_not_in_levels(made):
+    """A counter of bytes is even between two readings, where one of joules would step."""
+    t_s, value = np.arange(8.0), np.array([0.0, 40, 80, 120, 170, 230, 290, 350])
+    joules, _ = Integral(made.stating("counter", t_s, value)).until(np.array([3.0, 3.25]))
+    of = made.channel("host", "all", "disk_written", "counter", "counter")
+    moved, _ = Integral(made.series(of, t_s, value)).until(np.array([3.0, 3.25]))
+    assert (np.diff(joules)[0], np.diff(moved)[0]) == pytest.approx((10.0, 12.5))
+
+
+@pytest.mark.parametrize("failed", [7, 8])
+def test_a_failed_read_is_a_gap_between_moments_and_none_between_readings(made, failed):
+    t_s = np.arange(0, 20.0, 0.5)
+    value = 50.0 + t_s
+    value[failed] = np.nan
+    assert amount(made.stating("instantaneous", t_s, value), 1, 19).coverage_ratio == pytest.approx(17 / 18)
+    assert amount(made.stating("counter", t_s, 50 * t_s + value - value), 1, 19).coverage_ratio == pytest.approx(1)
+
+
+def test_one_mean_that_holds_the_whole_window_may_have_had_anything_around_it(made):
+    alone = made.stating("window mean", np.array([30.0]), 50.0, 30.0)
+    (term,) = present(budget(alone, 10.0, 30.0)).terms
+    assert (term.name, term.standard_j) == ("edges", pytest.approx(50 * 10 / sqrt(12)))
+    assert present(budget(alone, 0.0, 30.0)).terms == ()
+
+
+def test_the_rows_of_a_stamp_are_spread_up_to_the_next_one_whatever_their_number(made):
+    """Two, three and one row in seconds 0, 1 and 2, and so on: sample i of k is i / k later."""
+    counts = np.tile([2, 3, 1], 12)
+    t_s = np.repeat(np.arange(36.0), counts)
+    spread_s = np.concatenate([n + np.arange(count) / count for n, count in enumerate(counts)])
+    value = 40 + 10 * np.sin(np.arange(len(t_s)))
+    stamped, spread = (Integral(made.stating("instantaneous", times_s, value)) for times_s in (t_s, spread_s))
+    assert stamped.samples.t_s == pytest.approx(spread.samples.t_s)
+    assert stamped.samples.stamp_s == 1
+    (fault,) = stamped.samples.faults
+    said = "36 samples share a timestamp with another: spread evenly over the 1 s between timestamps"
+    assert fault.within(0, 36) == f"{stamped.channel.name}: {said}"
+
+
+def test_faults_are_counted_in_the_window_alone(made):
+    t_s = np.arange(0, 30.05, 0.1)
+    value = np.where(np.isin(np.arange(len(t_s)), [50, 120, 121]), 900.0, 50 + np.sin(t_s))
+    series = made.stating("instantaneous", t_s, value, most_w=100.0)
+    for window, count in (((4.0, 6.0), 1), ((11.0, 14.0), 2), ((4.0, 14.0), 3)):
+        assert f"{count} samples exceed the 100 W" in " ".join(amount(series, *window).doubts)
+    assert amount(series, 14, 20).doubts == amount(series, 0.5, 4).doubts == ()
+
+
+def test_many_windows_are_each_as_one(made):
+    series, _ = long(made, "instantaneous", 3000)
+    began_s = np.array([5.0, 20.0, 50.0, 70.0])
+    ended_s = np.array([25.0, 20.0, 49.0, 70.1])
+    found = amounts(series, began_s, ended_s)
+    assert np.isnan(found.value[1:3]).all() and (found.coverage_ratio[1:3] == 0).all()
+    assert found.value[0] == amount(series, 5.0, 25.0).value
+    assert amount(series, 20.0, 20.0).doubts == (f"{series.channel.name}: the window has zero length",)
+
+
+def test_a_moment_within_a_gap_has_what_there_was_before_it(made):
+    t_s = np.arange(0, 10.0, 0.5)
+    value = np.full(20, 50.0)
+    value[8] = np.nan
+    until_j, covered_s = Integral(made.stating("instantaneous", t_s, value)).until(np.array([3.5, 3.7, 4.0, 4.4, 4.5, 5.0]))
+    assert until_j == pytest.approx([175, 175, 175, 175, 175, 200])
+    assert covered_s == pytest.approx([3.5, 3.5, 3.5, 3.5, 3.5, 4.0])

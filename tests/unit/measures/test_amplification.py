@@ -1,0 +1,150 @@
+from dataclasses import replace
+
+import pytest
+
+from perjoule.filesystems import _flows
+from perjoule.measures.amplification import bounds, compare, unexplained
+from perjoule.measures.points import points
+from perjoule.model import Flow, Redundancy
+
+MEASURED = {  # MooseFS, goal 2, two clients writing 48 MiB each: what a real trial gave
+    "network_sent_client_ratio": 1.045,
+    "network_received_client_ratio": 0.004,
+    "network_received_servers_ratio": 2.095,
+    "network_sent_servers_ratio": 1.054,
+    "disk_written_servers_ratio": 2.003,
+    "disk_read_servers_ratio": 0.002,
+}
+
+
+def copied(count, *, by_client):
+    return _flows.explained(Redundancy(count), by_client=by_client)
+
+
+def coded(data_count, parity_count, *, by_client):
+    return _flows.explained(Redundancy(data_count=data_count, parity_count=parity_count), by_client=by_client)
+
+
+def explained(made, amplification, **words):
+    return replace(made.record(**words), amplification=amplification)
+
+
+def test_a_field_of_a_flow_that_was_measured_otherwise_is_named_with_its_bytes(made):
+    flow = copied(2, by_client=False).write
+    derived = compare(explained(made, copied(2, by_client=False)), "write", MEASURED).metrics
+    assert unexplained(flow, {**MEASURED, **derived}) == {}
+    assert unexplained(flow, MEASURED | {"disk_written_servers_ratio": 1.5}) == {}  # without a derived number beside it
+    odd = {"disk_written_servers_ratio": 1.5, "network_sent_client_ratio": 1.2}
+    assert unexplained(flow, {**MEASURED, **derived, **odd}) == {"disk_written_ratio": 1.5, "client_sent_ratio": 1.2}
+
+
+def test_what_redundancy_and_headers_explain_is_not_doubted(made):
+    found = compare(explained(made, copied(2, by_client=False)), "write", MEASURED)
+    assert found.doubts == ()
+    assert found.metrics == {
+        "derived_network_sent_client_ratio": 1,
+        "derived_network_received_client_ratio": 0,
+        "derived_network_received_servers_ratio": 2,
+        "derived_network_sent_servers_ratio": 1,
+        "derived_disk_written_servers_ratio": 2,
+        "derived_disk_read_servers_ratio": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "doubt"),
+    [
+        (
+            "network_sent_client_ratio",
+            1.12,
+            "write: clients sent more than the 1 byte per user byte that redundancy explains, "
+            "likely many small requests, metadata, background copies or retransmissions",
+        ),
+        (
+            "disk_written_servers_ratio",
+            0.0,
+            "write: the servers' disks wrote less than the 2 bytes per user byte that redundancy explains, "
+            "likely some data is not yet written back",
+        ),
+        (
+            "disk_written_servers_ratio",
+            2.4,
+            "write: the servers' disks wrote more than the 2 bytes per user byte that redundancy explains, "
+            "likely a journal, metadata, or whole blocks for parts",
+        ),
+        (
+            "disk_read_servers_ratio",
+            0.5,
+            "write: the servers' disks read more than the 0 bytes per user byte that redundancy explains, "
+            "likely blocks read to write parts of them",
+        ),
+    ],
+)
+def test_what_they_do_not_explain_is_named_with_its_likely_cause(made, metric, value, doubt):
+    assert compare(explained(made, copied(2, by_client=False)), "write", MEASURED | {metric: value}).doubts == (doubt,)
+
+
+def test_reads_that_a_cache_served_are_named_by_whose_it_was(made):
+    moved = made.results((10.0, 20.0), (10.0, 20.0), direction="read")
+    asked = explained(made, copied(2, by_client=False), moved=moved)
+    found = compare(asked, "read", {"network_received_client_ratio": 0.6, "disk_read_servers_ratio": 0.2})
+    assert ["the clients' page cache" in doubt for doubt in found.doubts] == [True, False]
+    assert ["the servers' page cache" in doubt for doubt in found.doubts] == [False, True]
+
+
+def test_disks_have_three_percent_and_journals_and_networks_their_headers_too():
+    flow = Flow(client_sent_ratio=1.0, storage_received_ratio=1.0, disk_written_ratio=2.0)
+    assert bounds(flow, "disk_written_ratio") == pytest.approx((1.94, 2 + 3 * 0.02 * 2))
+    assert bounds(flow, "disk_read_ratio") == pytest.approx((-0.03, 0.03))
+    assert bounds(flow, "storage_received_ratio") == pytest.approx((0.97, 1 + 66 / 1448 + 0.03))
+    assert bounds(flow, "storage_sent_ratio") == pytest.approx((-0.03, 66 / 2896 + 0.03))  # acknowledgements
+
+
+def test_without_a_derivation_and_in_mixed_trials_nothing_is_compared(made):
+    assert compare(made.record(), "write", MEASURED).metrics == {}
+    mixed = made.results((10.0, 20.0)) + made.results((10.0, 20.0), direction="read")
+    found = compare(explained(made, copied(1, by_client=True), moved=mixed), "write", MEASURED)
+    assert (dict(found.metrics), found.doubts) == ({}, ())
+
+
+def test_a_trials_numbers_have_the_derived_ones_beside_them(made):
+    series = [made.counter(h, "disk_written", 100.0) for h in ("storage-1", "storage-2", "metadata-1")]
+    (point,) = points(explained(made, copied(1, by_client=False)), series)
+    assert point.metrics["disk_written_servers_ratio"] == pytest.approx(3 * 100 * 10.4 / 2000)
+    assert point.metrics["derived_disk_written_servers_ratio"] == 1
+    assert any("the servers' disks wrote more than the 1 byte" in doubt for doubt in point.doubts)
+
+
+@pytest.mark.parametrize(
+    ("amplification", "sent", "received", "passed_on", "written"),
+    [
+        (copied(1, by_client=False), 1, 1, 0, 1),
+        (copied(3, by_client=False), 1, 3, 2, 3),
+        (copied(3, by_client=True), 3, 3, 0, 3),
+        (coded(4, 1, by_client=True), 1.25, 1.25, 0, 1.25),
+        (coded(4, 2, by_client=False), 1, 1 + 5 / 4, 5 / 4, 1.5),
+    ],
+)
+def test_who_codes_and_who_forwards_says_which_bytes_move(amplification, sent, received, passed_on, written):
+    flow = amplification.write
+    assert (flow.client_sent_ratio, flow.storage_received_ratio) == (sent, received)
+    assert (flow.storage_sent_ratio, flow.disk_written_ratio) == (passed_on, written)
+    assert flow.storage_received_ratio == flow.client_sent_ratio + flow.storage_sent_ratio  # what is sent arrives
+    read = amplification.read
+    assert read.storage_sent_ratio == read.client_received_ratio + read.storage_received_ratio
+
+
+def test_the_tail_has_its_length_and_bytes(made):
+    late = [
+        made.series(made.channel(h, "all", "disk_written", "counter", "counter"), [9, 20, 24, 30], [0, 0, 600, 600])
+        for h in ("storage-1", "storage-2", "metadata-1")
+    ]
+    (point,) = points(made.record(tail_s=5.0), late)
+    assert point.metrics["tail_disk_written_bytes"] == pytest.approx(1800)
+    assert point.metrics["tail_s"] == pytest.approx(5)
+
+
+def test_the_tail_has_its_energy(made):
+    watts = [made.steady(host, 10.0) for host in ("storage-1", "storage-2", "metadata-1")]
+    (point,) = points(made.record(tail_s=5.0, scale=1.0), watts)
+    assert point.metrics["tail_energy_j"] == pytest.approx(3 * 10 * 5)

@@ -1,0 +1,65 @@
+"""Missing joules have their reason."""
+
+from dataclasses import replace
+
+import pytest
+
+from perjoule.measures.points import points
+from perjoule.model import Specification
+from perjoule.results.table import with_meter
+from perjoule.statistics.cells import cells
+
+SERVERS = ("storage-1", "storage-2", "metadata-1")
+
+
+def stated(series, **words):
+    return replace(series, channel=replace(series.channel, specification=Specification(**words)))
+
+
+def test_servers_that_are_metered_with_their_switch_alone_lack_an_energy_with_the_reason(made):
+    (point,) = points(made.record(), [made.steady("", 56.0, component="total", meter="strip")])
+    assert "energy_j" not in point.metrics
+    assert point.metrics["gross_energy_j"] == pytest.approx(560)
+    assert point.omitted["net"] == (
+        "energy of the servers omitted: strip power counts them together with the switch (cover the servers alone, or meter the "
+        "switch as well); the gross_* metrics have that of servers and switch"
+    )
+
+
+def test_a_switch_that_is_refused_is_the_reason_that_the_servers_lack_an_energy(made):
+    total, switch = made.steady("", 56.0, component="total"), made.steady("", 15.0, component="switch").at(slice(0, 30))
+    (point,) = points(made.record(), [total, switch])
+    assert "that of one of their channels is refused" in point.omitted["net"]
+
+
+def test_a_repetition_without_net_leaves_that_of_the_others(made):
+    kept = [made.steady(host, 10.0) for host in SERVERS]
+    record = made.record()
+    (known,) = points(record, kept)
+    other = made.record(made.trial(repetition=2))
+    (lacking,) = points(other, [made.steady("", 56.0, component="total")])
+    (cell,) = cells((record, other), (known, lacking))
+    assert cell.metrics["energy_j"].mean == pytest.approx(300)
+    assert any("energy of the servers omitted" in words for words in cell.omitted)
+
+
+@pytest.mark.parametrize(("words", "text"), [({}, "300.0 ± ? ± ?"), ({"gain_ratio": 0.01}, "300.0 ± ? ± 2.9")])
+def test_an_accuracy_that_nobody_states_is_a_question_mark(made, words, text):
+    record = made.record()
+    (point,) = points(record, [stated(made.steady(host, 10.0), **words) for host in SERVERS])
+    (cell,) = cells((record,), (point,))
+    assert with_meter(cell, "energy_j") == text
+
+
+def test_one_host_of_unknown_accuracy_makes_the_sum_unknown(made):
+    series = [
+        stated(made.steady(host, 10.0, meter=host), **({"gain_ratio": 0.01} if host != "storage-2" else {})) for host in SERVERS
+    ]
+    (point,) = points(made.record(), series)
+    assert point.unstated == ("net",)
+
+
+def test_models_and_simulations_state_all_that_there_is(made):
+    for grade in ("modelled", "simulated"):
+        (point,) = points(made.record(), [made.steady(host, 10.0, grade=grade) for host in SERVERS])
+        assert point.unstated == ()

@@ -1,0 +1,127 @@
+from dataclasses import replace
+
+import pytest
+
+from perjoule import catalogue
+from perjoule.measures.plausibility import doubts
+from perjoule.model import Spec
+from perjoule.trial.reading import Reading
+
+
+def test_a_plain_trial_has_no_doubts(made):
+    series = [made.counter(c, "network_received", 101.0) for c in ("client-1", "client-2")]
+    series += [made.counter(h, "disk_read", 67.0) for h in ("storage-1", "storage-2", "metadata-1")]
+    moved = made.results((10.0, 20.0), (10.0, 20.0), direction="read")
+    assert doubts(Reading(made.record(moved=moved, cluster="odroid-hc4"), series)) == ()
+
+
+def test_a_failed_trial_has_no_doubts_of_its_own(made):
+    assert doubts(Reading(made.record(status="failed"), [])) == ()
+
+
+def test_clients_that_started_apart_are_reported(made):
+    assert doubts(Reading(made.record(moved=made.results((10.0, 20.0), (10.4, 20.0))), [])) == ()
+    (doubt,) = doubts(Reading(made.record(moved=made.results((10.0, 20.0), (11.0, 20.0))), []))
+    assert doubt == "clients started 1 s apart, the shortest ran 9 s"
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.2])
+def test_a_client_faster_than_its_network_is_reported(made, scale):
+    nodes = catalogue.cluster("odroid-hc4").nodes
+    client = next((n for n in nodes if n.role == "client"), nodes[0])
+    hosts = tuple(replace(h, node=client.name) for h in made.record().hosts)
+    limit = client.board.nic_bytes_per_s.value
+
+    def trial(ratio):
+        moved = made.results((10.0, 20.0), moved_bytes=int(limit * ratio * 10 * scale))
+        return replace(made.record(moved=moved, cluster="odroid-hc4", scale=scale), hosts=hosts)
+
+    assert doubts(Reading(trial(1.0), [])) == ()
+    (doubt,) = doubts(Reading(trial(1.5), []))
+    assert doubt == "client-1 moved 1.50 times what its network can carry: a cache served the write"
+
+
+def test_a_cluster_above_its_peak_is_reported(made):
+    tpp = catalogue.tpp_bytes_per_s(catalogue.cluster("odroid-hc4"))
+    moved = made.results((10.0, 20.0), moved_bytes=int(tpp * 12))
+    assert "write: 1.20 times the theoretical peak performance of the cluster" in doubts(
+        Reading(made.record(moved=moved, cluster="odroid-hc4"))
+    )
+
+
+def test_reads_that_never_crossed_the_network_are_reported(made):
+    moved = made.results((10.0, 20.0), (10.0, 20.0), direction="read")
+    series = [made.counter(c, "network_received", 50.0) for c in ("client-1", "client-2")]
+    (doubt,) = doubts(Reading(made.record(moved=moved), series))
+    assert doubt == "the clients' page cache served reads: they received 52 % of the bytes they read"
+
+
+def test_reads_that_never_reached_a_disk_are_reported(made):
+    moved = made.results((10.0, 20.0), (10.0, 20.0), direction="read")
+    series = [made.counter(h, "disk_read", 10.0) for h in ("storage-1", "storage-2", "metadata-1")]
+    (doubt,) = doubts(Reading(made.record(moved=moved), series))
+    assert doubt == "the servers' page cache served reads: the disks read 16 % of the bytes that clients read"
+
+
+def test_reads_count_from_the_first_clients_start(made):
+    """From then on the disks read 93 % of the bytes, and from a second later 84 %."""
+    moved = made.results((10.0, 20.0), (11.0, 20.0), direction="read")
+    series = [made.counter(h, "disk_read", 62.0) for h in ("storage-1", "storage-2", "metadata-1")]
+    assert not any("page cache" in doubt for doubt in doubts(Reading(made.record(moved=moved), series)))
+
+
+def test_without_counters_nothing_is_reported_of_caches(made):
+    moved = made.results((10.0, 20.0), direction="read")
+    assert doubts(Reading(made.record(moved=moved), [])) == ()
+
+
+def test_a_machine_at_its_end_is_reported(made):
+    hosts = [h.name for h in made.record().hosts]
+    series = [made.counter(h, "cpu", 0.4) for h in hosts]
+    (doubt,) = doubts(Reading(made.record(cluster="odroid-hc4", environment={"cores_count": 2}), series))
+    assert "100 % of this machine's CPUs" in doubt
+    assert doubts(Reading(made.record(cluster="odroid-hc4", environment={"cores_count": 4}), series)) == ()
+
+
+def test_reads_and_writes_together_share_their_energy(made):
+    moved = made.results((10.0, 20.0)) + made.results((10.0, 20.0), direction="read")
+    assert "reads and writes ran together: each is charged with the energy and overhead of both" in doubts(
+        Reading(made.record(moved=moved))
+    )
+
+
+@pytest.mark.parametrize(
+    ("write", "read", "together"),
+    [((10, 20), (20, 30), False), ((20, 30), (10, 20), False), ((10, 20), (19, 30), True), ((19, 30), (10, 20), True)],
+)
+def test_reads_and_writes_one_after_the_other_share_nothing(made, write, read, together):
+    moved = made.results(write) + made.results(read, direction="read")
+    assert any("ran together" in doubt for doubt in doubts(Reading(made.record(moved=moved), []))) == together
+    users = tuple(replace(one, user=one.direction) for one in moved)
+    assert not any("reads and writes" in doubt for doubt in doubts(Reading(made.record(moved=users), [])))
+
+
+@pytest.mark.parametrize(
+    ("kind", "cluster", "told"), [("virtual", "odroid-hc4", True), ("virtual", "", False), ("cluster", "odroid-hc4", False)]
+)
+def test_only_hosts_that_share_a_machine_use_it_up(made, kind, cluster, told):
+    series = [made.counter(host.name, "cpu", 0.4) for host in made.record().hosts]
+    asked = replace(made.trial(), testbed=Spec(kind, {}, kind))
+    record = made.record(asked, cluster=cluster, environment={"cores_count": 2})
+    assert any("this machine's CPUs" in doubt for doubt in doubts(Reading(record, series))) == told
+    assert doubts(Reading(replace(record, environment={"cores_count": "two"}), series)) == ()
+
+
+@pytest.mark.parametrize(
+    ("direction", "write_back_s", "told"), [("write", 10.0, False), ("write", 0.0, True), ("read", 10.0, True)]
+)
+def test_a_write_has_until_the_end_of_its_write_back_to_reach_its_own_disks(made, direction, write_back_s, told):
+    node = next(n for n in catalogue.cluster("odroid-hc4").nodes if n.disks)
+    most = sum((d.write_bytes_per_s if direction == "write" else d.read_bytes_per_s).value for d in node.disks)
+    moved = made.results((10.0, 20.0), moved_bytes=int(most * 15), direction=direction)
+    record = made.record(moved=moved, cluster="odroid-hc4", write_back_s=write_back_s)
+    hosts = tuple(replace(h, node=node.name) for h in record.hosts)
+    found = doubts(Reading(replace(record, hosts=hosts, data_hosts=("client-1",)), []))
+    assert any("50 % more than its disks can" in doubt for doubt in found) == told
+    others = doubts(Reading(replace(record, hosts=hosts, data_hosts=("client-2",)), []))  # the disks of another
+    assert not any("its disks can" in doubt for doubt in others)

@@ -1,0 +1,230 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from perjoule import catalogue
+from perjoule.measures.points import points
+from perjoule.model import Phase, Specification
+
+SERVERS = ("storage-1", "storage-2", "metadata-1")
+CLIENTS = ("client-1", "client-2")
+
+
+def watts(made, power_w=10.0, switch_w=5.0):
+    parts = [made.steady(host, power_w, grade="modelled", meter="modelled") for host in SERVERS]
+    return [*parts, made.steady("", switch_w, component="switch", grade="modelled", meter="modelled")]
+
+
+def test_every_number_of_a_trial_whose_truth_is_known(made):
+    counters = [made.counter(h, "cpu", 0.1) for h in SERVERS] + [made.counter(h, "cpu", 0.2) for h in CLIENTS]
+    counters += [made.counter(h, "network_received", 100.0) for h in ("storage-1", "storage-2")]
+    (point,) = points(made.record(), [*watts(made), *counters])
+    assert point.direction == "write"
+    expected = {
+        "throughput_bytes_per_s": 200,
+        "duration_s": 10,
+        "energy_j": 300,
+        "mean_w": 30,
+        "efficiency_bytes_per_j": 2000 / 300,
+        "gross_energy_j": 350,
+        "gross_mean_w": 35,
+        "gross_efficiency_bytes_per_j": 2000 / 350,
+        "edp_js": 3000,
+        "part_network_j": 50,
+        "part_unsplit_j": 300,
+        # all was on disk when the last client ended
+        "burst_duration_s": 10,
+        "burst_throughput_bytes_per_s": 200,
+        "burst_energy_j": 300,
+        "burst_mean_w": 30,
+        "burst_efficiency_bytes_per_j": 2000 / 300,
+        "burst_edp_js": 3000,
+        "latency_p50_s": 0.1,
+        "latency_p99_s": 0.5,
+        "cpu_storage_s_per_byte": 2 / 2000,
+        "cpu_metadata_s_per_byte": 1 / 2000,
+        "cpu_client_s_per_byte": 4 / 2000,
+        "cpu_servers_s_per_byte": 3 / 2000,
+        # its readings lie on the ends of the window
+        **{f"cpu_{role}_uncertainty_s_per_byte": 0.0 for role in ("storage", "metadata", "client", "servers")},
+        # counted from 0.4 s before the window on: the idle time before it is the first bytes' too
+        "network_received_storage_ratio": 1.04,
+    }
+    assert dict(point.metrics) == pytest.approx(expected)
+
+
+def test_emulated_time_is_wall_time_by_the_scale_and_watts_stay(made):
+    (real,) = points(made.record(), watts(made))
+    (point,) = points(made.record(scale=0.2), watts(made))
+    assert point.metrics["duration_s"] == pytest.approx(2)
+    assert point.metrics["throughput_bytes_per_s"] == pytest.approx(1000)
+    assert point.metrics["mean_w"] == pytest.approx(real.metrics["mean_w"])
+    assert point.metrics["energy_j"] == pytest.approx(60)
+    assert point.metrics["edp_js"] == pytest.approx(120)
+    assert point.metrics["latency_p50_s"] == pytest.approx(0.02)
+    assert point.metrics["efficiency_bytes_per_j"] == pytest.approx(2000 / 60)
+
+
+def test_efficiency_is_throughput_over_mean_power_as_the_paper_computes_it(made):
+    metrics = points(made.record(scale=0.3), watts(made))[0].metrics
+    assert metrics["efficiency_bytes_per_j"] == pytest.approx(metrics["throughput_bytes_per_s"] / metrics["mean_w"])
+
+
+def test_throughput_relates_to_the_peak_of_the_catalogue(made):
+    tpp = catalogue.tpp_bytes_per_s(catalogue.cluster("odroid-hc4"))
+    (point,) = points(made.record(cluster="odroid-hc4"), [])
+    assert point.metrics["tpp_ratio"] == pytest.approx(200 / tpp)
+    assert "tpp_ratio" not in points(made.record(cluster="of-another-perjoule"), [])[0].metrics
+
+
+def test_all_bytes_count_from_the_first_start_to_the_last_end(made):
+    moved = made.results((10.0, 20.0), (12.0, 35.0))
+    (point,) = points(made.record(moved=moved), [])
+    assert point.metrics["throughput_bytes_per_s"] == pytest.approx(2000 / 25)
+
+
+def test_the_common_window_is_what_all_clients_share(made):
+    moved = made.results((10.0, 20.0), (12.0, 32.0))
+    goodput = [
+        made.steady("client-1", 100.0, quantity="goodput", began_s=10, ended_s=20),
+        made.steady("client-2", 50.0, quantity="goodput", began_s=12, ended_s=32),
+    ]
+    (point,) = points(made.record(moved=moved, scale=0.5), goodput)
+    assert point.metrics["common_throughput_bytes_per_s"] == pytest.approx(150 / 0.5)
+    assert "common_throughput_bytes_per_s" not in points(made.record(moved=moved), goodput[:1])[0].metrics
+
+
+def test_clients_that_share_no_moment_have_no_common_window(made):
+    moved = made.results((10.0, 11.0), (12.0, 13.0))
+    goodput = [made.steady(c, 100.0, quantity="goodput") for c in CLIENTS]
+    assert "common_throughput_bytes_per_s" not in points(made.record(moved=moved), goodput)[0].metrics
+
+
+def test_a_mixed_trial_has_a_point_for_each_direction(made):
+    moved = made.results((10.0, 20.0)) + made.results((10.0, 20.0), direction="read", moved_bytes=3000)
+    write, read = points(made.record(moved=moved), watts(made))
+    assert (write.direction, read.direction) == ("write", "read")
+    assert read.metrics["throughput_bytes_per_s"] == 3 * write.metrics["throughput_bytes_per_s"]
+    assert any("together" in doubt for doubt in read.doubts)
+
+
+def test_a_failed_trial_has_no_points(made):
+    assert points(made.record(status="failed"), []) == ()
+
+
+def test_a_meter_gap_leaves_the_energy_out_and_says_so(made):
+    series = [made.steady(host, 10.0, ended_s=14.0) for host in SERVERS]
+    (point,) = points(made.record(doubts=("of the run",)), series)
+    assert not [name for name in point.metrics if name.endswith(("_j", "_w", "_js"))]
+    assert point.doubts[0] == "of the run"
+    assert any("cover only 40 %" in doubt for doubt in point.doubts)
+
+
+def test_what_is_written_back_in_the_tail_counts_as_overhead(made):
+    series = [made.counter(h, "disk_written", 100.0) for h in ("storage-1", "storage-2")]
+    (point,) = points(made.record(tail_s=5.0), series)
+    assert point.metrics["disk_written_storage_ratio"] == pytest.approx(2 * 100 * 15.4 / 2000)
+
+
+def test_latencies_weigh_clients_by_their_operations(made):
+    first, second = made.results((10.0, 20.0), (10.0, 20.0))
+    slow = replace(second, operations_count=30, latency_s={"p50": 0.5})
+    metrics = points(made.record(moved=(first, slow)), [])[0].metrics
+    assert metrics["latency_p50_s"] == pytest.approx(0.4)
+    assert "latency_p99_s" not in metrics
+
+
+def test_a_role_of_which_a_host_lacks_the_counter_has_no_overhead(made):
+    assert "cpu_storage_s_per_byte" not in points(made.record(), [made.counter("storage-1", "cpu", 0.1)])[0].metrics
+
+
+def test_where_no_bytes_are_moved_operations_are_counted(made):
+    moved = made.results((10.0, 20.0), (10.0, 20.0), moved_bytes=0)
+    series = [*watts(made), *(made.counter(h, "disk_written", 100.0) for h in SERVERS)]
+    (point,) = points(made.record(moved=moved, scale=0.5, cluster="odroid-hc4", tail_s=5.0), series)
+    metrics = point.metrics
+    assert metrics["operations_per_s"] == pytest.approx(20 / 5)
+    assert metrics["operations_per_j"] == pytest.approx(20 / 150)
+    assert metrics["gross_operations_per_j"] == pytest.approx(20 / 175)
+    assert metrics["edp_js"] == pytest.approx(150 * 5)
+    assert not [name for name in metrics if "per_byte" in name or "bytes_per" in name or name == "tpp_ratio"]
+
+
+def test_a_burst_is_in_emulated_time_too(made):
+    (point,) = points(made.record(scale=0.2, write_back_s=5.0), watts(made))
+    assert (point.metrics["duration_s"], point.metrics["burst_duration_s"]) == pytest.approx((3.0, 2.0))
+    assert point.metrics["burst_throughput_bytes_per_s"] == pytest.approx(1000)
+
+
+def test_a_client_that_did_nothing_takes_no_direction_from_the_others(made):
+    moved = made.results((10.0, 20.0), (10.0, 20.0))
+    idle = replace(moved[1], moved_bytes=0, operations_count=0)
+    (point,) = points(made.record(moved=(moved[0], idle)), [])
+    assert point.metrics["throughput_bytes_per_s"] == pytest.approx(100)
+    assert points(made.record(moved=(idle,)), []) == ()
+
+
+def test_a_load_that_counts_events_has_their_rate_and_what_each_took(made):
+    record = made.record(scale=0.5)
+    record = replace(record, outcome=replace(record.outcome, measured={"events_count": 50.0}))
+    (point,) = points(record, watts(made))
+    assert point.metrics["events_per_s"] == pytest.approx(50 / 5)
+    assert point.metrics["energy_per_event_j"] == pytest.approx(point.metrics["energy_j"] / 50)
+    assert "events_per_s" not in points(made.record(), watts(made))[0].metrics
+
+
+def test_the_energy_of_an_event_has_the_shared_errors_of_the_energy(made):
+    """A gain that is uncertain by 1 % has the same relative effect on both; without events there are no joules per event."""
+    record = made.record()
+    metered = [made.steady(host, 10.0) for host in SERVERS]
+    metered = [replace(s, channel=replace(s.channel, specification=Specification(gain_ratio=0.01))) for s in metered]
+    (without,) = points(record, metered)
+    (point,) = points(replace(record, outcome=replace(record.outcome, measured={"events_count": 50.0})), metered)
+    assert dict(point.shared["energy_per_event_j"]) == pytest.approx(dict(point.shared["energy_j"])) != {}
+    assert point.shared.keys() - without.shared.keys() == {"energy_per_event_j"}
+
+
+def test_a_tail_is_in_emulated_time_and_its_bytes_are_as_they_are(made):
+    servers = ("storage-1", "storage-2", "metadata-1")
+    series = [*watts(made), *(made.counter(host, "disk_read", 10.0) for host in servers)]
+    (point,) = points(made.record(scale=0.2, tail_s=2.0), series)
+    assert point.metrics["tail_s"] == pytest.approx(0.4)
+    assert point.metrics["tail_energy_j"] == pytest.approx(0.4 * point.metrics["mean_w"])
+    assert point.metrics["tail_disk_read_bytes"] == pytest.approx(3 * 10 * 2)
+    assert "tail_s" not in points(made.record(), watts(made))[0].metrics
+
+
+def test_a_burst_and_a_tail_have_no_watts_of_another_grade_than_their_row(made):
+    """A plug that was not heard for a second covers a window of 24 s, and neither the burst of 10 s nor the tail of 4 s."""
+    phases = (Phase("write-back", 20.0, 34.0), Phase("tail", 34.0, 38.0))
+    record = replace(made.record(moved=made.results((10, 20), (10, 20))), phases=phases)
+    heard_s = np.array([t_s for t_s in np.arange(0.5, 40.25, 0.5) if t_s not in (15.0, 15.5, 36.0, 36.5)])
+    wall = [made.series(made.channel(host, semantics="window mean"), heard_s, 10.0, 0.5) for host in SERVERS]
+    modelled = [made.steady(host, 5.0, ended_s=40.0, grade="modelled", meter="modelled") for host in SERVERS]
+    (point,) = points(record, [*wall, *modelled])
+    assert (point.grade, point.metrics["mean_w"]) == ("wall", pytest.approx(30.0))
+    assert "burst_throughput_bytes_per_s" in point.metrics
+    assert not {"burst_energy_j", "burst_mean_w", "burst_edp_js", "tail_energy_j"} & point.metrics.keys()
+    assert any(
+        doubt.startswith("until the clients' fsync: meter:storage-1/all/power: samples cover only 90 %") for doubt in point.doubts
+    )
+    (known,) = points(record, modelled)
+    assert known.metrics["burst_mean_w"] == pytest.approx(15.0)
+    assert known.metrics["tail_energy_j"] == pytest.approx(15.0 * 4)
+
+
+@pytest.mark.parametrize("value", [-620.0, -1e-6])
+def test_a_trial_whose_clamp_is_the_wrong_way_round_has_numbers_without_joules_and_says_why(made, value):
+    (point,) = points(made.record(), [made.steady(host, value) for host in (*SERVERS, *CLIENTS)])
+    assert not [key for key in point.metrics if key.endswith("_j")]
+    assert point.metrics["throughput_bytes_per_s"] == pytest.approx(200)
+    assert point.doubts
+
+
+def test_a_client_whose_clamp_is_the_wrong_way_round_has_no_joules_and_the_servers_have_theirs(made):
+    series = [*(made.steady(host, 10.0) for host in SERVERS), *(made.steady(host, -40.0) for host in CLIENTS)]
+    (point,) = points(made.record(), series)
+    assert point.metrics["energy_j"] == pytest.approx(300)
+    assert not [key for key in point.metrics if key.startswith(("clients_energy", "all_energy"))]
+    assert "wrong way round" in point.omitted["clients"]

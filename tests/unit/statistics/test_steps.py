@@ -1,0 +1,89 @@
+"""Steps over campaigns: found where they are, seldom where none is, with the p that another library computes."""
+
+from math import exp, log
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from perjoule.statistics.steps import FALSE_ALARM_RATIO, LEAST_COUNT, levels, steps
+
+
+def independently(values: np.ndarray, series_count: int) -> list[tuple[int, float]]:
+    """The same definition by scipy's t test, an explicit list of open pieces, and the smallest p instead of the largest t."""
+    pieces, found = [(0, len(values))], []
+    while pieces:
+        first, end = pieces.pop()
+        if end - first >= LEAST_COUNT:
+            tried = []
+            for at in range(first + 1, end):
+                p = stats.ttest_ind(np.log(values[at:end]), np.log(values[first:at]), equal_var=True).pvalue
+                tried.append((p * (end - first - 1) * series_count, at))
+            p, at = min(tried)
+            if p <= 0.05:
+                found.append((at, p))
+                pieces += [(first, at), (at, end)]
+    return sorted(found)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(30))
+def test_steps_and_their_p_are_those_of_an_independent_calculation(seed: int) -> None:
+    dice = np.random.default_rng(seed)
+    count = int(dice.integers(4, 30))
+    shifts = np.cumsum(dice.choice([0.0, 0.0, 0.0, 0.4, -0.3], count))
+    values = np.exp(shifts + dice.normal(0, 0.03, count))
+    found = steps(values.tolist(), 3)
+    assert [step.at for step in found] == [at for at, _ in independently(values, 3)]
+    assert [step.p for step in found] == pytest.approx([p for _, p in independently(values, 3)], rel=1e-6)
+    ends = [0, *(step.at for step in found), count]
+    for step, (first, end) in zip(found, zip(ends, ends[2:], strict=False), strict=False):
+        sides = np.log(values[step.at : end]), np.log(values[first : step.at])
+        if end - first > 2:
+            expected = stats.ttest_ind(*sides, equal_var=True).confidence_interval(0.95)
+            assert (log(step.ratio.low), log(step.ratio.high)) == pytest.approx((expected.low, expected.high), abs=1e-6)
+        assert log(step.ratio.mean) == pytest.approx(sides[0].mean() - sides[1].mean())
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("count", [4, 8, 25])
+def test_pages_without_a_step_show_one_as_seldom_as_stated(count: int) -> None:
+    dice, pages_count, series_count = np.random.default_rng(count), 600, 4
+    alarms_count = sum(
+        any(steps(np.exp(dice.normal(0, 0.1, count)).tolist(), series_count) for _ in range(series_count))
+        for _ in range(pages_count)
+    )
+    at_least_as_many = stats.binom.sf(alarms_count - 1, pages_count, FALSE_ALARM_RATIO)
+    assert at_least_as_many > 0.001, f"{alarms_count} of {pages_count} pages"
+    assert alarms_count >= 0.2 * FALSE_ALARM_RATIO * pages_count  # a rule that never finds anything keeps any limit
+
+
+def test_a_step_of_the_last_campaign_alone_is_found() -> None:
+    dice = np.random.default_rng(1)
+    for _ in range(50):
+        values = np.exp(dice.normal(0, 0.01, 12))
+        values[-1] *= exp(-0.25)  # 25 times the scatter
+        (step,) = steps(values.tolist(), 4)
+        assert step.at == 11 and step.ratio.mean < 0.9
+
+
+def test_each_of_several_steps_is_found_with_its_levels() -> None:
+    values = [100.0, 101, 100, 99, 100, 80, 81, 80, 79, 80, 120, 121, 120, 119]
+    found = steps(values, 1)
+    assert [step.at for step in found] == [5, 10]
+    assert [(one.first, one.last) for one in levels(values, found)] == [(0, 4), (5, 9), (10, 13)]
+    assert levels(values, found)[1].mean.mean == pytest.approx(80, rel=1e-3)
+    assert found[1].ratio.mean == pytest.approx(1.5, rel=2e-3)
+
+
+def test_equal_values_have_no_step_and_a_clean_one_has() -> None:
+    assert steps([3.3] * 10, 1) == ()
+    assert [step.at for step in steps([3.3] * 5 + [3.4] * 5, 100)] == [5]
+
+
+def test_few_campaigns_tell_nothing_and_the_scatter_between_campaigns_counts() -> None:
+    assert steps([1.0, 1.0, 9.0], 1) == ()
+    assert steps([], 1) == ()
+    assert steps([1.0, 1.3, 0.9, 1.2, 0.8, 1.1], 1) == ()
+    with pytest.raises(ValueError, match="positive"):
+        steps([1.0, 0.0, 1.0, 1.0], 1)
