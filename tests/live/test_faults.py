@@ -9,7 +9,7 @@ import pytest
 from perjoule import campaign
 from perjoule.drivers.protocols import Hosts
 from perjoule.execution import runner
-from perjoule.execution.events import Event
+from perjoule.execution.notices import Notice
 from perjoule.model import Record
 from perjoule.model.errors import WorkloadError
 from perjoule.store import create, open_results
@@ -56,20 +56,20 @@ def send(signal: str, program: str, hosts_count: int) -> Strike:
 
 def struck(
     folder: Path, filesystem: str, strikes: Sequence[Strike | None], *, servers: int = 4
-) -> tuple[tuple[Record, ...], list[Event]]:
+) -> tuple[tuple[Record, ...], list[Notice]]:
     """Run a campaign of as many trials as strikes, each struck in the middle of its load; give the records in order."""
     wanted = campaign.parse(CAMPAIGN.format(repetitions=len(strikes), filesystem=filesystem, servers=servers))
     results = create(folder / "results", wanted.text, wanted.name)
-    events: list[Event] = []
+    notices: list[Notice] = []
     running: list[Hosts] = []
     left = list(strikes)
     timers: list[threading.Timer] = []
 
-    def observe(event: Event) -> None:
-        events.append(event)
-        if event.kind == "deployed" and event.hosts:
-            running.append(event.hosts)
-        if event.kind == "phase" and event.text == "measure" and (strike := left.pop(0)):
+    def observe(notice: Notice) -> None:
+        notices.append(notice)
+        if notice.kind == "deployed" and notice.hosts:
+            running.append(notice.hosts)
+        if notice.kind == "phase" and notice.text == "measure" and (strike := left.pop(0)):
             timers.append(threading.Timer(INTO_LOAD_S, strike, [running[-1]]))
             timers[-1].start()
 
@@ -77,7 +77,7 @@ def struck(
     for timer in timers:
         timer.join()
     assert_gone(running)
-    return open_results(folder / "results").records(), events
+    return open_results(folder / "results").records(), notices
 
 
 def assert_gone(deployments: Sequence[Hosts]) -> None:
@@ -91,19 +91,19 @@ def measured_s(record: Record) -> float:
     return next(phase.ended_s - phase.began_s for phase in record.phases if phase.name == "measure")
 
 
-def deployments_count(events: Sequence[Event]) -> int:
-    return sum(event.kind == "deployed" for event in events)
+def deployments_count(notices: Sequence[Notice]) -> int:
+    return sum(notice.kind == "deployed" for notice in notices)
 
 
 def test_after_a_trial_that_died_and_one_that_hung_the_next_ones_are_measured_on_fresh_deployments(tmp_path: Path) -> None:
     strikes = [send("KILL", "mfschunkserver", 1), send("STOP", "mfschunkserver", 1), None, None]
-    (killed, hung, *others), events = struck(tmp_path, 'kind = "moosefs"', strikes, servers=1)
+    (killed, hung, *others), notices = struck(tmp_path, 'kind = "moosefs"', strikes, servers=1)
     assert [record.status for record in (killed, hung, *others)] == ["failed", "failed", "valid", "valid"]
     assert "storage-1: mfschunkserver ended with exit code -9" in killed.reason
     assert "fio not finished within 10 s on client-1" in hung.reason or "redundancy was lost" in hung.reason
     assert all(TIME_LIMIT_S < measured_s(record) < TIME_LIMIT_S + MARGIN_S for record in (killed, hung))
-    assert deployments_count(events) == 3
-    assert [event.kind for event in events].count("kept") == 4
+    assert deployments_count(notices) == 3
+    assert [notice.kind for notice in notices].count("kept") == 4
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_after_a_trial_that_died_and_one_that_hung_the_next_ones_are_measured_on
 def test_a_server_that_dies_makes_a_trial_invalid_even_where_copies_carry_the_load_to_its_end(
     filesystem: str, program: str, reason: str, tmp_path: Path
 ) -> None:
-    (struck_one, other), events = struck(tmp_path, filesystem, [send("KILL", program, 1), None])
+    (struck_one, other), notices = struck(tmp_path, filesystem, [send("KILL", program, 1), None])
     assert (struck_one.status, other.status) == ("failed", "valid")
     assert reason in struck_one.reason
-    assert deployments_count(events) == 2
+    assert deployments_count(notices) == 2

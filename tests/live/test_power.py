@@ -13,7 +13,7 @@ import pytest
 
 from perjoule import campaign, store
 from perjoule.execution import runner
-from perjoule.execution.events import Event
+from perjoule.execution.notices import Notice
 from perjoule.model.errors import MachineError
 from perjoule.testbeds._power import setting
 from perjoule.testbeds.cluster import Cluster
@@ -158,8 +158,8 @@ def test_a_sweep_is_a_matrix_and_a_state_that_changes_meanwhile_fails_its_trial(
     results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides)
     seen: list[set[str]] = []
 
-    def observe(event: Event) -> None:
-        if event.kind == "phase" and event.text == "measure":
+    def observe(notice: Notice) -> None:
+        if notice.kind == "phase" and notice.text == "measure":
             files = (fake.root / "devices/system/cpu/cpufreq").glob("policy*/scaling_governor")
             seen.append({path.read_text() for path in files})
             if seen[-1] == {"powersave\n"}:

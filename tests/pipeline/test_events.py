@@ -10,7 +10,7 @@ from oracle.check import apart, checked, recomputed
 from perjoule import campaign, report, store
 from perjoule.energy.amount import amount
 from perjoule.execution import happening, runner
-from perjoule.execution.events import Event
+from perjoule.execution.notices import Notice
 from perjoule.filesystems.simulated import _OnServers
 from perjoule.model import REBUILT, Record, healthy_since
 from perjoule.model.errors import TransientError
@@ -71,10 +71,10 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(happening, "LOOK_S", 0.05)
 
 
-def run(folder: Path, text: str) -> tuple[Results, Sequence[Event]]:
+def run(folder: Path, text: str) -> tuple[Results, Sequence[Notice]]:
     asked = campaign.parse(text)
     results = store.create(folder, asked.text, asked.name, asked.overrides)
-    said: list[Event] = []
+    said: list[Notice] = []
     runner.run(asked, results, said.append)
     return results, said
 
@@ -132,7 +132,7 @@ def test_a_rebuild_that_outlasts_its_trial_is_not_in_the_next_one(tmp_path: Path
     times = {"kill": "600 ms", "back": "800 ms", "duration": "900 ms", "rebuild": "60 s", "quiet": "500 ms"}
     text = TEXT.format(**{**SHORT, **times})
     results, said = run(tmp_path / "results", text)
-    assert sum(event.kind == "deployed" for event in said) == 2
+    assert sum(notice.kind == "deployed" for notice in said) == 2
     first, second = sorted(results.latest(), key=lambda record: record.clock.monotonic_s)
     for record in (first, second):
         assert record.reason == ""
@@ -164,8 +164,8 @@ def test_background_work_that_outlasts_its_trial_is_not_in_the_next_one_either(t
     for scrub, deployments_count in (("60 s", 3), ("0 s", 1)):
         results, said = run(tmp_path / scrub, plain.replace('rebuild = "0 s"', f'scrub = "{scrub}"'))
         assert [record.reason for record in results.latest()] == [""] * 3
-        assert sum(event.kind == "deployed" for event in said) == deployments_count
-        notes = [event.text for event in said if event.kind == "note" and "afresh" in event.text]
+        assert sum(notice.kind == "deployed" for notice in said) == deployments_count
+        notes = [notice.text for notice in said if notice.kind == "note" and "afresh" in notice.text]
         assert notes == ["still busy (scrubbing, as configured); deploying afresh"] * (deployments_count - 1)
 
 
@@ -257,7 +257,7 @@ def test_a_load_that_fails_after_an_event_is_a_failed_trial_and_the_campaign_con
 def test_the_example_runs_in_simulation(name: str, happens: Sequence[str], tmp_path: Path) -> None:
     asked = campaign.read(EXAMPLES / f"{name}.toml", ["simulate=true", "settle=5 ms", "repetitions=1"])
     results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides)
-    runner.run(asked, results, lambda event: None)
+    runner.run(asked, results, lambda notice: None)
     for record in results.latest():
         assert record.reason == ""
         assert [one.event.text for one in record.events] == happens

@@ -9,7 +9,7 @@ import pytest
 from perjoule import campaign, drivers, report
 from perjoule.catalogue import cluster, tpp_bytes_per_s
 from perjoule.execution import runner
-from perjoule.execution.events import Event
+from perjoule.execution.notices import Notice
 from perjoule.figures import rendering
 from perjoule.model import Cell, Interval
 from perjoule.model.errors import CampaignError
@@ -186,13 +186,13 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Results:
     folder = tmp_path_factory.mktemp("servers") / "results"
     results = create(folder, wanted.text, wanted.name)
 
-    def interrupt(event: Event) -> None:
-        if event.kind == "kept":
+    def interrupt(notice: Notice) -> None:
+        if notice.kind == "kept":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         runner.run(wanted, results, interrupt)
-    runner.run(wanted, results, lambda event: None)
+    runner.run(wanted, results, lambda notice: None)
     return open_results(folder)
 
 
@@ -241,7 +241,7 @@ def test_a_layout_that_is_impossible_on_few_servers_fails_there_alone(tmp_path: 
     wanted = campaign.parse(text.replace("noise", "least_servers = 3\nnoise"))
     results = create(tmp_path / "results", wanted.text, wanted.name)
     with pytest.raises(CampaignError, match="needs 3 storage hosts"):
-        runner.run(wanted, results, lambda event: None)
+        runner.run(wanted, results, lambda notice: None)
     assert {record.trial.filesystem.label: record.status for record in results.records()} == {
         "grows, 2 servers": "failed",
         "grows, 4 servers": "valid",

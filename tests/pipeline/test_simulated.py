@@ -14,7 +14,7 @@ from perjoule import campaign
 from perjoule.catalogue import cluster
 from perjoule.drivers.protocols import Check, Host, Mounted
 from perjoule.execution import readiness, runner
-from perjoule.execution.events import Event
+from perjoule.execution.notices import Notice
 from perjoule.filesystems import simulated
 from perjoule.measures.points import points
 from perjoule.model import Campaign, Outcome, Pattern, Point, Record
@@ -61,7 +61,7 @@ def asked(*, clients: str = "1", repetitions: int = 1, meter: str = CONSTANT, **
 
 def measured(folder: Path, wanted: Campaign) -> Results:
     results = create(folder / "results", wanted.text, wanted.name)
-    runner.run(wanted, results, lambda event: None)
+    runner.run(wanted, results, lambda notice: None)
     return open_results(folder / "results")
 
 
@@ -257,14 +257,14 @@ def test_a_campaign_that_was_interrupted_continues_where_it_stopped(tmp_path: Pa
     wanted = asked(repetitions=3)
     results = create(tmp_path / "results", wanted.text, wanted.name)
 
-    def interrupt(event: Event) -> None:
-        if event.kind == "kept":
+    def interrupt(notice: Notice) -> None:
+        if notice.kind == "kept":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         runner.run(wanted, results, interrupt)
     assert len(results.records()) == 1
-    runner.run(wanted, results, lambda event: None)
+    runner.run(wanted, results, lambda notice: None)
     assert sorted(record.trial.repetition for record in results.records()) == [1, 2, 3]
 
 
@@ -295,7 +295,7 @@ def test_a_file_system_that_this_machine_lacks_something_for_fails_and_the_other
     results = create(tmp_path / "results", wanted.text, wanted.name)
     checked.clear()
     with pytest.raises(MachineError, match=r"mount\.nfs: not found"):
-        runner.run(wanted, results, lambda event: None)
+        runner.run(wanted, results, lambda notice: None)
     assert checked.count(True) == 1
     assert {r.trial.filesystem.label: (r.status, r.reason) for r in results.records()} == {
         "slow": ("valid", ""),
@@ -306,4 +306,4 @@ def test_a_file_system_that_this_machine_lacks_something_for_fails_and_the_other
 
     alone = asked(filesystem='label = "fast"').text.replace("40 MiB/s", "80 MiB/s")
     with pytest.raises(MachineError, match=r"mount\.nfs: not found"):  # with nothing to measure, nothing is begun
-        runner.run(campaign.parse(alone), create(tmp_path / "alone", alone, "alone"), lambda event: None)
+        runner.run(campaign.parse(alone), create(tmp_path / "alone", alone, "alone"), lambda notice: None)

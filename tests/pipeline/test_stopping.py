@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from perjoule import campaign, store
 from perjoule.cli import cli
 from perjoule.execution import runner
-from perjoule.execution.events import Event
+from perjoule.execution.notices import Notice
 from perjoule.model import LEAST_COUNT
 from perjoule.model.errors import CampaignError
 from perjoule.statistics.intervals import half_width_ratio, interval
@@ -67,20 +67,20 @@ def test_intervals_cover_the_truth_although_their_width_decided_when_to_stop(sca
     assert 0.93 <= covered / runs_count <= 0.98  # 600 runs: +- 0.9 % of standard error
 
 
-def measured(tmp_path: Path, width: str) -> tuple[list[Event], store.Results]:
+def measured(tmp_path: Path, width: str) -> tuple[list[Notice], store.Results]:
     asked = campaign.parse(CAMPAIGN.replace("WIDTH", width))
     results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides)
-    events: list[Event] = []
-    runner.run(asked, results, events.append)
+    notices: list[Notice] = []
+    runner.run(asked, results, notices.append)
     assert not runner.missing(asked, results)
-    return events, results
+    return notices, results
 
 
 def test_a_campaign_ends_when_the_interval_is_narrow_enough_and_keeps_every_attempt(tmp_path: Path) -> None:
-    events, results = measured(tmp_path, "90 %")
+    notices, results = measured(tmp_path, "90 %")
     assert len(results.latest()) == 5
-    settled = [event for event in events if event.kind == "settled"]
-    assert [event.trial.repetition for event in settled if event.trial] == [6, 7]
+    settled = [notice for notice in notices if notice.kind == "settled"]
+    assert [notice.trial.repetition for notice in settled if notice.trial] == [6, 7]
     assert "after 5 repetitions" in settled[0].text
     assert "unseen in 24 % of such samples" in settled[0].text
 
@@ -109,9 +109,9 @@ def test_no_surface_calls_a_row_known_that_a_stop_rule_ended(tmp_path: Path) -> 
 
 
 def test_a_campaign_whose_interval_stays_wide_ends_with_the_most_repetitions(tmp_path: Path) -> None:
-    events, results = measured(tmp_path, "0.0001 %")
+    notices, results = measured(tmp_path, "0.0001 %")
     assert len(results.latest()) == 7
-    assert not [event for event in events if event.kind == "settled"]
+    assert not [notice for notice in notices if notice.kind == "settled"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from perjoule import campaign, drivers, report
 from perjoule.drivers.protocols import Workload
 from perjoule.execution import runner
-from perjoule.execution.events import Event
+from perjoule.execution.notices import Notice
 from perjoule.figures import rendering
 from perjoule.measures.fairness import mixes
 from perjoule.measures.points import points
@@ -58,7 +58,7 @@ def changed(old: str, new: str, text: str = CAMPAIGN) -> str:
 
 def measured(folder: Path, wanted: Campaign) -> Results:
     results = create(folder / "results", wanted.text, wanted.name, wanted.overrides)
-    runner.run(wanted, results, lambda event: None)
+    runner.run(wanted, results, lambda notice: None)
     return open_results(folder / "results")
 
 
@@ -286,14 +286,14 @@ def test_a_campaign_of_users_that_was_interrupted_continues(tmp_path: Path) -> N
     wanted = campaign.parse(CAMPAIGN, overrides=["repetitions=1"])
     results = create(tmp_path / "results", wanted.text, wanted.name, wanted.overrides)
 
-    def interrupt(event: Event) -> None:
-        if event.kind == "kept":
+    def interrupt(notice: Notice) -> None:
+        if notice.kind == "kept":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         runner.run(wanted, results, interrupt)
     assert len(results.records()) == 1
-    runner.run(wanted, results, lambda event: None)
+    runner.run(wanted, results, lambda notice: None)
     assert [record.status for record in results.records()] == ["valid"] * 3
     assert verify(results).differences == ()
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from perjoule import drivers
 from perjoule.cli.display import err
-from perjoule.execution.events import Event
+from perjoule.execution.notices import Notice
 from perjoule.execution.remaining import Remaining
 from perjoule.model import Channel
 from perjoule.model.metrics import metric_of
@@ -36,7 +36,7 @@ class Progress:
         self.remaining = remaining
         self.headline, self.phase = "", ""
         self.settled: set[str] = set()  # ids of combinations that need no more repetitions
-        self.event: Event | None = None
+        self.notice: Notice | None = None
         self.before: tuple[float, ...] | None = None  # t_s, and what the clients had sent and received, in bytes
         self.rate_bytes_per_s = 0.0
         self.live = Live(console=err, get_renderable=self._render, refresh_per_second=4, transient=True)
@@ -50,37 +50,37 @@ class Progress:
         if err.is_terminal:
             self.live.stop()
 
-    def __call__(self, event: Event) -> None:
-        """Handle an event of `perjoule.execution.runner`."""
-        match event.kind:
+    def __call__(self, notice: Notice) -> None:
+        """Handle a notice of `perjoule.execution.runner`."""
+        match notice.kind:
             case "deploy":
-                self.event, self.headline, self.phase = None, event.text, "bringing it up"
+                self.notice, self.headline, self.phase = None, notice.text, "bringing it up"
             case "deployed" | "note":
-                err.print(Text(event.text, style="yellow" if event.kind == "note" else "dim"))
+                err.print(Text(notice.text, style="yellow" if notice.kind == "note" else "dim"))
             case "trial":
-                assert event.trial is not None
-                self.event, self.before, self.rate_bytes_per_s = event, None, 0.0
-                self.headline = event.trial.text
+                assert notice.trial is not None
+                self.notice, self.before, self.rate_bytes_per_s = notice, None, 0.0
+                self.headline = notice.trial.text
             case "phase":
-                self.phase = event.text
+                self.phase = notice.text
             case "settled":
-                assert event.trial is not None
-                combination = replace(event.trial, repetition=1).id
+                assert notice.trial is not None
+                combination = replace(notice.trial, repetition=1).id
                 if combination not in self.settled:  # once, not with each repetition that is not needed
-                    err.print(Text(f"{event.trial.text}: not needed, {event.text}", style="dim"))
+                    err.print(Text(f"{notice.trial.text}: not needed, {notice.text}", style="dim"))
                 self.settled.add(combination)
             case "kept":
-                self._kept(event)
+                self._kept(notice)
 
-    def _kept(self, event: Event) -> None:
-        record = event.record
+    def _kept(self, notice: Notice) -> None:
+        record = notice.record
         assert record is not None
-        self.event, self.phase = None, "kept"
+        self.notice, self.phase = None, "kept"
         number = f"{self.remaining.kept_count}/{self.remaining.trials_count} {record.trial.text}"
         if record.outcome is None or record.status == "failed":
             err.print(Text(f"{number}: failed: {record.reason}", style="red"))
             return
-        found = ", ".join(point_text(point) for point in event.points)
+        found = ", ".join(point_text(point) for point in notice.points)
         at_scale = Reading(record).dilation.text
         emulated = f" (emulated at {at_scale})" if at_scale else ""
         left_s = self.remaining.left_s()
@@ -91,20 +91,20 @@ class Progress:
         if self.stopping():
             return Text("please wait", style="dim")
         lines = [Text.assemble((self.headline, "bold"), "  ", self.phase, no_wrap=True, overflow="ellipsis")]
-        if self.event is not None and self.event.hosts is not None:
+        if self.notice is not None and self.notice.hosts is not None:
             with suppress(RuntimeError):  # the recorder adds a channel while we look
-                lines.append(Text(self._live_text(self.event.latest(), self.event), no_wrap=True, overflow="ellipsis"))
+                lines.append(Text(self._live_text(self.notice.latest(), self.notice), no_wrap=True, overflow="ellipsis"))
         kept_count, trials_count = self.remaining.kept_count, self.remaining.trials_count
         bar = ProgressBar(total=trials_count, completed=kept_count, width=24)
         left = f"about {seconds_text(self.remaining.left_s())} left"
         foot = Text(f"{kept_count} of {trials_count} trials, {left}", style="dim")
         return Group(*lines, bar, foot)
 
-    def _live_text(self, latest: Mapping[Channel, tuple[float, float, float]], event: Event) -> str:
-        assert event.hosts is not None and event.trial is not None
-        clients = {host.name for host in event.hosts.clients[: event.trial.clients_count]}
-        dilation = Dilation(event.hosts.scale)
-        roles = live.roles(event.servers, clients, {host.name: host.role for host in event.hosts.all}, dilation)
+    def _live_text(self, latest: Mapping[Channel, tuple[float, float, float]], notice: Notice) -> str:
+        assert notice.hosts is not None and notice.trial is not None
+        clients = {host.name for host in notice.hosts.clients[: notice.trial.clients_count]}
+        dilation = Dilation(notice.hosts.scale)
+        roles = live.roles(notice.servers, clients, {host.name: host.role for host in notice.hosts.all}, dilation)
         power = live.servers_w({channel: sample[1] for channel, sample in latest.items()}, roles)
         ways = ("network_sent", "network_received")
         moved = [[s for c, s in latest.items() if c.host in clients and c.quantity == way] for way in ways]
@@ -117,5 +117,5 @@ class Progress:
                 self.rate_bytes_per_s = max(both_bytes) / took_s  # one way is the load, the other its acknowledgements
             self.before = now
         text = f"{self.rate_bytes_per_s / _RATE.per:6.1f} {_RATE.symbol} on the clients' network" if times_s else ""
-        simulated = drivers.reality(event.trial) == "simulated"
+        simulated = drivers.reality(notice.trial) == "simulated"
         return text + (f"  {power[0]:6.1f} W ({'simulated' if simulated else power[1]})" if power else "")

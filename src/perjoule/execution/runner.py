@@ -19,7 +19,7 @@ from perjoule.campaign.layouts import deployed
 from perjoule.drivers.protocols import Hosts, Mounted
 from perjoule.execution import ageing, clock_sync, disk_watch, host_disks, resources, time_limit
 from perjoule.execution.campaign_clock import CampaignClock
-from perjoule.execution.events import Event, Observer
+from perjoule.execution.notices import Notice, Observer
 from perjoule.execution.readiness import Ready, look, require
 from perjoule.execution.remaining import Remaining, planned_s
 from perjoule.execution.stopping import Until
@@ -66,7 +66,7 @@ def run(
     """
     with results.hold() as said, ExitStack() as watched:
         for words in said:
-            observe(Event("note", words))
+            observe(Notice("note", words))
         require_same(campaign, results)
         left = missing(campaign, results, again_failed=again_failed)
         if not left:
@@ -124,7 +124,7 @@ class _Group:
                 if not error.transient or fruitless_count == FRUITLESS_COUNT:
                     self.keep_failed(todo, error, error.logs)
                     return None
-                self.observe(Event("note", f"{error}; deploying afresh"))
+                self.observe(Notice("note", f"{error}; deploying afresh"))
             elif error:
                 return self.keep_failed(todo, error)
         return None
@@ -140,7 +140,7 @@ class _Group:
                         (attempt.logs / name).write_text(text[-LOG_TAIL_BYTES:])
                 failed = record(attempt, Ended(error), self.circumstances)
                 attempt.keep(failed)
-            self.observe(Event("kept", trial=trial, record=failed))
+            self.observe(Notice("kept", trial=trial, record=failed))
         return error
 
     def _measure(self, todo: Sequence[Trial], clients_count: int) -> tuple[Sequence[Trial], PerjouleError | None]:
@@ -151,7 +151,7 @@ class _Group:
                 self._align(todo[0], up.hosts)
                 for number, trial in enumerate(todo, start=1):
                     if settled := self.until.settled(trial):
-                        self.observe(Event("settled", settled, trial=trial))
+                        self.observe(Notice("settled", settled, trial=trial))
                         left = todo[number:]
                         continue
                     ended = self._soundly(todo[number - 1 :], up)
@@ -159,7 +159,7 @@ class _Group:
                     if ended.failure and ended.failure.transient:
                         return left, ended.failure
                     if ended.busy and left:  # its energy would be counted in the next trial
-                        self.observe(Event("note", f"still busy ({ended.busy}); deploying afresh"))
+                        self.observe(Notice("note", f"still busy ({ended.busy}); deploying afresh"))
                         break
                 self._align(todo[0], up.hosts)
         except _Refused as refusal:
@@ -172,12 +172,12 @@ class _Group:
     def _up(self, todo: Sequence[Trial], clients_count: int) -> Generator[Up]:
         """Hold the hosts and mount the file system of trials. Raises _Refused, and whatever a testbed or a file system raises."""
         first = todo[0]
-        self.observe(Event("deploy", first.filesystem.label, trial=first))
+        self.observe(Notice("deploy", first.filesystem.label, trial=first))
         began_s = time.monotonic()
         using = tuple(dict.fromkeys(role for trial in todo for role in drivers.workload(trial.workload).using))
         testbed = drivers.testbed(first.testbed)
         for words in testbed.awaited():
-            self.observe(Event("note", words))
+            self.observe(Notice("note", words))
         with testbed.hold(clients_count) as held, ExitStack() as deployment:
             if testbed.elsewhere:
                 host_disks.require(todo, held)
@@ -195,13 +195,13 @@ class _Group:
                 raise _Refused(error) from error  # no client in this kernel, say: nothing that others need
             where = f" on {len(began.servers)} servers" if began.servers else ""
             took = f"{first.filesystem.label} is up{where} after {time.monotonic() - began_s:.1f} s"
-            self.observe(Event("deployed", took, trial=first, hosts=hosts))
+            self.observe(Notice("deployed", took, trial=first, hosts=hosts))
             yield Up(hosts, mounted, self._age(first, hosts, mounted))
 
     def _age(self, trial: Trial, hosts: Hosts, mounted: Mounted) -> ageing.Aged | None:
         wanted = drivers.filesystem(trial.filesystem).aged
         if wanted and wanted.full_ratio:
-            self.observe(Event("note", f"ageing {trial.filesystem.label}"))
+            self.observe(Notice("note", f"ageing {trial.filesystem.label}"))
         try:
             return ageing.age(self.campaign, trial, hosts, mounted, self.results)
         except WorkloadError as error:
@@ -210,7 +210,7 @@ class _Group:
 
     def _align(self, trial: Trial, hosts: Hosts) -> None:
         if self.campaign.align_s:
-            self.observe(Event("note", "a load pattern, for the clocks of the meters"))
+            self.observe(Notice("note", "a load pattern, for the clocks of the meters"))
             meters = [drivers.meter(spec) for spec in trial.meters]
             clock_sync.align(hosts, meters, self.results, self.campaign.align_s, self.campaign.seed % 2**31)
 
@@ -222,17 +222,17 @@ class _Group:
             ended, attempts_count = self._trial(todo[0], up), attempts_count + 1
             if not isinstance(ended.failure, PausedError) or ended.busy or attempts_count == ATTEMPTS_COUNT:
                 return ended
-            self.observe(Event("note", f"{ended.failure.what}; measuring it again"))
+            self.observe(Notice("note", f"{ended.failure.what}; measuring it again"))
 
     def _trial(self, trial: Trial, up: Up) -> Ended:
         """Measure a trial and keep its record; return how it ended."""
         began_s = time.monotonic()
         with self.results.attempt(trial) as attempt:
-            under_way = UnderWay(self.campaign, up, attempt, lambda name: self.observe(Event("phase", name, trial=trial)))
+            under_way = UnderWay(self.campaign, up, attempt, lambda name: self.observe(Notice("phase", name, trial=trial)))
             doubts = under_way.doubts_so_far
             servers = up.serving(trial.clients_count)
             latest = attempt.sink.latest
-            self.observe(Event("trial", trial=trial, latest=latest, doubts=doubts, hosts=up.hosts, servers=servers))
+            self.observe(Notice("trial", trial=trial, latest=latest, doubts=doubts, hosts=up.hosts, servers=servers))
             ended = under_way.run()
             with nullcontext() if ended.failure else suppress(MachineError):  # it may not answer for a moment
                 time_limit.require_lent(up.hosts.lease, self._again)
@@ -245,5 +245,5 @@ class _Group:
         points: tuple[Point, ...] = ()
         with suppress(PerjouleError):  # who reads the results will say so
             points = of_trial(self.results, made).points
-        self.observe(Event("kept", trial=trial, record=made, points=points))
+        self.observe(Notice("kept", trial=trial, record=made, points=points))
         return ended

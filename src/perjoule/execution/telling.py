@@ -1,4 +1,4 @@
-"""Tells those who watch what a run does: its events and, once a second, the last sample of each meter, into a file.
+"""Tells those who watch what a run does: its notices and, once a second, the last sample of each meter, into a file.
 
 `perjoule.store.progress` defines the file. Rates and watts are computed by whoever reads it.
 """
@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
 from perjoule import drivers
-from perjoule.execution.events import Event, Observer
+from perjoule.execution.notices import Notice, Observer
 from perjoule.execution.remaining import Remaining
 from perjoule.machine import processes
 from perjoule.model import Channel, Trial
@@ -23,19 +23,19 @@ END_S = 5.0  # for which the last state is waited for
 
 @contextmanager
 def telling(name: str, results: Results, remaining: Remaining, observe: Observer) -> Generator[Observer]:
-    """Write the progress of a run during the block; yields what takes its events, counts its trials, and passes them on.
+    """Write the progress of a run during the block; yields what takes its notices, counts its trials, and passes them on.
 
     Args:
         name: of the campaign.
         results: its folder, held.
         remaining: the account of the trials that are missing.
-        observe: who else wants the events.
+        observe: who else wants the notices.
     """
     teller = _Teller(results, name, remaining)
 
-    def both(event: Event) -> None:
-        teller(event)
-        observe(event)
+    def both(notice: Notice) -> None:
+        teller(notice)
+        observe(notice)
 
     ended = "done"
     try:
@@ -56,36 +56,36 @@ class _Teller:
         self._kept_count = len(results.done() - remaining.trials)
         self._phase, self._phase_began_s = "", time.monotonic()
         self._channels: dict[Channel, int] = {}
-        self._event: Event | None = None
+        self._notice: Notice | None = None
         self._lock, self._ending = threading.Lock(), threading.Event()
         self._file.append(Line(run=Run(progress.VERSION, processes.own(), name, time.time())))
         self._thread = threading.Thread(target=self._tell, name="progress", daemon=True)
         self._thread.start()
 
-    def __call__(self, event: Event) -> None:
-        """Take an event."""
+    def __call__(self, notice: Notice) -> None:
+        """Take a notice."""
         with self._lock:
-            match event.kind:
+            match notice.kind:
                 case "deploy":
-                    self._event = None
-                    self._file.append(Line(load=Load(event.text)))
+                    self._notice = None
+                    self._file.append(Line(load=Load(notice.text)))
                     self._enter("bringing it up")
                 case "deployed" | "note":
-                    self._file.append(Line(note=event.text))
+                    self._file.append(Line(note=notice.text))
                 case "trial":
-                    assert event.trial is not None
-                    self._event = event
-                    self._file.append(Line(load=_load_of(event.trial, event)))
+                    assert notice.trial is not None
+                    self._notice = notice
+                    self._file.append(Line(load=_load_of(notice.trial, notice)))
                     self._enter("")
                 case "phase":
-                    self._enter(event.text)
+                    self._enter(notice.text)
                 case "settled":
-                    assert event.trial is not None
-                    self._remaining.drop(event.trial.id)
+                    assert notice.trial is not None
+                    self._remaining.drop(notice.trial.id)
                 case "kept":
-                    assert event.trial is not None
-                    self._event = None
-                    self._remaining.keep(event.trial.id)
+                    assert notice.trial is not None
+                    self._notice = None
+                    self._remaining.keep(notice.trial.id)
                     self._enter("kept")
             self._state()
 
@@ -94,7 +94,7 @@ class _Teller:
         self._ending.set()
         self._thread.join(END_S)
         with self._lock:
-            self._event = None
+            self._notice = None
             self._enter("")
             self._state()
             self._file.append(Line(ended=how))
@@ -109,7 +109,7 @@ class _Teller:
         self._phase, self._phase_began_s = phase, time.monotonic()
 
     def _state(self) -> None:
-        found: Mapping[Channel, tuple[float, float, float]] = self._event.latest() if self._event else {}
+        found: Mapping[Channel, tuple[float, float, float]] = self._notice.latest() if self._notice else {}
         shown = {channel: sample for channel, sample in found.items() if channel.quantity in SHOWN}
         if new := tuple(channel for channel in shown if channel not in self._channels):
             self._channels |= {channel: number for number, channel in enumerate(new, len(self._channels))}
@@ -124,13 +124,13 @@ class _Teller:
             self._kept_count + self._remaining.trials_count,
             self._remaining.left_s(),
             samples,
-            tuple(dict.fromkeys(self._event.doubts())) if self._event else (),
+            tuple(dict.fromkeys(self._notice.doubts())) if self._notice else (),
         )
         self._file.append(Line(state=state))
 
 
-def _load_of(trial: Trial, event: Event) -> Load:
-    hosts = event.hosts
+def _load_of(trial: Trial, notice: Notice) -> Load:
+    hosts = notice.hosts
     assert hosts is not None
     return Load(
         trial.filesystem.label,
@@ -142,6 +142,6 @@ def _load_of(trial: Trial, event: Event) -> Load:
         hosts.scale,
         tuple(Place(host.name, host.role, host.cpu_capacity_cores) for host in hosts.all),
         tuple(host.name for host in hosts.clients[: trial.clients_count]),
-        tuple(host.name for host in hosts.all if host.name in event.servers),
+        tuple(host.name for host in hosts.all if host.name in notice.servers),
         drivers.reality(trial),
     )

@@ -17,7 +17,7 @@ from perjoule.cli import display
 from perjoule.cli.display import notes
 from perjoule.cli.progress import Progress
 from perjoule.drivers.protocols import Hosts
-from perjoule.execution.events import Event
+from perjoule.execution.notices import Notice
 from perjoule.execution.remaining import Remaining
 from perjoule.model import Cell, Channel, Doubt, Interval, Trial
 from perjoule.model.units import MIB
@@ -48,7 +48,7 @@ def test_a_kept_trial_is_printed_with_the_runs_own_account(capsys: pytest.Captur
     account.drop(some[9].id)
     account.keep(some[0].id)
     record: Any = SimpleNamespace(trial=some[0], outcome=None, status="failed", reason="on purpose")
-    Progress(account)(Event("kept", trial=some[0], record=record))
+    Progress(account)(Notice("kept", trial=some[0], record=record))
     assert capsys.readouterr().err.startswith("1/9 ")
     assert account.kept_count == 1
 
@@ -60,15 +60,15 @@ def test_the_speed_is_that_of_the_clients_that_load_in_emulated_time() -> None:
     )
     hosts = replace(hosts, scale=0.5)
     latest: dict[Channel, tuple[float, float, float]] = {}
-    event = Event("trial", trial=trial, hosts=hosts, servers=frozenset({"storage-1"}), latest=lambda: latest)
+    notice = Notice("trial", trial=trial, hosts=hosts, servers=frozenset({"storage-1"}), latest=lambda: latest)
     progress = Progress(Remaining({trial.id: 1.0}))
-    progress(event)
+    progress(notice)
 
     def count(t_s: float, **sent_bytes: float) -> str:
         for name, value in sent_bytes.items():
             latest[_channel(name.replace("_", "-"), "network_sent")] = (t_s, value, 0.0)
         latest[_channel("client-1", "network_received")] = (t_s, 1e12 + t_s, 0.0)  # of reads before; and now acknowledgements
-        return progress._live_text(latest, event)
+        return progress._live_text(latest, notice)
 
     count(10.0, client_1=5e9, client_2=5e9, storage_1=5e9)
     said = count(12.0, client_1=5e9 + 20 * MIB, client_2=9e9, storage_1=9e9)
@@ -136,7 +136,7 @@ def test_a_combination_that_needs_no_more_repetitions_is_named_once(capsys: pyte
     asked = [replace(of, repetition=n) for n in (4, 5, 6) for of in (one, other)]
     progress = Progress(Remaining(dict.fromkeys((trial.id for trial in asked), 10.0)))
     for trial in asked:
-        progress(Event("settled", f"known after {trial.clients_count}", trial=trial))
+        progress(Notice("settled", f"known after {trial.clients_count}", trial=trial))
     assert capsys.readouterr().err.count("not needed") == 2
 
 

@@ -72,8 +72,8 @@ def test_a_clock_that_is_set_between_two_trials_is_a_doubt_of_the_second(
 ) -> None:
     results = results_in(tmp_path)
 
-    def observe(event: runner.Event) -> None:
-        if event.kind == "kept" and not machine.set_s:
+    def observe(notice: runner.Notice) -> None:
+        if notice.kind == "kept" and not machine.set_s:
             machine.set_s = set_s
 
     runner.run(campaign.parse(CAMPAIGN.format(repetitions=2)), results, observe)
@@ -90,8 +90,8 @@ def test_a_clock_that_was_set_back_before_a_resume_is_a_doubt(tmp_path: Path, ma
     class Stopped(Exception):
         pass
 
-    def stop(event: runner.Event) -> None:
-        if event.kind == "kept":
+    def stop(notice: runner.Notice) -> None:
+        if notice.kind == "kept":
             raise Stopped
 
     with pytest.raises(Stopped):
@@ -107,8 +107,8 @@ def test_a_clock_that_was_set_back_before_a_resume_is_a_doubt(tmp_path: Path, ma
 def test_a_machine_that_was_suspended_or_off_between_trials_is_not_doubted(tmp_path: Path, machine: Machine) -> None:
     results = results_in(tmp_path)
 
-    def suspend(event: runner.Event) -> None:
-        if event.kind == "kept":
+    def suspend(notice: runner.Notice) -> None:
+        if notice.kind == "kept":
             machine.suspended_s += 3600.0
 
     runner.run(campaign.parse(CAMPAIGN.format(repetitions=2)), results, suspend)

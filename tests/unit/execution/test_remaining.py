@@ -7,7 +7,7 @@ import pytest
 from measured import CAMPAIGN, STEADY
 from perjoule import campaign, store
 from perjoule.execution import remaining, runner
-from perjoule.execution.events import Event
+from perjoule.execution.notices import Notice
 from perjoule.execution.remaining import Remaining
 from perjoule.store import progress
 
@@ -75,8 +75,8 @@ def test_a_runs_terminal_and_its_file_read_one_account(tmp_path: Path) -> None:
     results = store.create(tmp_path / "results", asked.text, asked.name, asked.overrides)
     seen: list[tuple[str, int]] = []
 
-    def terminal(event: Event) -> None:
-        seen.append((event.kind, account.kept_count))
+    def terminal(notice: Notice) -> None:
+        seen.append((notice.kind, account.kept_count))
 
     runner.run(asked, results, terminal, account=account)
     assert [count for kind, count in seen if kind == "kept"] == [1, 2]  # counted before the terminal hears of it

@@ -11,7 +11,7 @@ Latest = Callable[[], Mapping[Channel, tuple[float, float, float]]]  # channel -
 
 
 @dataclass(frozen=True)
-class Event:
+class Notice:
     """Progress that a waiting user wants to see."""
 
     kind: Literal["deploy", "deployed", "trial", "phase", "kept", "settled", "note"]
@@ -25,4 +25,4 @@ class Event:
     doubts: Callable[[], Sequence[str]] = field(default=lambda: ())  # of the trial under way, so far
 
 
-Observer = Callable[[Event], None]
+Observer = Callable[[Notice], None]
