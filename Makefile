@@ -5,6 +5,7 @@
 PYTHON ?= python3
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 BIN := .venv/bin
+INSTALL := setup/install
 UNIT := tests/unit
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of interpreters that tests start would compile all modules again
 # Each process begins with its share of the files, so that few fixtures of modules are made twice.
@@ -17,19 +18,20 @@ demo: .venv/ready
 	setup/install filesystems
 	$(AS_ROOT) $(BIN)/perjoule demo $(DEMO)
 
-# Every part runs, whether or not those before it pass.
+# Every part runs, whether or not those before it pass; at the end stands what is left to `make slow`, and which parts failed.
 test: .venv/ready-for-development
-	setup/install filesystems tests
+	$(INSTALL) filesystems tests
 	@failed=""; part() { echo "== $$1"; shift; "$$@"; }; \
 	part unit $(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 -m "not heavy" --junit-xml build/tests/unit.xml $(UNIT) || failed="$$failed unit"; \
 	part heavy $(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 -m heavy --junit-xml build/tests/heavy.xml $(UNIT) || failed="$$failed heavy"; \
 	part beside $(AS_ROOT) $(BIN)/pytest $(WAITING) --timeout 900 -m "not slow and not alone" --junit-xml build/tests/beside.xml --ignore $(UNIT) tests || failed="$$failed beside"; \
 	part alone $(AS_ROOT) $(BIN)/pytest --timeout 600 -m "alone and not slow" --junit-xml build/tests/alone.xml tests/meters tests/live || failed="$$failed alone"; \
+	$(BIN)/pytest --collect-only --quiet -m slow --ignore $(UNIT) tests | sed -n 's/.*::.*/not run here (`make slow` runs it): &/p'; \
 	[ -z "$$failed" ] || { echo "failed parts:$$failed" >&2; exit 1; }
 
 # What takes minutes by itself: a study of 96 experiments, whole; kills at any moment; twenty events, twice.
 slow: .venv/ready-for-development
-	setup/install filesystems tests
+	$(INSTALL) filesystems tests
 	$(AS_ROOT) $(BIN)/pytest --timeout 3600 -m slow
 
 unit: .venv/ready-for-development

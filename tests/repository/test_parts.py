@@ -1,0 +1,57 @@
+"""`make test` and `.ci/run` run all their parts, and then fail where one failed."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from places import ROOT
+
+# Instead of pytest: it says which tests it was asked for, and fails where it is to.
+PYTEST = """#!/bin/sh
+report=${*##*--junit-xml }
+report=${report%% *}
+case "$*" in *--collect-only*) echo tests/live/test_long.py::test_long; exit;; esac
+echo "ran ${report##*/}"
+case " $FAILING " in *" ${report##*/} "*) exit 1;; esac
+"""
+MAKE = """#!/bin/sh
+echo "made $*"
+case " $FAILING " in *" $1 "*) exit 2;; esac
+"""
+PARTS = ["unit", "heavy", "beside", "alone"]
+
+
+def program(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def done(argv: list[str | Path], failing: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": "/usr/bin:/bin", "FAILING": failing, **environment}
+    return subprocess.run(argv, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("failing", "code", "summary"),
+    [("", 0, ""), ("unit.xml", 2, "failed parts: unit\n"), ("heavy.xml alone.xml", 2, "failed parts: heavy alone\n")],
+)
+def test_every_part_runs_and_those_that_fail_are_named_at_the_end(tmp_path: Path, failing: str, code: int, summary: str) -> None:
+    program(tmp_path / "pytest", PYTEST)
+    old = ["--old-file=.venv/ready-for-development", "--old-file=.venv/ready"]
+    made = done(["make", *old, f"BIN={tmp_path}", "AS_ROOT=", "INSTALL=:", "test"], failing)
+    assert made.returncode == code, made.stderr
+    assert [line for line in made.stdout.splitlines() if line.startswith("ran ")] == [f"ran {part}.xml" for part in PARTS]
+    assert made.stderr.partition("make")[0] == summary
+    assert "not run here (`make slow` runs it): tests/live/test_long.py::test_long\n" in made.stdout
+
+
+@pytest.mark.parametrize(
+    ("failing", "code", "summary"),
+    [("", 0, ""), ("check", 1, "failed: check\n"), ("test", 1, "failed: test\n"), ("check test", 1, "failed: check test\n")],
+)
+def test_ci_runs_both_commands_and_names_those_that_fail(tmp_path: Path, failing: str, code: int, summary: str) -> None:
+    program(tmp_path / "make", MAKE)
+    ran = done([ROOT / ".ci" / "run"], failing, PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert (ran.stdout, ran.stderr, ran.returncode) == ("made check\nmade test\n", summary, code)
