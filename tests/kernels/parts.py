@@ -14,7 +14,7 @@ EMULATED = ("-k", "not as_slow_as_the_disk")  # where a CPU is emulated, it is s
 MIRRORS, CEPHFS = "(a_mirror or f2fs) and not zfs", "reads_what_another_wrote"
 BUILT = ("tests/live/test_orangefs.py", "tests/live/test_orangefs_kernel.py", "tests/live/test_beegfs.py")
 SIDE_BY_SIDE = ("--numprocesses", "auto", "--dist", "worksteal")
-NUMBERS = ("analysis", "model", "machine", "catalogue", "store")
+NUMBERS = ("energy", "trial", "measures", "statistics", "model", "machine", "catalogue", "store")
 VIRTUAL = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/live/test_virtual*.py"))
 
 
