@@ -76,7 +76,8 @@ def test_values_have_the_units_of_the_files() -> None:
         "price: 90 USD (65 USD to 140 USD), assumed",
         "mips: 4 910 (4 400 to 5 400), assumed",
         "4 x A (storage): odroid-hc4, 2 x wd-black-1tb",
-        "6 servers, 7.276 TiB, 40.9 to 72.8 W without the switch",
+        "6 servers, 7.276 TiB, 40.9 W idle to 63.7 W measured, 91.1 W fully used, without the switch",
+        "load: 12.3 W ± 4.34 W (4.8 W to 19.8 W), bound: mean above the idle 40.9 W of MooseFS",
     ):
         assert line in text, line
     assert "342 gCO2e/kWh" in said("DE")

@@ -48,6 +48,7 @@ def _coefficients(hardware: dict[str, Any]) -> dict[str, Any]:
     """The catalogue's entries by the names that `follows` has; the rating of real hosts is none."""
     servers = [n for n in hardware["node"] if n["role"] != "client"]
     found = {"switch": hardware["switch"], "supply efficiency": hardware["supply_efficiency"]}
+    found |= {"load": hardware["load"]} if "load" in hardware else {}
     for name in {n["board"] for n in servers}:
         found |= {f"{way} of board {name}": hardware["board"][name][way] for way in ("idle", "dynamic")}
     for name in {disk for n in servers for disk in n.get("disks", [])}:

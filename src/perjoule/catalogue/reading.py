@@ -12,13 +12,14 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import Annotated, Literal, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from perjoule.model import units
 from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Board, Cluster, Disk, Node, Role, Value
 
 MOST_HOSTS_COUNT = 100_000  # of a node
+_QUANTITIES = ("value", "sigma", "low", "high")
 _VARIANT = re.compile(r"^\[\[variant\.([\w-]+)\]\]", re.MULTILINE)
 
 
@@ -27,17 +28,27 @@ class _Strict(BaseModel):
 
 
 def _in_si(raw: object, allowed: dict[str, float]) -> object:
-    """Convert value and sigma of `{ value = "15.46 W", sigma = "1.13 W", ... }` to numbers; pydantic checks the rest."""
+    """Convert the quantities of `{ value = "15.46 W", sigma = "1.13 W", ... }` to numbers; pydantic checks the rest."""
     if not isinstance(raw, Mapping):
         return raw
     written = cast("Mapping[str, object]", raw)
-    return {**written, **{key: units.quantity(written[key], allowed) for key in ("value", "sigma") if key in written}}
+    return {**written, **{key: units.quantity(written[key], allowed) for key in _QUANTITIES if key in written}}
+
+
+def _ranged(value: Value) -> Value:
+    """Refuse a range that its value is not in. Raises ValueError."""
+    low, high = (value.value if end is None else end for end in (value.low, value.high))
+    if not low <= value.value <= high:
+        raise ValueError("the value is not between low and high")
+    if value.status == "bound" and None in (value.low, value.high):
+        raise ValueError("a bound states low and high")
+    return value
 
 
 _Bytes = Annotated[Value, BeforeValidator(partial(_in_si, allowed=units.BYTES))]
 _Rate = Annotated[Value, BeforeValidator(partial(_in_si, allowed=units.RATES))]
 _Seconds = Annotated[Value, BeforeValidator(partial(_in_si, allowed=units.SECONDS))]
-_Watts = Annotated[Value, BeforeValidator(partial(_in_si, allowed=units.WATTS))]
+_Watts = Annotated[Value, BeforeValidator(partial(_in_si, allowed=units.WATTS)), AfterValidator(_ranged)]
 
 
 class _Board(_Strict):
@@ -75,6 +86,8 @@ class _File(_Strict):
     notes: list[str] = []
     switch: _Watts
     supply_efficiency: Value
+    load: _Watts | None = None
+    highest: _Watts | None = None
     board: dict[str, _Board]
     disk: dict[str, _Disk]
     node: list[_Node] = []
@@ -149,6 +162,8 @@ def read_all(text: str, name: str) -> Mapping[str, Cluster]:
             file.supply_efficiency,
             tuple(file.notes),
             name,
+            file.load,
+            file.highest,
         )
         for key, found in nodes.items()
     }
@@ -173,7 +188,7 @@ def _behind(board: Board, disk: Disk) -> Disk:
     active_w = disk.idle_w.value + use_ratio * (disk.active_w.value - disk.idle_w.value)
     share = f"{100 * use_ratio:.0f} % of its power above idle, the share that the port of {board.name} lets through"
     source = f"{disk.active_w.source}; {share}"
-    active = replace(disk.active_w, value=active_w, source=source)
+    active = replace(disk.active_w, value=active_w, source=source, low=None, high=None)
     return replace(disk, read_bytes_per_s=read, write_bytes_per_s=write, active_w=active)
 
 

@@ -34,7 +34,10 @@ def idle_w(cluster: Cluster, *, switch: bool) -> float:
 
 
 def peak_w(cluster: Cluster, *, switch: bool) -> float:
-    """Return the power of the servers with every CPU and disk fully used at once, at the wall: the model's maximum."""
+    """Return the power of the servers with every CPU and disk fully used at once, at the wall: the model's maximum.
+
+    No load uses everything at once; `Cluster.highest_w` is the highest sample that was measured, where one was.
+    """
     load_w = sum(
         n.count * (n.board.idle_w.value + n.board.dynamic_w.value + sum(d.active_w.value for d in n.disks))
         for n in servers(cluster)

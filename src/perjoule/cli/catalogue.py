@@ -98,7 +98,8 @@ def _totals(cluster: Cluster) -> str:
         return "a machine whose own disks are loaded"
     idle_w, peak_w = (estimate(total(cluster, switch=False)) for total in (catalogue.idle_w, catalogue.peak_w))
     capacity = bytes_text(catalogue.capacity_bytes(cluster))
-    return f"{counted(servers_count, 'server')}, {capacity}, {idle_w} to {peak_w} W without the switch"
+    most = f"{estimate(cluster.highest_w.value)} W measured, " if cluster.highest_w else ""
+    return f"{counted(servers_count, 'server')}, {capacity}, {idle_w} W idle to {most}{peak_w} W fully used, without the switch"
 
 
 def _about(cluster: Cluster) -> Iterator[str]:
@@ -111,6 +112,9 @@ def _about(cluster: Cluster) -> Iterator[str]:
         yield f"  {node.count} x {node.name} ({node.role}): {node.board.name}{disks}"
     yield _value("switch_w", cluster.switch_w)
     yield _value("supply_efficiency", cluster.supply_efficiency)
+    for name, value in (("load_w", cluster.load_w), ("highest_w", cluster.highest_w)):
+        if value is not None:
+            yield _value(name, value)
     yield from (f"  {note}" for note in cluster.notes)
     for board in dict.fromkeys(node.board for node in cluster.nodes):
         yield from (f"board {board.name}", *_values(board))
@@ -133,7 +137,9 @@ def _value(name: str, value: Any) -> str:
     said = f"  {option_name(name)}: {_plain(name, value)}"
     match value:
         case Value():
-            return f"{said}{f' ± {_plain(name, value.sigma)}' if value.sigma else ''}, {value.status}: {value.source}"
+            ends = (_plain(name, value.low), _plain(name, value.high)) if None not in (value.low, value.high) else ()
+            interval = f" ({' to '.join(ends)})" if ends else ""
+            return f"{said}{f' ± {_plain(name, value.sigma)}' if value.sigma else ''}{interval}, {value.status}: {value.source}"
         case Quantity():
             interval = f" ({value.text(value.low)} to {value.text(value.high)})" if value.low < value.high else ""
             return f"{said}{interval}, {value.status}: {value.source}"

@@ -45,9 +45,10 @@ def papers_command(name: str | None, quantity: str | None, place: str | None, as
                 _show_paper(paper)
         return
     paper = paper_named(name)
+    figures = [figure for figure in paper.figures if quantity in (None, figure.quantity) and place in (None, figure.place)]
     numbers = _chosen(paper, quantity, place)
     if as_json:
-        json_output.print_json("papers", {"paper": paper.name, "numbers": numbers})
+        json_output.print_json("papers", {"paper": paper.name, "numbers": numbers, "figures": figures})
         return
     for where, group in groupby(numbers, key=lambda one: one.place):
         listed = list(group)
@@ -58,6 +59,10 @@ def papers_command(name: str | None, quantity: str | None, place: str | None, as
             is_what = "" if one.statistic in ("unknown", "nominal") else f", {one.statistic}"
             note = f"; {one.note}" if one.note else ""
             show_line(f"  {one.printed}: {one.name}{is_what} [{one.id}]{note}")
+    for figure in figures:
+        if axis := figure.axis:
+            out.print(figure.place, style="bold")
+            show_line(f"  {axis.words}: axis of {figure.quantity} ({axis.scale}), a bound on what it shows")
 
 
 def paper_named(name: str) -> Paper:
@@ -72,7 +77,7 @@ def paper_named(name: str) -> Paper:
 
 
 def _chosen(paper: Paper, quantity: str | None, place: str | None) -> list[Number]:
-    places = list(dict.fromkeys(one.place for one in paper.numbers))
+    places = list(dict.fromkeys((*(one.place for one in paper.numbers), *(one.place for one in paper.figures))))
     if place is not None and place not in places:
         near = get_close_matches(place, places, n=1)
         raise CampaignError(f'{paper.name} has no "{place}"', next=f'did you mean "{near[0]}"?' if near else ", ".join(places))

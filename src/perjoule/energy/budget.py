@@ -34,6 +34,7 @@ SHRINK = {
     "baseline": "a longer idle time before and after, or more load above idle",
     "board idle": "measuring a board that idles",
     "board dynamic": "measuring a board under load",
+    "load": "metering the cluster under load",
     "CPU rating": "running 7-zip on the board",
     "disk idle": "measuring a disk that idles",
     "disk active": "measuring a disk under load",

@@ -9,7 +9,8 @@ at the wall are
     dynamic of the board   (B - idle T) / (dynamic n)         active of a disk   t / n      switch    T
     7-zip rating of the board   -(B - idle T) / (rating n), if a virtual host's capacity derives from it
 
-times the coefficient's sigma. A fitted coefficient moves with those assumed for the fit (`Value.follows`). All hosts with the
+times the coefficient's sigma. A fitted coefficient moves with those assumed for the fit (`Value.follows`), and all that were
+fitted to one load with the mean power of that load, whose sensitivity is theirs alone. All hosts with the
 same board or disk share its error, and so do all trials.
 """
 
@@ -32,6 +33,7 @@ NOISE_RATIO = 1e-12  # of an energy: what sums of a million samples in another o
 NOISE_J = 1e-9  # of an error: nothing that anybody measures
 Window = tuple[float, float, float]  # begin and end in seconds, and the weight with which its energy counts
 
+LOAD = "load"  # the mean power of the load to which dynamic and active power were fitted
 _TERMS = {  # how a coefficient is called in a budget, by the first words of its name
     "idle of board": "board idle",
     "dynamic of board": "board dynamic",
@@ -40,6 +42,7 @@ _TERMS = {  # how a coefficient is called in a budget, by the first words of its
     "active of disk": "disk active",
     "supply efficiency": "supply",
     "switch": "switch",
+    LOAD: "load",
 }
 
 
@@ -89,6 +92,7 @@ def coefficient_terms(
 def _values(cluster: Cluster, *, rated: bool) -> dict[str, Value]:
     """Return all coefficients by name: a fitted one also follows those of disks that its hosts lack."""
     found = {"supply efficiency": cluster.supply_efficiency, "switch": cluster.switch_w}
+    found |= {LOAD: cluster.load_w} if cluster.load_w else {}
     for node in cluster.nodes:
         board = node.board
         found |= {f"idle of board {board.name}": board.idle_w, f"dynamic of board {board.name}": board.dynamic_w}

@@ -6,13 +6,13 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
-Status = Literal["measured", "datasheet", "fitted", "assumed"]
+Status = Literal["measured", "datasheet", "fitted", "assumed", "bound"]  # bound: only low and high are known
 Role = Literal["storage", "metadata", "management", "client"]
 
 
 @dataclass(frozen=True)
 class Value:
-    """A number in SI units with its source; sigma is its standard uncertainty (0 when unknown)."""
+    """A number in SI units with its source; sigma is its standard uncertainty (0 when unknown), low to high its range."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
@@ -20,6 +20,8 @@ class Value:
     source: Annotated[str, Field(min_length=1)]
     status: Status
     sigma: Annotated[float, Field(ge=0)] = 0.0
+    low: Annotated[float, Field(ge=0)] | None = None
+    high: Annotated[float, Field(ge=0)] | None = None
     # Of a fitted value: by how much it moves, in its unit by theirs, with others of the same file ("supply efficiency", "idle of
     # disk NAME"). Its sigma is then what remains when those are right.
     follows: Mapping[str, float] = field(default_factory=dict[str, float], hash=False)
@@ -77,3 +79,6 @@ class Cluster:
     supply_efficiency: Value  # of the power supply, 0 to 1
     notes: tuple[str, ...] = ()
     file: str = ""  # of the catalogue; its variants share boards, disks, switch and supply
+    # At the wall, without the switch. Peak and mean are two numbers: a peak of samples is not their mean.
+    load_w: Value | None = None  # what the load that CPUs and disks were fitted to adds to idle, on average
+    highest_w: Value | None = None  # the highest sample that was measured

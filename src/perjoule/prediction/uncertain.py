@@ -54,4 +54,5 @@ def each_value(cluster: Cluster, change: Callable[[str, Value], Value]) -> Clust
         nodes=tuple(nodes),
         switch_w=change("switch", cluster.switch_w),
         supply_efficiency=change("supply efficiency", cluster.supply_efficiency),
+        load_w=change("load", cluster.load_w) if cluster.load_w else None,
     )

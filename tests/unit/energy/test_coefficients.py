@@ -205,8 +205,8 @@ def test_a_budget_of_modelled_energy_names_the_coefficient_to_be_measured(made):
     net = dict(zip(laid.headers, laid.rows[0], strict=True))
     assert net["energy"] == "net"
     shared = point_of(made, HC4).shared["energy_j"]
-    assert max(shared, key=lambda name: abs(shared[name])) == "odroid-hc4: dynamic of board odroid-hc4"
-    assert net["largest term"] == "board dynamic: measuring a board under load"
+    assert max(shared, key=lambda name: abs(shared[name])) == "odroid-hc4: load"
+    assert net["largest term"] == "load: metering the cluster under load"
 
 
 @pytest.mark.parametrize(("grade", "there"), [("modelled", False), ("wall", True)])

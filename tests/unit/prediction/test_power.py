@@ -36,7 +36,7 @@ def test_watts_under_load_are_the_sum_over_hosts() -> None:
     found = plant(cluster, {"A": 4, "C": 1, "B": 1})
     rate = 280 * MIB
     demand = Demand(Flow(disk_written_ratio=1), server_mips_s_per_byte=4 * 4911 / 2 / rate)
-    boards_w, disks_w = 4 * 0.5 * 2.16, 280 / (8 * 140.09) * 8 * (1.92 - 0.85)
+    boards_w, disks_w = 4 * 0.5 * 3.61, 280 / (8 * 140.09) * 8 * (2.66 - 0.85)
     by_hand = catalogue.idle_w(cluster, switch=False) + (boards_w + disks_w) / 0.80
     assert float(mean_w(found, demand, rate)) == pytest.approx(by_hand)
     assert float(mean_w(found, demand, rate, switch=True)) == pytest.approx(by_hand + 15.46)
@@ -48,8 +48,8 @@ def test_watts_by_component_are_those_of_hand_and_add_up() -> None:
     demand = Demand(Flow(disk_written_ratio=1), server_mips_s_per_byte=4 * 4911 / 2 / rate)
     found = parts_w(cluster, counts, demand, rate)
     assert tuple(found) == PARTS
-    assert found["CPUs at work"] == pytest.approx(4 * 0.5 * 2.16 / 0.80)
-    assert found["disks at work"] == pytest.approx(280 / (8 * 140.09) * 8 * (1.92 - 0.85) / 0.80)
+    assert found["CPUs at work"] == pytest.approx(4 * 0.5 * 3.61 / 0.80)
+    assert found["disks at work"] == pytest.approx(280 / (8 * 140.09) * 8 * (2.66 - 0.85) / 0.80)
     disks_idle_w = sum(
         counts.get(node.name, 0) * disk.idle_w.value for node in cluster.nodes if node.role != "client" for disk in node.disks
     )

@@ -1,11 +1,11 @@
 """Recompute a paper's derived numbers from its own inputs, and check its throughputs against physical bounds.
 
-Rules are functions over numbers and facts (`rules`, `bounds`, `claims`); none knows a paper. Interval arithmetic (`span`) carries
-the rounding of printed digits through, so rounding never explains a disagreement. The likely cause is found by trying common
-slips (`causes`).
+Rules are functions over numbers and facts (`rules`, `bounds`, `axes`, `claims`); none knows a paper. Interval arithmetic (`span`)
+carries the rounding of printed digits through, so rounding never explains a disagreement. The likely cause is found by trying
+common slips (`causes`).
 """
 
-from perjoule.papers.audit import bounds, claims, rules
+from perjoule.papers.audit import axes, bounds, claims, rules
 from perjoule.papers.audit.own import audit_cells
 from perjoule.papers.audit.recipe import Recipe, Values, Verdict
 from perjoule.papers.audit.span import Span, exactly
@@ -19,10 +19,10 @@ DERIVED = ("share", "gain", "saving", "ratio", "capacity per watt", "efficiency"
 
 def audit(paper: Paper) -> tuple[Verdict, ...]:
     """Judge a paper by its own numbers: what disagrees, what agrees, what can't be checked and why."""
-    recipes = [*rules.recipes(paper.numbers), *bounds.recipes(paper)]
+    recipes = [*rules.recipes(paper.numbers), *bounds.recipes(paper), *axes.recipes(paper)]
     judged = judge(recipes, paper.numbers)
     reached = {recipe.subject.id for recipe in recipes}
-    return (*judged, *claims.verdicts(paper), *_unreached(paper, reached), *bounds.unknown(paper))
+    return (*judged, *axes.fit(paper), *claims.verdicts(paper), *_unreached(paper, reached), *bounds.unknown(paper))
 
 
 def _unreached(paper: Paper, reached: set[str]) -> list[Verdict]:

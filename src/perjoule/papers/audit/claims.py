@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from perjoule.model.units import BYTES
-from perjoule.papers.audit import span
+from perjoule.papers.audit import axes, span
 from perjoule.papers.audit.matching import named
 from perjoule.papers.audit.recipe import Verdict
 from perjoule.papers.audit.span import Span
@@ -36,7 +36,8 @@ def _verdict(claim: Claim, paper: Paper) -> Verdict:
         checks = list(found)
         against, count = [words for words in checks if words], len(checks)
     if not count:
-        return Verdict("unchecked", RULES[claim.rule], claim.place, f'"{claim.text}"', cause="the paper prints no numbers for it")
+        cause = f"the paper prints no numbers for it{axes.words(paper, claim.among.get('quantity'))}"
+        return Verdict("unchecked", RULES[claim.rule], claim.place, f'"{claim.text}"', cause=cause)
     kind = "disagrees" if against else "agrees"
     shown = "; ".join(against[:3]) + (f"; and {len(against) - 3} more" if len(against) > 3 else "")
     of = f"{len(against)} of {count} cases" if against and count > 1 else ""

@@ -1,7 +1,20 @@
 """Papers as data: every number that they print, with its unit, its place and the facts about it. One TOML file, one paper."""
 
-from perjoule.papers.published.paper import QUANTITIES, Claim, Figure, Number, Paper, Uncertainty
+from perjoule.papers.published.paper import QUANTITIES, Axis, Claim, Figure, Number, Paper, Uncertainty
 from perjoule.papers.published.printed import Printed, printed
 from perjoule.papers.published.reading import names, paper, read
 
-__all__ = ["QUANTITIES", "Claim", "Figure", "Number", "Paper", "Printed", "Uncertainty", "names", "paper", "printed", "read"]
+__all__ = [
+    "QUANTITIES",
+    "Axis",
+    "Claim",
+    "Figure",
+    "Number",
+    "Paper",
+    "Printed",
+    "Uncertainty",
+    "names",
+    "paper",
+    "printed",
+    "read",
+]

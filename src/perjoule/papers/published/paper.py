@@ -130,14 +130,41 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Axis:
+    """The axis of a figure, in SI units: what it shows lies between the first and the last tick, or a step beyond.
+
+    Where the distance of ticks is not known, the step is 0.
+    """
+
+    quantity: str  # a key of QUANTITIES; of something normalized "ratio"
+    first: float
+    last: float
+    step: float
+    unit: str  # as printed
+    scale: Literal["linear", "log"]
+    status: Literal["bound"]
+
+    @property
+    def factor(self) -> float:
+        """What one of the printed unit is in SI."""
+        return QUANTITIES[self.quantity][self.unit]
+
+    @property
+    def words(self) -> str:
+        """Its ends in words: "40 to 62 W"."""
+        return f"{self.first / self.factor:g} to {self.last / self.factor:g} {self.unit}".strip()
+
+
+@dataclass(frozen=True)
 class Figure:
-    """A figure of a paper that shows results. Nothing is read off it: numbers and claims have its quantity."""
+    """A figure of a paper that shows results. Of its values only the axis is known: numbers and claims have its quantity."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     place: str  # "Figure 2"
     caption: str
     quantity: str  # a key of QUANTITIES
+    axis: Axis | None = None  # of its values
 
 
 @dataclass(frozen=True)

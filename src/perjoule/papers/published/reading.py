@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from perjoule.model.errors import CampaignError
-from perjoule.papers.published.paper import BOUNDS, QUANTITIES, Claim, Fact, Figure, Number, Paper, Uncertainty
+from perjoule.papers.published.figures import FigureText
+from perjoule.papers.published.paper import BOUNDS, QUANTITIES, Claim, Fact, Number, Paper, Uncertainty
 from perjoule.papers.published.printed import half_unit, printed
 
 _OWN_WORDS = ("id", "quantity", "printed", "unit", "statistic", "plus_minus", "derived", "unchecked", "note")
@@ -42,12 +43,6 @@ def _bound(word: str) -> str:
     return word
 
 
-def _of_a_quantity(figure: Figure) -> Figure:
-    if figure.quantity not in QUANTITIES:
-        raise ValueError(f'{figure.place}: unknown quantity "{figure.quantity}" (known: {", ".join(QUANTITIES)})')
-    return figure
-
-
 class _Configuration(BaseModel):
     """Any facts, and the bounds on its throughputs."""
 
@@ -65,7 +60,7 @@ class _File(_Strict):
     notes: list[str] = []
     configuration: dict[str, _Configuration] = {}
     table: list[_Table]
-    figure: list[Annotated[Figure, AfterValidator(_of_a_quantity)]] = []
+    figure: list[FigureText] = []
     claim: list[Claim] = []
 
     @model_validator(mode="after")
@@ -112,7 +107,7 @@ def read(text: str, name: str) -> Paper:
         words,
         bounds,
         tuple(file.notes),
-        tuple(file.figure),
+        tuple(figure.read() for figure in file.figure),
         file.kind,
     )
 

@@ -1,0 +1,129 @@
+"""What the axes of figures bound, and the fit of the Odroid HC4: from the published file alone, not by the code of the audit."""
+
+import tomllib
+from dataclasses import replace
+from importlib.resources import files
+from math import sqrt
+
+import pytest
+
+from perjoule import catalogue
+from perjoule.model.errors import CampaignError
+from perjoule.papers import published
+from perjoule.papers.audit import audit, axes
+
+TEXT = files("perjoule.papers.published").joinpath("green-storage.toml").read_text("utf-8")
+RAW = tomllib.loads(TEXT)
+
+
+def printed(id: str) -> float:
+    """A number of the published file by its id, in the unit that it is printed with."""
+    row = next(row for table in RAW["table"] for row in table.get("number", []) if row["id"] == id)
+    return float(row["printed"].lstrip("~").split()[0].replace(",", ""))
+
+
+def written_mib_per_s(configuration: str) -> float:
+    table = next(table for table in RAW["table"] if table["place"] == "Table II")
+    return float(next(row[1] for row in table["rows"] if row[0] == configuration))
+
+
+def last_tick(place: str) -> float:
+    return float(next(figure for figure in RAW["figure"] if figure["place"] == place)["axis"]["last"].split()[0])
+
+
+def test_the_mean_of_the_load_lies_between_what_the_axes_and_the_gain_over_reference_2_leave():
+    """365.57 MiB/s stay below 8 MiB/J, and are 174 % more per joule than 2322.47 MiB/s at no more than 1057 W."""
+    rate = written_mib_per_s("arm-moosefs")
+    low_w = max(printed("arm_idle"), rate / last_tick("Figure 3"))
+    reference = written_mib_per_s("reference-2") / printed("ref2_peak")
+    by_gain_w = rate / (reference * (1 + printed("write_efficiency_gain") / 100))
+    high_w = min(last_tick("Figure 5"), printed("arm_peak"), by_gain_w)
+    assert (low_w, high_w) == (pytest.approx(45.696, abs=1e-3), pytest.approx(60.722, abs=1e-3))
+    load = catalogue.cluster("odroid-hc4").load_w
+    assert load is not None and load.low is not None and load.high is not None
+    idle_w = printed("arm_idle")
+    assert (idle_w + load.low, idle_w + load.high) == (pytest.approx(low_w, abs=0.01), pytest.approx(high_w, abs=0.01))
+    assert load.value == pytest.approx((low_w + high_w) / 2 - idle_w, abs=0.01)
+    assert load.sigma == pytest.approx((high_w - low_w) / sqrt(12), abs=0.01)
+
+
+def test_the_highest_sample_is_without_the_switch():
+    """Samples with the switch could not begin at 40 W, and samples without it could not end at 62 W were it in the peak."""
+    first = float(next(figure for figure in RAW["figure"] if figure["place"] == "Figure 5")["axis"]["first"].split()[0])
+    step = 2
+    assert first - step < printed("arm_idle") < printed("arm_idle_with_switch") - 5 * step
+    assert (
+        printed("arm_peak") - printed("switch_idle")
+        < last_tick("Figure 5") - step
+        < printed("arm_peak")
+        < last_tick("Figure 5") + step
+    )
+    highest = catalogue.cluster("odroid-hc4").highest_w
+    assert highest is not None
+    assert (highest.value, highest.sigma) == (printed("arm_peak"), printed("switch_idle_sd"))
+
+
+def test_the_audit_finds_the_fit_within_the_bounds():
+    found = [v for v in audit(published.paper("green-storage")) if v.place == "catalogue"]
+    assert [(v.kind, v.what.split(" (")[0], v.recomputed) for v in found] == [
+        ("agrees", "least mean power of the load", "45.70 W"),
+        ("agrees", "most mean power of the load", "60.72 W"),
+        ("agrees", "highest sample", "63.68 W"),
+        ("agrees", "power with storage nodes fully used, no less than the peak", "63.68 W"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong", "what"),
+    [
+        ("load_w", {"low": 0.0}, "least mean power of the load"),
+        ("load_w", {"high": 7.32}, "most mean power of the load"),
+        ("highest_w", {"value": 48.22}, "highest sample"),
+        ("highest_w", {"value": 90.0}, "highest sample"),
+    ],
+)
+def test_the_audit_finds_a_fit_that_the_paper_contradicts(field: str, wrong: dict[str, float], what: str, monkeypatch):
+    own = catalogue.cluster("odroid-hc4")
+    off = replace(own, **{field: replace(getattr(own, field), **wrong)})
+    monkeypatch.setattr(catalogue, "cluster", lambda _name: off)
+    against = [v.what for v in axes.fit(published.paper("green-storage")) if v.kind == "disagrees"]
+    assert [words.split(" (")[0] for words in against] == [what]
+
+
+@pytest.mark.parametrize(
+    ("was", "wrong", "rule"),
+    [
+        ('printed = "63.68 W"', 'printed = "48.22 W"', "no axis goes on beyond the highest sample (Figure 5)"),
+        ('printed = "63.68 W"', 'printed = "79.14 W"', "at most the last tick of Figure 5 and a step"),
+        ('"365.57", "82.08"', '"3655.7", "82.08"', "throughput <= highest power x the last tick of Figure 3"),
+        ('"0.066 TiB/W", cluster', '"0.66 TiB/W", cluster', "at most the last tick of Figure 6 and a step"),
+        ('"95.22", "21.38"', '"9.522", "21.38"', "at least the first tick of Figure 2, less a step"),
+    ],
+)
+def test_a_number_that_its_figure_cannot_show_disagrees(was: str, wrong: str, rule: str):
+    assert TEXT.count(was) == 1
+    found = audit(published.read(TEXT.replace(was, wrong), "mine"))
+    assert rule in {v.rule for v in found if v.kind == "disagrees"}
+
+
+def test_a_claim_without_numbers_says_which_axis_bounds_it():
+    causes = {v.cause for v in audit(published.paper("green-storage")) if v.kind == "unchecked"}
+    assert "the paper prints no numbers for it; bounds: Figure 5 shows 40 to 62 W" in causes
+    assert "the paper prints no numbers for it; bounds: Figure 3 shows 0 to 8 MiB/J" in causes
+
+
+@pytest.mark.parametrize(
+    ("was", "wrong", "complaint"),
+    [
+        ('first = "40 W", last = "62 W"', 'first = "62 W", last = "40 W"', 'an axis from "62 W" to "40 W" does not rise'),
+        ('first = "40 W", last = "62 W"', 'first = "40 W", last = "62 J"', "an axis of power has one unit at both ends"),
+        ('first = "10 MiB/s"', 'first = "0 MiB/s"', "does not rise"),
+        ('scale = "log", status = "bound"', 'scale = "log", status = "measured"', "Input should be 'bound'"),
+        ('axis = { quantity = "power"', 'axis = { quantity = "watts"', 'unknown quantity "watts"'),
+    ],
+)
+def test_an_axis_with_a_fault_is_refused(was: str, wrong: str, complaint: str):
+    assert was in TEXT
+    with pytest.raises(CampaignError) as refusal:
+        published.read(TEXT.replace(was, wrong), "mine")
+    assert complaint in str(refusal.value)
