@@ -20,7 +20,7 @@ import pytest
 from lacking import lacking
 from on_hosts import NEEDS_SSHFS, hosts_of, sshfs
 from perjoule import campaign, drivers
-from perjoule.drivers.protocols import Check, Host
+from perjoule.drivers.protocols import Check, Host, LendsDevices, able
 from perjoule.energy.hosts import OUTSIDE
 from perjoule.machine import mirrors
 from perjoule.model import Disk, value_at
@@ -183,9 +183,9 @@ def test_a_host_runs_commands_and_nothing_stays(options: dict[str, Any], tmp_pat
         place = host.disk("disk", as_written(Disk, kind="ext4", size="64 MiB"))
         host.put("on it", place / "file")
         assert host.run(["findmnt", "-no", "FSTYPE", place], timeout_s=20).stdout == "ext4\n"
-        assert str(host.device("raw", size_bytes=16 * MIB)).startswith("/dev/loop")
+        assert str(able(host, LendsDevices).device("raw", size_bytes=16 * MIB)).startswith("/dev/loop")
         with pytest.raises(CampaignError, match=r"client-1: .*may not be overwritten: it is not listed, or not confirmed"):
-            host.device("raw", size_bytes=16 * MIB, device="/dev/disk/by-id/x")
+            able(host, LendsDevices).device("raw", size_bytes=16 * MIB, device="/dev/disk/by-id/x")
     assert left(options) == []
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perjoule.drivers.protocols import Host
+from perjoule.drivers.protocols import Host, LendsDevices, Seeks, able
 from perjoule.machine.mirrors import available
 from perjoule.model import Disk, Json
 from perjoule.model.errors import CampaignError
@@ -28,7 +28,7 @@ import sys
 from perjoule.model import Disk
 from perjoule.testbeds.virtual import Virtual
 with Virtual(disk="xfs", servers=1, cpu_cap=False, disk_latency="10 ms", disk_size="400 MiB").hold(1) as hosts:
-    hosts.clients[0].device("bare", size_bytes=16 << 20)
+    able(hosts.clients[0], LendsDevices).device("bare", size_bytes=16 << 20)
     print("up", flush=True)
     sys.stdin.read()
 """
@@ -78,10 +78,10 @@ def test_a_hard_disk_seeks_for_a_load_at_random_as_long_as_the_catalogue_says_an
     for cluster in ("pc-hdd2", "pc-ssd2"):
         with bed(cluster=cluster, servers=None, disk="directory", disk_latency="catalogue", scale=scale).hold(1) as hosts:
             (client,) = hosts.clients
-            device = client.device("bare", size_bytes=16 * MIB)
+            device = able(client, LendsDevices).device("bare", size_bytes=16 * MIB)
             took[cluster] = []
             for at_random in (False, True, False):
-                client.seek(at_random=at_random)
+                able(client, Seeks).seek(at_random=at_random)
                 took[cluster].append(took_s(client, device, depth=1))
             assert not client.doubts
     seeks_s = REQUESTS_COUNT * 0.016 / scale  # 12 ms and half a turn of 4.2 ms
@@ -93,8 +93,8 @@ def test_a_hard_disk_seeks_for_a_load_at_random_as_long_as_the_catalogue_says_an
 def test_a_device_and_a_disk_beneath_wait_as_well_and_are_counted_and_capped() -> None:
     with bed(disk="directory", disk_latency="50 ms", scale=1).hold(1) as hosts:
         client, server = hosts.clients[0], hosts.by_role("storage")[0]
-        client.device("bare", size_bytes=16 * MIB)
-        device = client.device("bare", size_bytes=16 * MIB)  # replaces the earlier one
+        able(client, LendsDevices).device("bare", size_bytes=16 * MIB)
+        device = able(client, LendsDevices).device("bare", size_bytes=16 * MIB)  # replaces the earlier one
         assert took_s(client, device, depth=1) >= REQUESTS_COUNT * LATENCY_S
         place = server.disk("beneath", as_written(Disk, kind="ext4", size="100 MiB"))
         before = server.counters().disk_written_bytes

@@ -9,7 +9,7 @@ import pytest
 
 from on_hosts import hosts_of
 from perjoule import campaign
-from perjoule.drivers.protocols import Host
+from perjoule.drivers.protocols import Host, LosesPackets, able
 from perjoule.execution import runner
 from perjoule.model import healthy_since
 from perjoule.results.verification import verify
@@ -81,9 +81,9 @@ def test_packets_are_lost_on_both_ways() -> None:
 def test_a_host_loses_a_share_of_what_it_sends_for_a_time() -> None:
     with hosts_of(servers=1).hold(1) as hosts:
         client, (server,) = hosts.clients[0], hosts.by_role("storage")
-        server.lose_packets(0.2)
+        able(server, LosesPackets).lose_packets(0.2)
         _, lost = asked(client, server, 200)
-        server.lose_packets(0.0)
+        able(server, LosesPackets).lose_packets(0.0)
         _, lost_after = asked(client, server, 50)
     assert 15 <= lost <= 65  # 40 of 200, within 4.4 standard deviations
     assert lost_after == 0

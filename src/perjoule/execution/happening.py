@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from threading import Event, Thread
 
-from perjoule.drivers.protocols import Host, Hosts, Mounted
+from perjoule.drivers.protocols import Host, Hosts, LosesPackets, Mounted, SlowsDisks, TakesLinkDown, able
 from perjoule.execution.steps import ABSENT, steps
 from perjoule.model import COMMANDS, Happened, Health, TrialEvent, healthy_since
 from perjoule.model.doubts import EVENTS, Doubt
@@ -159,11 +159,11 @@ class Course:
                 self._mounted.kill(host)
                 then = partial(self._mounted.erase, host)
             case "cut":
-                host.connect(up=False)
+                able(host, TakesLinkDown).connect(up=False)
             case "slow":
-                host.slow_disks(event.factor)
+                able(host, SlowsDisks).slow_disks(event.factor)
             case "lossy":
-                host.lose_packets(event.loss_ratio)
+                able(host, LosesPackets).lose_packets(event.loss_ratio)
             case "add":
                 then = partial(self._mounted.add, host)
             case _:
@@ -179,11 +179,11 @@ class Course:
         undone = [one.event.kind for one in self.happened if one.event.host == host.name]
         since_back = undone[len(undone) - undone[::-1].index("back") :] if "back" in undone else undone
         if "cut" in since_back:
-            host.connect(up=True)
+            able(host, TakesLinkDown).connect(up=True)
         if "slow" in since_back:
-            host.slow_disks(1.0)
+            able(host, SlowsDisks).slow_disks(1.0)
         if "lossy" in since_back:
-            host.lose_packets(0.0)
+            able(host, LosesPackets).lose_packets(0.0)
         if "kill" in since_back:
             self._mounted.revive(host)
         return partial(self._mounted.replace, host) if "fail" in since_back else None

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from perjoule import drivers
-from perjoule.drivers.protocols import Hosts, Mounted, require_time
+from perjoule.drivers.protocols import Hosts, Mounted, Seeks, require_time
 from perjoule.energy.hosts import serving
 from perjoule.execution import layouts, pauses, settling, write_back
 from perjoule.execution.ageing import Aged
@@ -110,7 +110,8 @@ class UnderWay:
             if "read" in self._workload.directions:
                 layouts.keep(self._place, self._clients, self._attempt.raw)
             for host in self._up.hosts.all:
-                host.seek(at_random=self._workload.pattern.access == "random")
+                if isinstance(host, Seeks):
+                    host.seek(at_random=self._workload.pattern.access == "random")
             self._syncs = write_back.syncs(self._up.hosts, self._up.mounted)
 
     def _record(self) -> None:

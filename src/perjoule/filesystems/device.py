@@ -11,13 +11,13 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Access, Check, Host, Hosts, Mounted
+from perjoule.drivers.protocols import Access, Check, Host, Hosts, LendsDevices, Mounted
 from perjoule.filesystems._on_clients import OnClients, OnOwnDevices
 from perjoule.machine.each import each
 from perjoule.machine.mounts import SHORT_S
 from perjoule.machine.programs import programs
 from perjoule.model import OPTIONS, Json
-from perjoule.model.errors import WorkloadError
+from perjoule.model.errors import CampaignError, WorkloadError
 
 EXAMPLE = '[[filesystem]]\nkind = "device"\nsize = "20 GiB"\n'
 
@@ -39,6 +39,8 @@ class Device(OnOwnDevices):
         """Have every client lend its device, which is returned with the hosts."""
 
         def lent(client: Host) -> Path:
+            if not isinstance(client, LendsDevices):
+                raise CampaignError(LendsDevices.lack, where=client.name, next="use testbed virtual or local")
             path = client.device("device", size_bytes=self.size_bytes, device=self.device)
             client.run(["mkdir", "-p", _folder(client)], timeout_s=SHORT_S)
             return path

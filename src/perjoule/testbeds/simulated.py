@@ -18,7 +18,20 @@ from pydantic.dataclasses import dataclass
 
 from perjoule import catalogue
 from perjoule.catalogue import Node
-from perjoule.drivers.protocols import REBUILD, Check, Completed, Counters, Host, Hosts, Process, Testbed, planned
+from perjoule.drivers.protocols import (
+    REBUILD,
+    Check,
+    Completed,
+    Counters,
+    Host,
+    Hosts,
+    LosesPackets,
+    Process,
+    SlowsDisks,
+    TakesLinkDown,
+    Testbed,
+    planned,
+)
 from perjoule.machine import removal
 from perjoule.model import OPTIONS, Disk, EventKind, Reality
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
@@ -144,7 +157,7 @@ class _Syncing:
 
 
 @plain(frozen=True)
-class _SimulatedHost(Host):
+class _SimulatedHost(Host, LosesPackets, SlowsDisks, TakesLinkDown):
     name: str
     role: str
     address: str

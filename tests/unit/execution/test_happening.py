@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from perjoule.drivers.protocols import Host, Hosts
+from perjoule.drivers.protocols import Host, Hosts, LosesPackets, SlowsDisks, TakesLinkDown
 from perjoule.execution import happening
 from perjoule.execution.happening import LATE_OUTSIDE_S, UNKNOWN, Course
 from perjoule.model import COMMANDS, EventKind, Happened, Health, TrialEvent, healthy_since
@@ -13,7 +13,7 @@ from perjoule.model.errors import TransientError, WorkloadError
 from scripted import ScriptedHost, ScriptedMount
 
 
-class Server(ScriptedHost):
+class Server(ScriptedHost, LosesPackets, SlowsDisks, TakesLinkDown):
     def __init__(self) -> None:
         super().__init__("storage-1")
         self.done: list[str] = []

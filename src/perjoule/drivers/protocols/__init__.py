@@ -3,6 +3,7 @@
 Drivers declare here what they can do and what they need; other code does not ask for their names, nor look for attributes.
 """
 
+from perjoule.drivers.protocols.abilities import Ability, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLinkDown, able
 from perjoule.drivers.protocols.checks import Check, Port
 from perjoule.drivers.protocols.filesystem import Access, FileSystem, Mounted, Pool
 from perjoule.drivers.protocols.host import MADE, REBUILD, ClockOffset, Completed, Counters, Host, Launcher, Process
@@ -16,6 +17,7 @@ from perjoule.drivers.protocols.workload import ListsUsers, Need, Workload, requ
 __all__ = [
     "MADE",
     "REBUILD",
+    "Ability",
     "Access",
     "Check",
     "Cleaned",
@@ -28,7 +30,9 @@ __all__ = [
     "Hosts",
     "Launcher",
     "Lease",
+    "LendsDevices",
     "ListsUsers",
+    "LosesPackets",
     "Machine",
     "Meter",
     "Mounted",
@@ -38,11 +42,15 @@ __all__ = [
     "Pool",
     "Port",
     "Process",
+    "Seeks",
     "Sink",
+    "SlowsDisks",
+    "TakesLinkDown",
     "Testbed",
     "Tunable",
     "Within",
     "Workload",
+    "able",
     "planned",
     "require_time",
 ]

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from perjoule.model import Disk, Json, Permit
 from perjoule.model.doubts import Doubt
-from perjoule.model.errors import CampaignError, WorkloadError
 from perjoule.model.hardware import Node
 
 
@@ -212,38 +211,6 @@ class Host(ABC):
             CampaignError: this file system does not support such blocks, or no such device may be used here.
             MachineError: a tool or kernel support is missing, or the disk is full.
         """
-
-    def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:
-        """Lend a raw block device; a file that stands for one is removed with the host.
-
-        Args:
-            name: names its folder below `directory`.
-            size_bytes: of the sparse file that stands for a device.
-            device: a device by its stable ID below /dev/disk, instead of a file; one of `overwrite`.
-
-        Raises:
-            CampaignError: no such device may be used here.
-            MachineError: a tool or kernel support is missing, or the disk is full.
-        """
-        raise CampaignError("this host lends no block devices", where=self.name, next="use testbed virtual or local")
-
-    def connect(self, *, up: bool) -> None:
-        """Take its link to the network down, or up again. Raises WorkloadError if it can't."""
-        raise WorkloadError("the link of this host can't be taken down", where=self.name)
-
-    def slow_disks(self, factor: float) -> None:
-        """Make its disks slower by this factor than they were at first; 1 ends it. Raises WorkloadError if it can't."""
-        raise WorkloadError("the disks of this host can't be slowed down", where=self.name)
-
-    def seek(self, *, at_random: bool) -> None:  # noqa: B027  # real disks do so by themselves
-        """Have its disks seek as for a load at random, or not, where they are emulated. Raises WorkloadError if it can't."""
-
-    def lose_packets(self, loss_ratio: float) -> None:
-        """Lose a share of the packets that it sends, each by chance, besides those it lost at first; 0 ends it.
-
-        Raises WorkloadError if it can't.
-        """
-        raise WorkloadError("the link of this host can't lose packets", where=self.name)
 
     @property
     def copies_count(self) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from perjoule.catalogue import Node
-from perjoule.drivers.protocols import ClockOffset, Completed, Counters, Host, PlannedHost, Process
+from perjoule.drivers.protocols import ClockOffset, Completed, Counters, Host, LendsDevices, PlannedHost, Process
 from perjoule.machine import mirrors
 from perjoule.model import Disk
 from perjoule.model.doubts import Doubt
@@ -29,7 +29,7 @@ _LONG_S = 600.0
 _MOST_TEXT_BYTES = 16 * MIB  # of a command's output; files have other limits
 
 
-class SshHost(Host):
+class SshHost(Host, LendsDevices):
     """A real host, over SSH."""
 
     def __init__(

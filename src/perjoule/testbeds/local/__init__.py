@@ -23,6 +23,7 @@ from perjoule.drivers.protocols import (
     Counters,
     Host,
     Hosts,
+    LendsDevices,
     Offered,
     Process,
     Testbed,
@@ -159,7 +160,7 @@ def _owned(folder: Path) -> str:
     return f"PERJOULE_LOCAL={folder.resolve()}"
 
 
-class LocalHost(Host):
+class LocalHost(Host, LendsDevices):
     """The machine that perjoule runs on."""
 
     def __init__(self, directory: Path) -> None:

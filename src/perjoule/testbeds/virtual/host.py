@@ -6,7 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from perjoule.drivers.protocols import Completed, Counters, Host, Process
+from perjoule.drivers.protocols import (
+    Completed,
+    Counters,
+    Host,
+    LendsDevices,
+    LosesPackets,
+    Process,
+    Seeks,
+    SlowsDisks,
+    TakesLinkDown,
+)
 from perjoule.machine import mirrors, removal
 from perjoule.model import Disk
 from perjoule.model.doubts import UNLIKE, Doubt
@@ -24,7 +34,7 @@ from perjoule.testbeds.virtual.topology import Place
 _UNMOUNT_S, _LINK_S = 20.0, 20.0
 
 
-class VirtualHost(Host):
+class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLinkDown):
     """A computer in namespaces of this one."""
 
     def __init__(
