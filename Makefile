@@ -10,8 +10,8 @@ UNIT := tests/unit
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of interpreters that tests start would compile all modules again
 # Each process begins with its share of the files, so that few fixtures of modules are made twice.
 SIDE_BY_SIDE := --numprocesses auto --dist worksteal
-# Tests of real daemons mostly wait: three at once keep two cores busy, each file in one process.
-WAITING := --numprocesses 3 --dist loadfile
+# Tests of real daemons mostly wait: four at once keep two cores busy; what shares a fixture of its file shares a process.
+WAITING := --numprocesses 4 --dist loadgroup
 # --timeout: seconds for a test with its fixtures
 
 demo: .venv/ready

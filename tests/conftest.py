@@ -20,6 +20,7 @@ from perjoule.drivers.protocols import Hosts, Sink
 from perjoule.model import Spec
 from perjoule.simulators._behaviour import Behaviour
 from sshd import OVER_SSH
+from together import mark, without_group
 
 # A busy machine is not a fault of what is tested.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -35,6 +36,19 @@ def pytest_collection():
     finally:
         gc.enable()
         gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say which tests run in one process, before xdist looks."""
+    mark(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Name a test in all that is printed and kept as its file has it."""
+    if not os.environ.get("PYTEST_XDIST_WORKER"):
+        report.nodeid = without_group(report.nodeid)
 
 
 @pytest.fixture(scope="session", autouse=True)

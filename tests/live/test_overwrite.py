@@ -27,7 +27,7 @@ from perjoule.testbeds.local import Local
 from perjoule.testbeds.virtual import clean
 from sshd import on_loopback, toml
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.xdist_group("overwrite")]  # one test gives a loop device back and takes it again
 
 MIB = 1024**2
 PERJOULE = Path(sys.executable).with_name("perjoule")

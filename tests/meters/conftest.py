@@ -1,17 +1,9 @@
 """How what a plug says is held against what a simulator knows."""
 
 import itertools
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-
-def pytest_collection_modifyitems(items):
-    """All of them are held against the clock."""
-    for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.alone)
 
 
 @pytest.fixture

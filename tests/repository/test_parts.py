@@ -1,4 +1,4 @@
-"""`make test` and `.ci/run` run all their parts, and then fail where one failed."""
+"""`make test` and `.ci/run` run all their parts, and then fail where one failed; what shares a fixture shares a process."""
 
 import os
 import subprocess
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from places import ROOT
+from together import groups, without_group
 
 # Instead of pytest: it says which tests it was asked for, and fails where it is to.
 PYTEST = """#!/bin/sh
@@ -55,3 +56,22 @@ def test_ci_runs_both_commands_and_names_those_that_fail(tmp_path: Path, failing
     program(tmp_path / "make", MAKE)
     ran = done([ROOT / ".ci" / "run"], failing, PATH=f"{tmp_path}:{os.environ['PATH']}")
     assert (ran.stdout, ran.stderr, ran.returncode) == ("made check\nmade test\n", summary, code)
+
+
+def test_tests_that_a_chain_of_fixtures_joins_run_in_one_process() -> None:
+    folder, site, browser = ("folder", 0), ("site", 0), ("browser", 0)
+    wanted = [{folder}, set[tuple[str, int]](), {browser}, {site}, {("browser", 1)}, {folder, site}, {browser}]
+    assert sorted(sorted(places) for places in groups(wanted)) == [[0, 3, 5], [1], [2, 6], [4]]
+
+
+@pytest.mark.parametrize(
+    ("name", "without"),
+    [
+        ("tests/a.py::test_b[c]@live-a-0", "tests/a.py::test_b[c]"),
+        ("tests/a.py::test_b@live-a-0", "tests/a.py::test_b"),
+        ("tests/a.py::test_b[root@host]", "tests/a.py::test_b[root@host]"),
+        ("tests/a.py::test_b", "tests/a.py::test_b"),
+    ],
+)
+def test_a_test_is_named_as_its_file_names_it(name: str, without: str) -> None:
+    assert without_group(name) == without
