@@ -86,7 +86,13 @@ PARTS = {
     ),
     "cluster-nfs": Part(
         "every workload on NFS by the kernel's client, on hosts over SSH",
-        ("tests/live/test_cluster.py", "-k", "what_runs_on and nfs and not user"),
+        (
+            "tests/live/test_cluster.py",
+            "-m",
+            "live",
+            "-k",
+            "what_runs_on and nfs and (whole or MPI-cluster) and not user",
+        ),
         40,
         whole=False,
     ),

@@ -246,7 +246,8 @@ def test_sensors_are_sampled_on_the_hosts_until_one_is_lost(options: dict[str, A
 
             def over(lost: bool = lost, end_s: float = end_s) -> bool:
                 if over := time.monotonic() > end_s:
-                    pids = subprocess.run(["pgrep", "-f", "perjoule-sample"], capture_output=True, text=True, check=True).stdout
+                    samplers = ["pgrep", "-f", f"perjoule-sample .*{served['root']}"]  # and not those of tests beside this one
+                    pids = subprocess.run(samplers, capture_output=True, text=True, check=True).stdout
                     for pid in pids.split() if lost else ():
                         os.kill(int(pid), signal.SIGKILL)
                 return over
@@ -327,6 +328,9 @@ def test_a_host_whose_disk_fills_up_stops_the_campaign(options: dict[str, Any], 
         subprocess.run(["umount", tmp_path / "work"], check=True)
 
 
+Loads = dict[str, str]
+"""The table of each, by a name for what it does."""
+
 FIO = 'kind = "fio"\noperation = ["write", "read"]\ntransfer = "1 MiB"\nsize = "16 MiB"'
 FILES = {
     "fio": FIO,
@@ -359,7 +363,7 @@ MPI = {
     "mdtest": 'kind = "mdtest"\noperation = ["create", "stat"]\nfiles = 50\nranks = 2',
 }
 ONE_CLIENT = FILES | {"mixed users": FILES["mixed users"].replace("clients = [2]", "clients = [1]")}
-MATRIX = {
+MATRIX: dict[str, tuple[str, Loads]] = {
     "moosefs": ('kind = "moosefs"\ngoal = 2', FILES | RANDOM),
     "glusterfs": ('kind = "glusterfs"\nlayout = "distributed"\nhosts = 2', FILES),
     "cephfs": ('kind = "cephfs"\ncopies = 2', FILES),
@@ -412,19 +416,53 @@ def asked_for(folder: Path, filesystem: str, *workloads: str, clients: int) -> l
     return [check for of in parts for check in of.checks()]
 
 
+DAY_SHARE = 3  # of a file system's loads, `make test` runs every third, of the next one every third from another; `make slow` all
+BY_NIGHT = {"cephfs with sudo", "moosefs that grows", "cephfs that grows", "orangefs that grows"}  # by day other rows do the same
+
+
+def by_day(name: str) -> Loads:
+    """The loads of a row of the matrix that `make test` runs."""
+    _, workloads = MATRIX[name]
+    if len(workloads) < DAY_SHARE:
+        return {} if name in BY_NIGHT else workloads
+    row = [other for other, (_, loads) in MATRIX.items() if len(loads) >= DAY_SHARE].index(name)
+    return {load: text for place, (load, text) in enumerate(workloads.items()) if (place + row) % DAY_SHARE == 0}
+
+
+DAYS = {name: by_day(name) for name in MATRIX}
+WHOLE = {name: workloads for name, (_, workloads) in MATRIX.items()}
 ROWS = [
-    *((name, "cluster") for name in MATRIX),
-    *(pytest.param(name, "virtual", marks=pytest.mark.slow) for name in MATRIX if "root" not in name and "sudo" not in name),
+    *(pytest.param(name, "cluster", loads, id=f"{name}-cluster") for name, loads in DAYS.items() if loads),
+    *(
+        pytest.param(name, "cluster", loads, id=f"{name}-cluster-whole", marks=pytest.mark.slow)
+        for name, loads in WHOLE.items()
+        if loads != DAYS[name]
+    ),
+    *(
+        pytest.param(name, "virtual", loads, id=f"{name}-virtual", marks=pytest.mark.slow)
+        for name, loads in WHOLE.items()
+        if "root" not in name and "sudo" not in name
+    ),
 ]
 # By each client in one direction, on either testbed; other loads end with the time, or move no files of a stated size.
 MOVED_MIB = {"fio": {16, 32}, "together": {16}, "ior": {8}, "device": {16}}
 
 
-@pytest.mark.parametrize(("name", "kind"), ROWS)
+def test_by_day_each_file_system_runs_some_loads_and_each_load_runs_on_two_file_systems() -> None:
+    """On two of those that can have it, which `make test` installs."""
+    installed = ("moosefs", "glusterfs", "cephfs", "nfs in user space", "directory", "local", "directory without root")
+    assert {name for name, loads in DAYS.items() if not loads} == BY_NIGHT
+    assert all(len(DAYS[name]) >= 2 for name in installed)
+    counts = Counter(load for name in installed for load in DAYS[name])
+    assert {load for load in FILES if counts[load] < 2} == set()
+    assert counts["fio at random"] == 1  # of two that have it
+
+
+@pytest.mark.parametrize(("name", "kind", "workloads"), ROWS)
 def test_what_runs_on_virtual_hosts_runs_on_hosts_with_networks_and_files_of_their_own(
-    name: str, kind: str, open_folder: Path, record_property: Callable[[str, object], None]
+    name: str, kind: str, workloads: Loads, open_folder: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    filesystem, workloads = MATRIX[name]
+    filesystem, _ = MATRIX[name]
     row = name if kind == "cluster" else f"{name} (virtual)"
     record_property(OVER_SSH, [row, dict.fromkeys(workloads, "failed")])
     user = USER if "without root" in name else SUDOER if "sudo" in name else "root"
