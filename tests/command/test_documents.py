@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ import pytest
 from documents import TABLES, commands
 from laboratory import laboratory
 from measured import CAMPAIGN, STEADY, measured
+from once import once
 from places import EXAMPLES, ROOT, SOURCES, TRANSCRIPTS
 from unit.importing.io500_folders import old
 
@@ -78,19 +78,16 @@ def run(command: str, folder: Path) -> None:
 Demo = Callable[[], Path]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    """The results of a small demo, measured when they are first wanted."""
+    """The results of a small demo, measured when they are first wanted, for all processes."""
 
-    @cache
-    def results() -> Path:
-        folder = tmp_path_factory.mktemp("demo")
+    def measure(folder: Path) -> None:
         (folder / "examples").symlink_to(EXAMPLES)
         few = "--shrink 64 --set repetitions=2 --set 'settle=5 ms' --set quiet=0 --set 'clients=[1]'"
         run(f"perjoule run examples/demo.toml --simulate {few} --into demo", folder)
-        return folder / "demo"
 
-    return results
+    return lambda: once(tmp_path_factory, "demo", measure) / "demo"
 
 
 def before_and_after(folder: Path, demo: Demo) -> None:

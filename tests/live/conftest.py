@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from once import one_at_a_time
 from perjoule.drivers.protocols import Hosts, Mounted
 from perjoule.model.units import MIB
 from perjoule.testbeds import virtual
@@ -30,6 +31,13 @@ def verified() -> Callable[[Hosts, Mounted], Path]:
         return path
 
     return write_and_read
+
+
+@pytest.fixture
+def cleaning(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep other tests from cleaning this machine, as `perjoule down` does: it takes what any killed run has left."""
+    with one_at_a_time(tmp_path_factory, "cleaning"):
+        yield
 
 
 @pytest.fixture

@@ -93,6 +93,7 @@ def campaign(folder: Path, name: str = "tiny", text: str = CAMPAIGN) -> Path:
     return path
 
 
+@pytest.mark.usefixtures("cleaning")
 def test_a_cluster_to_play_with_is_entered_by_the_printed_line_kept_by_down_and_removed_when_named(work: Path) -> None:
     up = perjoule("up", "moosefs", "--set", "testbed.disk=directory", "--set", "testbed.cpu_cap=false")
     assert up.returncode == 0, up.stderr
@@ -121,6 +122,7 @@ def test_a_cluster_to_play_with_is_entered_by_the_printed_line_kept_by_down_and_
     assert state(work, {run}) == []
 
 
+@pytest.mark.usefixtures("cleaning")
 def test_down_removes_what_killed_perjoules_left_in_the_temporary_directory_and_names_what_is_not_ours(
     work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +141,7 @@ def test_down_removes_what_killed_perjoules_left_in_the_temporary_directory_and_
     assert [path.exists() for path in (ours, theirs, stranger)] == [False, True, True]
 
 
+@pytest.mark.usefixtures("cleaning")
 def test_down_says_by_its_exit_code_that_something_could_not_be_removed(work: Path) -> None:
     left = work / "pj-0dead0ff" / "host" / "stays"
     left.parent.mkdir(parents=True)

@@ -208,6 +208,7 @@ def test_a_mirror_of_a_host_counts_twice_where_its_kernel_has_it_and_is_a_doubt_
     assert not Path("/dev/md").exists() or not list(Path("/dev/md").glob("*pair*"))
 
 
+@pytest.mark.usefixtures("cleaning")
 def test_a_killed_perjoule_leaves_nothing_on_its_hosts(
     options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -263,6 +263,7 @@ def test_a_client_ten_times_slower_than_the_other_is_a_doubt(site: Site) -> None
 
 
 @WITH_UNITS
+@pytest.mark.usefixtures("cleaning")
 @pytest.mark.parametrize("kills_count", [3, pytest.param(40, marks=pytest.mark.slow)])
 def test_perjoule_killed_at_any_moment_leaves_hosts_clean_and_no_trial_lost_or_doubled(kills_count: int, site: Site) -> None:
     dice, name, kept, longest_s = random.Random(kills_count), "lab-0", list[tuple[str, str]](), 0.0

@@ -17,7 +17,7 @@ from perjoule.model.units import MIB
 from perjoule.workloads._running import remove_old
 from sshd import until
 
-pytestmark = [pytest.mark.live, pytest.mark.alone]
+pytestmark = pytest.mark.live
 
 # A folder shared with clients that remove their files at this moment: names without types, of files that are gone when somebody
 # asks for them, or when somebody removes them.

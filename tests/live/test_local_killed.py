@@ -42,6 +42,7 @@ def running(folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.usefixtures("cleaning")
 @pytest.mark.parametrize("at", ["the gate", "work"])
 def test_the_next_command_ends_the_load_of_a_killed_campaign_and_removes_its_data(at: str, tmp_path: Path) -> None:
     data, own = tmp_path / "data", tmp_path / "tmp"

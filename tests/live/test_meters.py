@@ -14,7 +14,7 @@ from perjoule.model.waveform import Waveform
 from perjoule.simulators import ipmi, snmp_pdu
 from perjoule.simulators._behaviour import Manner
 
-pytestmark = [pytest.mark.live, pytest.mark.alone]
+pytestmark = pytest.mark.live
 
 WAVE = Waveform("sine", 123.4, 246.8, 1.0)
 GAPS = ("late", "missing", "nan", "disconnect")  # what must leave a gap

@@ -399,6 +399,7 @@ with Virtual(cluster="mpsoc-ssd1", disk="directory").hold(1) as hosts:
 """
 
 
+@pytest.mark.usefixtures("cleaning")
 @pytest.mark.parametrize("kill", [False, True])
 def test_devices_of_virtual_hosts_are_gone_at_the_end_or_with_the_next_cleaning(kill: bool) -> None:
     if os.geteuid() != 0:

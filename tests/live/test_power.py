@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from sshd import on_loopback, until
 from sysfs import Sysfs
 from typed import as_written
 
-pytestmark = [pytest.mark.live, pytest.mark.alone]
+pytestmark = pytest.mark.live
 
 PERJOULE = str(Path(sys.executable).with_name("perjoule"))
 REAL = Path("/sys/devices/system/cpu")
@@ -59,15 +60,15 @@ with {"cluster": Cluster, "local": Local}[kind](**options).hold(1):
 
 
 @pytest.fixture
-def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sysfs]:
-    (tmp_path / "tmp").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
-    found = Sysfs(tmp_path)
-    monkeypatch.setenv(setting.ROOT, str(found.root))
-    yield found
-    assert found.changed() == {}
+def fake(tmp_path: Path, cleaning: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sysfs]:
+    with TemporaryDirectory(prefix="pj-", dir="/tmp") as temporary:  # where paths of sockets are short
+        monkeypatch.setenv("TMPDIR", temporary)
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+        monkeypatch.setattr("tempfile.tempdir", temporary)
+        found = Sysfs(tmp_path)
+        monkeypatch.setenv(setting.ROOT, str(found.root))
+        yield found
+        assert found.changed() == {}
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +177,7 @@ def test_a_sweep_is_a_matrix_and_a_state_that_changes_meanwhile_fails_its_trial(
     assert "'cpu_governor': 'performance'" in str(first.facts["testbed"])
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(not (REAL / "cpu0/cpuidle/state1/disable").exists(), reason="this kernel has no idle states to disable")
 def test_idle_states_of_this_machine_itself(tmp_path: Path) -> None:
     def disabled() -> list[str]:
