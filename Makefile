@@ -26,13 +26,17 @@ test: .venv/ready-for-development
 	part heavy $(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 -m heavy --junit-xml build/tests/heavy.xml $(UNIT) || failed="$$failed heavy"; \
 	part beside $(AS_ROOT) $(BIN)/pytest $(WAITING) --timeout 900 -m "not slow and not alone" --junit-xml build/tests/beside.xml --ignore $(UNIT) tests || failed="$$failed beside"; \
 	part alone $(AS_ROOT) $(BIN)/pytest --timeout 600 -m "alone and not slow" --junit-xml build/tests/alone.xml tests/meters tests/live || failed="$$failed alone"; \
-	$(BIN)/pytest --collect-only --quiet -m slow --ignore $(UNIT) tests | sed -n 's/.*::.*/not run here (`make slow` runs it): &/p'; \
+	$(BIN)/pytest --collect-only --quiet -m slow --ignore $(UNIT) tests | sed -n 's/\[.*//; /::/p' \
+	| uniq -c | sed 's/^ */not run here, but by `make slow`: /'; \
 	[ -z "$$failed" ] || { echo "failed parts:$$failed" >&2; exit 1; }
 
-# What takes minutes by itself: a study of 96 experiments, whole; kills at any moment; twenty events, twice.
+# What takes minutes by itself, and the cases of which `make test` runs some: before a release, or at night.
 slow: .venv/ready-for-development
 	$(INSTALL) filesystems tests
-	$(AS_ROOT) $(BIN)/pytest --timeout 3600 -m slow
+	@failed=""; part() { echo "== $$1"; shift; "$$@"; }; \
+	part beside $(AS_ROOT) $(BIN)/pytest $(WAITING) --timeout 3600 -m "slow and not alone" --ignore $(UNIT) tests || failed="$$failed beside"; \
+	part alone $(AS_ROOT) $(BIN)/pytest --timeout 3600 -m "slow and alone" --ignore $(UNIT) tests || failed="$$failed alone"; \
+	[ -z "$$failed" ] || { echo "failed parts:$$failed" >&2; exit 1; }
 
 unit: .venv/ready-for-development
 	$(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 -m "not heavy" $(UNIT)

@@ -31,6 +31,7 @@ def said(client: Host, *argv: str | Path) -> list[str]:
     return client.run(argv, timeout_s=120).stdout.split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SHARED)
 def test_a_file_system_is_as_full_as_df_says_and_has_the_files_that_were_counted(kind: str) -> None:
     rounds_count = ROUNDS_COUNT[kind]

@@ -11,6 +11,7 @@ import pytest
 import tomlkit
 from tomlkit import TOMLDocument
 
+from day import by_day
 from lacking import lacking
 from on_hosts import hosts_of
 from perjoule import drivers
@@ -154,7 +155,7 @@ def test_the_demo_runs_on_virtual_hosts_and_over_ssh(tmp_path: Path) -> None:
     assert {moved for one in there.values() for _, _, moved in one} == {8 * MIB}
 
 
-@pytest.mark.parametrize("name", [name for name in SHORT if name != "demo"])
+@pytest.mark.parametrize("name", by_day((name for name in SHORT if name != "demo"), "events", "idle", "scaling"))
 def test_an_example_runs_over_ssh(name: str) -> None:
     """One of the example's file systems; the others differ by what the demo has."""
     document = shortened(name)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from day import by_day
 from perjoule.drivers.protocols import Process
 from places import ROOT
 from sshd import LOAD, NEEDS_SSHD, Site, site_of, until
@@ -26,6 +27,7 @@ pytestmark = [
 ]
 
 WITH_UNITS = pytest.mark.parametrize("hosts", ["sessions", "units"], indirect=True)  # what holds a run's programs together there
+UNITS_BY_NIGHT = pytest.mark.parametrize("hosts", by_day(["sessions", "units"], "sessions"), indirect=True)
 STRUCK, SERVER = "client-2", "storage-1"
 TRIALS_COUNT = 3  # of campaigns whose perjoule is killed
 # What perjoule says, as the how-to has it.
@@ -101,7 +103,7 @@ def restart(site: Site, name: str) -> None:
     site.boot(name)
 
 
-@WITH_UNITS
+@UNITS_BY_NIGHT
 def test_a_host_that_is_lost_and_comes_back_costs_one_trial(site: Site) -> None:
     def interrupt() -> None:
         site.link(STRUCK, "down")
@@ -141,6 +143,7 @@ def test_a_host_that_is_lost_for_good_ends_the_campaign_and_resume_continues(sit
     assert [status for status, _ in site.records()] == ["failed", "valid"]
 
 
+@pytest.mark.slow
 @WITH_UNITS
 def test_a_storage_host_that_is_lost_costs_a_trial_and_for_good_the_campaign_until_it_is_back(site: Site) -> None:
     """It has all data, so what clients mounted from it hangs."""

@@ -13,7 +13,7 @@ from perjoule.summary import summary
 from places import EXAMPLES
 from typed import present
 
-pytestmark = [pytest.mark.live, pytest.mark.slow]
+pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.alone]
 
 EXAMPLE = EXAMPLES / "ssd-vs-hdd.toml"
 # 20 GiB / 102.4 are 200 MiB, whole transfers of either size, so that labels need no size

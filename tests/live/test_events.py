@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import tomlkit
 
+from day import by_day
 from lacking import lacking
 from on_hosts import hosts_of
 from oracle.check import apart, checked, recomputed
@@ -72,7 +73,7 @@ FILESYSTEMS = {
     "glusterfs": 'kind = "glusterfs"',
     "cephfs": 'kind = "cephfs"\nplacement_groups = 16\nosd_size = "1 GiB"',
 }
-KILLABLE = [*FILESYSTEMS, pytest.param("orangefs", marks=WITH_ORANGEFS)]
+BY_NIGHT = pytest.param("orangefs", marks=[WITH_ORANGEFS, pytest.mark.slow])
 
 
 def hit(
@@ -86,7 +87,7 @@ def hit(
     return found, record
 
 
-@pytest.mark.parametrize("name", KILLABLE)
+@pytest.mark.parametrize("name", [*by_day(FILESYSTEMS, "moosefs"), BY_NIGHT])
 def test_a_killed_server_is_missed_comes_back_and_the_file_system_is_healthy_again(name: str, tmp_path: Path) -> None:
     load = TOLERANT if name == "orangefs" else PACED  # whose client fails a transfer that breaks off
     results, record = hit(tmp_path, FILESYSTEMS.get(name, ORANGEFS), KILLED, "5 s" if name == "glusterfs" else "60 s", load=load)
@@ -105,6 +106,7 @@ def test_a_killed_server_is_missed_comes_back_and_the_file_system_is_healthy_aga
     assert apart(costs).values.tolist() == []
 
 
+@pytest.mark.slow
 @WITH_ORANGEFS
 def test_clients_of_orangefs_wait_for_a_killed_server_for_ten_seconds_and_then_get_an_error_which_is_counted(
     tmp_path: Path,
@@ -138,7 +140,7 @@ def test_a_server_that_was_cut_off_and_slow_is_back(filesystem: str, tmp_path: P
 SCALES = {"glusterfs": 0.5}  # whose daemons take minutes to come up on a tenth of a board
 
 
-@pytest.mark.parametrize("name", FILESYSTEMS)
+@pytest.mark.parametrize("name", by_day(FILESYSTEMS, "moosefs"))
 def test_a_failed_disk_is_rebuilt_and_moves_what_redundancy_explains(name: str, tmp_path: Path) -> None:
     filesystem, scale = FILESYSTEMS[name] + HOSTS.get(name, ""), SCALES.get(name, 0.1)
     results, record = hit(tmp_path, filesystem, FAILED, "100 s", load=STILL, scale=scale)
@@ -165,7 +167,7 @@ GROWING = {
 }
 
 
-@pytest.mark.parametrize("name", GROWING)
+@pytest.mark.parametrize("name", by_day(GROWING, "glusterfs by a group"))
 def test_a_host_joins_and_takes_its_share(name: str, tmp_path: Path) -> None:
     filesystem, events = GROWING[name]
     load = STILL.replace(str(DATA_BYTES), str(MORE_BYTES)) if "rebalances" in name else STILL
@@ -303,7 +305,7 @@ def over_ssh(filesystem: str, events: str, load: str = PACED) -> Generator[tuple
 
 
 @NEEDS_SSHD
-@pytest.mark.parametrize("name", KILLABLE)
+@pytest.mark.parametrize("name", [*by_day(FILESYSTEMS, "cephfs"), BY_NIGHT])
 def test_over_ssh_the_same_campaign_kills_a_server_with_all_of_its_daemons_and_starts_them_again(name: str) -> None:
     with over_ssh(FILESYSTEMS.get(name, ORANGEFS), KILLED, TOLERANT if name == "orangefs" else PACED) as (results, record):
         assert [one.event.text for one in record.events] == ["kill storage-2", "back storage-2"]
@@ -312,6 +314,7 @@ def test_over_ssh_the_same_campaign_kills_a_server_with_all_of_its_daemons_and_s
         assert {"goodput", "latency", "calls"} <= {one.channel.quantity for one in results.series(record)}
 
 
+@pytest.mark.slow
 @NEEDS_SSHD
 def test_over_ssh_a_host_joins_as_on_virtual_hosts() -> None:
     with over_ssh(FILESYSTEMS["cephfs"], ADDED, STILL) as (results, record):

@@ -11,7 +11,7 @@ from perjoule.model import Record
 from perjoule.results.verification import verify
 from perjoule.store import Results, create
 
-pytestmark = [pytest.mark.live, pytest.mark.slow]
+pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.alone]
 
 TEXT = """
 name = "many"

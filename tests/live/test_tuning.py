@@ -62,7 +62,10 @@ def test_a_real_file_system_is_tuned_by_real_trials(tmp_path: Path) -> None:
         subprocess.run([PERJOULE, "verify", results.folder], check=True, capture_output=True, timeout=60)
 
 
-@pytest.mark.parametrize("end", [0, -1])
+ENDS = [pytest.param(0, id="first", marks=pytest.mark.slow), pytest.param(-1, id="last")]  # of the values that may be tried
+
+
+@pytest.mark.parametrize("end", ENDS)
 def test_glusterfs_takes_each_value_that_may_be_tried(end: int) -> None:
     wanted = {mark.key: str(mark.values[end]) for mark in KEYS}
     with hosts_of().hold(1) as hosts, glusterfs(wanted).mount(hosts) as mounted:
@@ -95,7 +98,7 @@ def said_by_ceph(hosts: Hosts, keys: Iterable[str]) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("end", [0, -1])
+@pytest.mark.parametrize("end", ENDS)
 def test_cephs_daemons_and_clients_take_each_value_that_may_be_tried(end: int) -> None:
     wanted = {mark.key: str(mark.values[end]) for mark in CEPH}
     options: dict[str, Json] = {"conf": wanted, "object": "16 MiB", "stripe_unit": "1 MiB", "stripe_objects": 4}
@@ -128,7 +131,9 @@ def test_ceph_has_by_itself_what_a_tuning_takes_for_its_default() -> None:
         assert said == wanted
 
 
-@pytest.mark.parametrize(("largest", "least_count", "most_count"), [("0", 0, 200), ("65536", 400, 10_000)])
+@pytest.mark.parametrize(
+    ("largest", "least_count", "most_count"), [pytest.param("0", 0, 200, marks=pytest.mark.slow), ("65536", 400, 10_000)]
+)
 def test_a_deferred_write_of_ceph_is_in_its_journal_first(largest: str, least_count: int, most_count: int) -> None:
     """200 synced writes of 4 KiB with 2 copies: each OSD counts which of them, and of its own, went through the journal."""
     conf: dict[str, Json] = {"bluestore_prefer_deferred_size_hdd": largest}

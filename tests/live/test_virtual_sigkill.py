@@ -10,7 +10,7 @@ import pytest
 
 from perjoule.testbeds.virtual import clean, runs
 
-pytestmark = [pytest.mark.live, pytest.mark.slow]
+pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.alone]
 
 KILLS_COUNT = 40
 OWNER = """

@@ -13,7 +13,7 @@ from together import groups, without_group
 PYTEST = """#!/bin/sh
 report=${*##*--junit-xml }
 report=${report%% *}
-case "$*" in *--collect-only*) echo tests/live/test_long.py::test_long; exit;; esac
+case "$*" in *--collect-only*) printf 'tests/live/test_long.py::test_%s\\n' 'it[a]' 'it[b c]' long; exit;; esac
 echo "ran ${report##*/}"
 case " $FAILING " in *" ${report##*/} "*) exit 1;; esac
 """
@@ -45,7 +45,8 @@ def test_every_part_runs_and_those_that_fail_are_named_at_the_end(tmp_path: Path
     assert made.returncode == code, made.stderr
     assert [line for line in made.stdout.splitlines() if line.startswith("ran ")] == [f"ran {part}.xml" for part in PARTS]
     assert made.stderr.partition("make")[0] == summary
-    assert "not run here (`make slow` runs it): tests/live/test_long.py::test_long\n" in made.stdout
+    assert "not run here, but by `make slow`: 2 tests/live/test_long.py::test_it\n" in made.stdout
+    assert "not run here, but by `make slow`: 1 tests/live/test_long.py::test_long\n" in made.stdout
 
 
 @pytest.mark.parametrize(
