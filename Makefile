@@ -10,8 +10,8 @@ UNIT := tests/unit
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of interpreters that tests start would compile all modules again
 # Each process begins with its share of the files, so that few fixtures of modules are made twice.
 SIDE_BY_SIDE := --numprocesses auto --dist worksteal
-# Tests of real daemons mostly wait: four at once keep two cores busy; what shares a fixture of its file shares a process.
-WAITING := --numprocesses 4 --dist loadgroup
+# Tests of real daemons mostly wait: six at once keep two cores busy; what shares a fixture of its file shares a process.
+WAITING := --numprocesses 6 --dist loadgroup
 # --timeout: seconds for a test with its fixtures
 
 demo: .venv/ready
@@ -22,8 +22,7 @@ demo: .venv/ready
 test: .venv/ready-for-development
 	$(INSTALL) filesystems tests
 	@failed=""; part() { echo "== $$1"; shift; "$$@"; }; \
-	part unit $(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 -m "not heavy" --junit-xml build/tests/unit.xml $(UNIT) || failed="$$failed unit"; \
-	part heavy $(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 -m heavy --junit-xml build/tests/heavy.xml $(UNIT) || failed="$$failed heavy"; \
+	part unit $(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 --junit-xml build/tests/unit.xml $(UNIT) || failed="$$failed unit"; \
 	part beside $(AS_ROOT) $(BIN)/pytest $(WAITING) --timeout 900 -m "not slow and not alone" --junit-xml build/tests/beside.xml --ignore $(UNIT) tests || failed="$$failed beside"; \
 	part alone $(AS_ROOT) $(BIN)/pytest --timeout 600 -m "alone and not slow" --junit-xml build/tests/alone.xml tests/meters tests/live || failed="$$failed alone"; \
 	$(BIN)/pytest --collect-only --quiet -m slow --ignore $(UNIT) tests | sed -n 's/\[.*//; /::/p' \

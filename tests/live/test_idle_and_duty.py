@@ -16,7 +16,7 @@ from perjoule.store import Results, create, open_results
 from perjoule.summary import summary
 from sshd import NEEDS_SSHD, on_loopback, toml
 
-pytestmark = [pytest.mark.live, pytest.mark.alone]
+pytestmark = pytest.mark.live
 
 TOP = """
 name = "quiet"

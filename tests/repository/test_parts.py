@@ -21,7 +21,7 @@ MAKE = """#!/bin/sh
 echo "made $*"
 case " $FAILING " in *" $1 "*) exit 2;; esac
 """
-PARTS = ["unit", "heavy", "beside", "alone"]
+PARTS = ["unit", "beside", "alone"]
 
 
 def program(path: Path, text: str) -> None:
@@ -36,7 +36,7 @@ def done(argv: list[str | Path], failing: str, **environment: str) -> subprocess
 
 @pytest.mark.parametrize(
     ("failing", "code", "summary"),
-    [("", 0, ""), ("unit.xml", 2, "failed parts: unit\n"), ("heavy.xml alone.xml", 2, "failed parts: heavy alone\n")],
+    [("", 0, ""), ("unit.xml", 2, "failed parts: unit\n"), ("beside.xml alone.xml", 2, "failed parts: beside alone\n")],
 )
 def test_every_part_runs_and_those_that_fail_are_named_at_the_end(tmp_path: Path, failing: str, code: int, summary: str) -> None:
     program(tmp_path / "pytest", PYTEST)
