@@ -3,7 +3,8 @@
 Usage: .venv/bin/python setup/site_pages.py [FOLDER]
 
 The pages are those of docs/, in the order of docs/README.md, and what is generated: a page for each driver with its options, the
-help of all commands, the examples, the ledger of predictions, and our own list of results. A link that leads nowhere is an error.
+help of all commands, the examples, the list of decisions, the ledger of predictions, and our own list of results. A link that
+leads nowhere is an error.
 """
 
 import re
@@ -91,8 +92,10 @@ def prepare(pages: Path, source: Path) -> None:
         write(source / "reference" / "drivers" / path, text)
     write(source / "reference" / "ledger.md", ledger_page())
     write(source / "examples" / "index.md", examples_page())
-    index = (source / "README.md").read_text(encoding="utf-8")
-    write(source / "README.md", index + "".join(contents(index)))
+    for index in (source / "README.md", source / "explanations" / "decisions" / "README.md"):
+        if index.exists():
+            text = index.read_text(encoding="utf-8") + "".join(files_beside(index))
+            write(index, text + "".join(contents(text)))
 
 
 def write(path: Path, text: str) -> None:
@@ -110,6 +113,15 @@ def contents(index: str) -> Iterator[str]:
             continue
         pages += [page for page in GENERATED if title == ("Reference" if page.startswith("reference") else "How-to guides")]
         yield "\n".join(["", "```{toctree}", ":hidden:", f":caption: {title}", "", *pages, "```", ""])
+
+
+def files_beside(index: Path) -> Iterator[str]:
+    """Yield a list of the numbered pages in an index's folder, by their titles."""
+    pages = sorted(index.parent.glob("[0-9]*.md"))
+    yield "\n## All\n\n" if pages else ""
+    for page in pages:
+        title = page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        yield f"- [{title}]({page.name})\n"
 
 
 def commands_page() -> str:

@@ -18,7 +18,7 @@ from once import once
 from places import EXAMPLES, ROOT, SOURCES, TRANSCRIPTS
 from unit.importing.io500_folders import old
 
-PLACES = ("tutorials", "how-to", "reference")
+PLACES = ("tutorials", "how-to", "reference", "studies")
 INDEXES = (ROOT / "README.md", ROOT / "docs" / "README.md")
 DOCUMENTS = [*INDEXES, *(path for place in PLACES for path in sorted((ROOT / "docs" / place).glob("*.md")))]
 # What can't run here, by how it begins, and why; with what runs in its place.
