@@ -17,9 +17,10 @@ from perjoule.workloads.fio import job
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "permitted.md"
 HEAD = """# Words that a campaign may pass on
 
-A campaign may tune programs beyond the options of drivers. What it may say is a positive list: words that tune, each with a
-number, a size, a switch or one of a few words as its value. `perjoule check` refuses anything else, with the key to use instead
-([why](../explanations/decisions/0050-words-that-are-passed-on.md)). If a word that only tunes is missing, please open an issue.
+A campaign may tune programs beyond the options of drivers. What it may say is a positive list: words that tune, each
+with a number, a size, a switch or one of a few words as its value; `[^]x` is `x` or `^x`. `perjoule check` refuses
+anything else, with the key to use instead ([why](../explanations/decisions/0050-words-that-are-passed-on.md)). If a
+word that only tunes is missing, please open an issue.
 <!-- Written by setup/permitted.py. -->
 """
 WIDTH = 128
@@ -55,7 +56,17 @@ def page() -> str:
 
 def _arguments(words: Mapping[str, object]) -> Iterable[str]:
     for name, form in words.items():
-        yield f"{name} ({' '.join(form)})" if isinstance(form, Mapping) else name
+        yield f"{name} ({' '.join(_pairs(form))})" if isinstance(form, Mapping) else name
+
+
+def _pairs(words: Iterable[str]) -> Iterable[str]:
+    """Yield words, those that may be switched on and off (`x`, `^x`) once: `[^]x`."""
+    listed = dict.fromkeys(words)
+    for word in listed:
+        if f"^{word}" in listed:
+            yield f"[^]{word}"
+        elif word.removeprefix("^") == word or word[1:] not in listed:
+            yield word
 
 
 def _named(head: str, names: Iterable[str]) -> str:

@@ -66,7 +66,7 @@ def _cell(kind: str, found: dict[str, Any], reasons: list[str]) -> str:
         return f"**{len(found['failed'])} failed**"
     # A reason that begins with the driver's own name is the same everywhere.
     here = [reason for reason in found["skipped"] if not reason.startswith((f"{kind}: it ", f"{kind} "))]
-    told = here if found["passed"] or here else found["skipped"]
+    told = dict.fromkeys(reason.partition("; ")[0] for reason in (here if found["passed"] or here else found["skipped"]))
     words = [str(found["passed"])] if found["passed"] else []
     if told:
         reasons += [reason for reason in told if reason not in reasons]

@@ -9,3 +9,8 @@ def test_the_page_names_what_the_lists_permit() -> None:
 
 def test_a_table_of_values_is_named_with_its_argument() -> None:
     assert "`-d (agcount agsize" in permitted.page()
+
+
+def test_a_word_that_is_switched_on_or_off_is_named_once() -> None:
+    assert "[^]bigalloc" in permitted.page()
+    assert "^bigalloc" not in permitted.page().replace("[^]bigalloc", "")
