@@ -16,7 +16,7 @@ from pathlib import Path
 
 from perjoule import importing
 from perjoule.importing.sources import sources
-from perjoule.report.content import content
+from perjoule.views.content import Content
 
 REPORT = Path(__file__).parents[1] / "tests" / "transcripts" / "imported" / "joined" / "client-1.json"
 
@@ -34,7 +34,7 @@ def imported(folder: Path, ran_s: float, apart_s: float, *, at_once: bool) -> st
     results = importing.create(folder / "results")
     for words in [files] if at_once else [[file] for file in files]:
         importing.bring(results, sources(words, "UTC")[0])
-    cells = content(results).cells
+    cells = Content(results).cells
     if all("throughput_bytes_per_s" not in cell.metrics for cell in cells):
         return "refused"
     return (

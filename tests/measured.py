@@ -4,6 +4,7 @@ from pathlib import Path
 
 from perjoule import campaign, store
 from perjoule.execution import runner
+from perjoule.views.content import Content
 
 CAMPAIGN = """
 name = "small"
@@ -29,3 +30,10 @@ def measured(folder: Path, top: str, *, size: str = "8 MiB", meter: str = 'kind 
     results = store.create(folder, asked.text, asked.name, asked.overrides)
     runner.run(asked, results, lambda event: None)
     return results
+
+
+def changed(found: Content, **values: object) -> Content:
+    """The content of the same folder, with these values in place of its own; what follows from them is computed again."""
+    other = Content(found.results, found.beside)
+    vars(other).update(values)
+    return other

@@ -15,18 +15,18 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 from chromium import Chrome, complaints, show, wait_drawn
-from measured import STEADY, measured
+from measured import STEADY, changed, measured
 from perjoule.model.waveform import Waveform
 from perjoule.papers import facts as paper_facts
 from perjoule.papers import published
 from perjoule.papers.claims import judged
 from perjoule.papers.comparison import held
 from perjoule.report import write
-from perjoule.report.content import content
 from perjoule.report.page import page
 from perjoule.simulators import quarch
 from perjoule.simulators._behaviour import Behaviour
 from perjoule.store import open_results
+from perjoule.views.content import Content
 from places import EXAMPLES
 
 FIGURES = ("throughput", "efficiency", "edp", "power", "cost", "overhead", "timeline", "capacity")
@@ -106,7 +106,7 @@ def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Path:
     few = ["--set", "settle=20 ms", "--set", "clients=[1, 4]", "--shrink", "100000"]
     for command in (first, [perjoule, "run", written, "--into", folder / "results", *few]):
         subprocess.run(command, check=True, capture_output=True, timeout=300)
-    found = content(open_results(folder / "results"))
+    found = Content(open_results(folder / "results"))
     paper = published.paper(found.reproduces)
     own = [
         replace(one, facts={**one.facts, "filesystem": one.cell.filesystem.lower()}, simulated=False)
@@ -114,7 +114,7 @@ def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     pairs = paper_facts.beside(paper, own)
     beside = held(paper, [pair for pair in pairs if pair.measured.quantity != "share"], found.records, found.cells)
-    (folder / "report.html").write_text(page(replace(found, pairs=pairs, held=beside, claims=judged(paper, own)), "results"))
+    (folder / "report.html").write_text(page(changed(found, pairs=pairs, held=beside, claims=judged(paper, own)), "results"))
     return folder / "report.html"
 
 

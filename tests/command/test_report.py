@@ -10,9 +10,9 @@ import pytest
 from perjoule import campaign, report, store
 from perjoule.execution import runner
 from perjoule.figures.columns import Column
-from perjoule.report.content import content
-from perjoule.report.drawings import drawings
 from perjoule.results import verification
+from perjoule.views import drawings
+from perjoule.views.content import Content
 
 CAMPAIGN = """
 name = "tried"
@@ -135,7 +135,7 @@ def test_figures_are_as_wide_as_a_column_with_text_as_text(
 def test_one_repetition_has_no_interval_and_says_so(tmp_path: Path) -> None:
     single = measured(tmp_path / "single", repetitions=1)
     assert "± ?" in report.write(single, tmp_path / "single.html").read_text()
-    assert dict(drawings(content(single)))["throughput"]
+    assert dict(drawings(Content(single)))["throughput"]
 
 
 def test_a_folder_without_any_valid_trial_has_a_report_too(tmp_path: Path) -> None:

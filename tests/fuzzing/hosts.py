@@ -19,7 +19,6 @@ from perjoule.meters.powersensor3 import frames
 from perjoule.meters.quarch import stripes
 from perjoule.monitoring import server
 from perjoule.monitoring.watching import Watch
-from perjoule.results.ageing import ageing_table, wear_table
 from perjoule.results.history import history
 from perjoule.testbeds._power import states
 from perjoule.testbeds._power.options import Power
@@ -27,6 +26,7 @@ from perjoule.testbeds.cluster import archive, facts
 from perjoule.testbeds.cluster.heard import Heard
 from perjoule.testbeds.cluster.host import SshHost
 from perjoule.testbeds.slurm import commands, ranks
+from perjoule.views.life.ageing import ageing_table, wear_table
 
 from .mutate import changed
 

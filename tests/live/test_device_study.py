@@ -8,8 +8,8 @@ import pytest
 from perjoule import campaign, report, store
 from perjoule.execution import readiness, runner
 from perjoule.model.errors import MachineError
-from perjoule.results.replacement import replacements
 from perjoule.summary import summary
+from perjoule.views.content import Content
 from places import EXAMPLES
 from typed import present
 
@@ -59,7 +59,7 @@ def test_a_low_power_machine_is_slower_and_draws_less(measured: store.Results) -
 
 
 def test_the_replacement_table_has_every_pair_of_machines_for_every_workload(measured: store.Results) -> None:
-    found = replacements([measured])
+    found = Content(measured).replacements
     assert len(found) == 4 * 4 * 12
     assert all(" pc-" in one.server and " mpsoc-" in one.low_power for one in found)
     assert all(one.machines_ratio.mean > 0 and present(one.power_ratio).mean > 0 for one in found)

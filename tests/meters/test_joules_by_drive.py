@@ -7,11 +7,11 @@ import pytest
 
 from perjoule import campaign, store
 from perjoule.execution import runner
-from perjoule.figures import parts as figure
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import powersensor3, quarch, scope
 from perjoule.simulators._behaviour import Behaviour
 from perjoule.summary.computing import of_trial
+from perjoule.views.power import parts as figure
 from places import ROOT
 from typed import present
 

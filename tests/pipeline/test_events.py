@@ -14,11 +14,11 @@ from perjoule.execution.notices import Notice
 from perjoule.filesystems.simulated import _OnServers
 from perjoule.model import REBUILT, Record, healthy_since
 from perjoule.model.errors import TransientError
-from perjoule.results.events import events_table
-from perjoule.results.rebuild import rebuild_table, rebuilt_bytes_table
 from perjoule.results.verification import verify
 from perjoule.store import Results
 from perjoule.summary import summary
+from perjoule.views.life.events import events_table
+from perjoule.views.life.rebuild import rebuild_table, rebuilt_bytes_table
 from places import EXAMPLES
 
 TEXT = """

@@ -11,12 +11,13 @@ import pytest
 
 from perjoule import campaign, report, store
 from perjoule.execution import runner
-from perjoule.results.idle import idle_table
-from perjoule.results.proportionality import duty_tables
 from perjoule.results.table import table
 from perjoule.statistics.intervals import interval
 from perjoule.store import Results
 from perjoule.summary import summary
+from perjoule.views.content import Content
+from perjoule.views.power.idle import idle_table
+from perjoule.views.power.proportionality import loads_table, proportionality_table
 from places import EXAMPLES
 
 TOP = """
@@ -181,7 +182,8 @@ def test_proportionality_follows_from_what_is_exported(duty: Results) -> None:
 
 
 def test_the_report_has_power_against_load(duty: Results, tmp_path: Path) -> None:
-    loads, whole = duty_tables(summary(duty).cells)
+    found = Content(duty).proportionality
+    loads, whole = loads_table(found), proportionality_table(found)
     assert [row[3] for row in loads.rows] == ["0", "25.00", "100.0"]
     assert len(whole.rows) == 1
     page = report.write(duty, tmp_path / "report.html").read_text()

@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from measured import changed
 from perjoule import campaign, report, store
 from perjoule.campaign import own_options, replication
 from perjoule.execution import runner
 from perjoule.model import Doubt, Json, Spec
-from perjoule.report.content import content
 from perjoule.report.methods import methods
 from perjoule.results.claims import claims_lines
 from perjoule.summary import summary
+from perjoule.views.content import Content
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> store.Results:
 
 @pytest.fixture(scope="module")
 def said(results: store.Results) -> str:
-    return "\n".join(methods(content(results)))
+    return "\n".join(methods(Content(results)))
 
 
 def test_the_methods_say_what_was_run_on_what_how_often_and_how_power_was_got(said: str) -> None:
@@ -44,9 +45,9 @@ def test_the_methods_say_what_was_run_on_what_how_often_and_how_power_was_got(sa
 
 
 def test_one_trial_is_reported_as_one(results: store.Results) -> None:
-    found = content(results)
+    found = Content(results)
     cell = replace(found.cells[0], doubts=(Doubt("the moon was full"),), omitted=())
-    said = "\n".join(methods(replace(found, records=found.records[:1], cells=(cell,))))
+    said = "\n".join(methods(changed(found, records=found.records[:1], cells=(cell,))))
     assert "The only combination was measured once, 1 trial in all." in said
     assert "Limitations: the moon was full." in said
     ends = re.search(r"servers' energy is (\S+ %)( to (\S+ %))? in a trial", said)
@@ -54,14 +55,14 @@ def test_one_trial_is_reported_as_one(results: store.Results) -> None:
 
 
 def test_the_methods_say_what_memory_and_network_emulated_hosts_had(results: store.Results) -> None:
-    found = content(results)
+    found = Content(results)
     facts = {"memory_cap_bytes": {"client-1": 8 << 30, "storage-1": 4 << 30}, "network_delay_s": 1e-4, "network_loss_ratio": 0.01}
 
     def said_of(testbed: Mapping[str, Json]) -> str:
         emulated = [
             replace(one, traits=replace(one.traits, reality="emulated"), facts={"testbed": testbed}) for one in found.records
         ]
-        return "\n".join(methods(replace(found, records=tuple(emulated))))
+        return "\n".join(methods(changed(found, records=tuple(emulated))))
 
     assert "the cluster is emulated. Each had 4 GiB or 8 GiB of memory, its page cache included." in said_of(facts)
     assert "The network added 0.1 ms in each direction and lost 0.01 of all packets." in said_of(facts)
@@ -71,14 +72,14 @@ def test_the_methods_say_what_memory_and_network_emulated_hosts_had(results: sto
 
 
 def test_the_methods_say_which_settings_were_changed_from_the_file_systems_own_and_why(results: store.Results) -> None:
-    found = content(results)
-    changed: dict[str, Json] = {
+    found = Content(results)
+    settings: dict[str, Json] = {
         "emulation": {"osd_memory_target": "896M", "osd_op_num_shards": "2"},
         "comparability": {"noatime": "set", "mgr_initial_modules": ""},
     }
-    facts: dict[str, dict[str, Json]] = {"CephFS": {"changed": changed}, "GlusterFS": {"changed": {}}, "MooseFS": {}}
+    facts: dict[str, dict[str, Json]] = {"CephFS": {"changed": settings}, "GlusterFS": {"changed": {}}, "MooseFS": {}}
     records = [replace(one, facts={"filesystem": facts[one.trial.filesystem.label]}) for one in found.records]
-    said = "\n".join(methods(replace(found, records=tuple(records))))
+    said = "\n".join(methods(changed(found, records=tuple(records))))
     assert (
         "Settings of CephFS that were changed from the file system's own: osd_memory_target 896M, osd_op_num_shards 2 "
         "(to fit emulated hosts on one machine); noatime set, mgr_initial_modules none (for trials that differ in nothing else)."
@@ -88,12 +89,12 @@ def test_the_methods_say_which_settings_were_changed_from_the_file_systems_own_a
 
 
 def test_the_methods_are_the_same_each_time(results: store.Results, said: str) -> None:
-    assert "\n".join(methods(content(store.open_results(results.folder)))) == said
+    assert "\n".join(methods(Content(store.open_results(results.folder)))) == said
 
 
 def test_the_methods_of_a_campaign_that_is_not_read_leave_out_what_only_it_says(results: store.Results) -> None:
-    found = content(results)
-    said = "\n".join(methods(replace(found, asked=None)))
+    found = Content(results)
+    said = "\n".join(methods(changed(found, asked=None)))
     assert "this release of perjoule doesn't read it" in said
     for word in ("random order", "Meters ran", "we waited up to", "seed 7"):
         assert word in "\n".join(methods(found))
@@ -101,11 +102,11 @@ def test_the_methods_of_a_campaign_that_is_not_read_leave_out_what_only_it_says(
 
 
 def test_the_methods_name_every_option_that_is_not_its_drivers_default(results: store.Results) -> None:
-    found = content(results)
+    found = Content(results)
     options: dict[str, Json] = {"goal": 3, "trash": "0 s", "beneath": {"kind": "xfs", "block": "4 KiB"}}  # trash is the default
     trials = [replace(one.trial, filesystem=Spec("moosefs", options, "MooseFS")) for one in found.records]
     records = [replace(one, trial=trial) for one, trial in zip(found.records, trials, strict=True)]
-    said = "\n".join(methods(replace(found, records=tuple(records))))
+    said = "\n".join(methods(changed(found, records=tuple(records))))
     assert "We measured MooseFS (simulated, goal 3, beneath xfs block 4 KiB)." in said
 
 
@@ -115,9 +116,9 @@ def test_the_methods_name_all_options_of_a_driver_that_no_longer_takes_them(resu
 
 
 def test_what_is_omitted_is_distinguished_from_what_is_doubted_by_where_it_stands(results: store.Results) -> None:
-    found = content(results)
+    found = Content(results)
     cell = replace(found.cells[0], doubts=(Doubt("the moon was left out"),), omitted=("energy of the clients: no meter",))
-    said = "\n".join(methods(replace(found, records=found.records[:1], cells=(cell,))))
+    said = "\n".join(methods(changed(found, records=found.records[:1], cells=(cell,))))
     assert "Numbers left out: energy of the clients: no meter. Limitations: the moon was left out." in said
 
 

@@ -14,11 +14,12 @@ from perjoule.figures import rendering
 from perjoule.model import Cell, Interval
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import MIB
-from perjoule.results.scalability import scaling_tables
 from perjoule.results.verification import verify
 from perjoule.statistics.scaling import power_law, scalability_law, scaling
 from perjoule.store import Results, create, open_results
 from perjoule.summary import summary
+from perjoule.views.content import Content
+from perjoule.views.performance.scaling import laws_table, scaling_table
 
 CAMPAIGN = """
 name = "servers"
@@ -229,11 +230,12 @@ def test_the_report_has_tables_and_a_figure_of_growth_and_verifies(
     monkeypatch.setattr(rendering, "javascript", str)  # what draws in a browser takes seconds to gather
     page = report.write(measured, tmp_path / "report.html").read_text()
     assert "Scaling with storage hosts" in page
-    values, laws = scaling_tables(summary(measured).cells)
+    found = Content(measured).scaling
+    values, laws = scaling_table(found), laws_table(found)
     assert [row[4] for row in values.rows if row[6] == "MiB/s"] == ["1", "2", "4", "8"]
     assert any(row[5].startswith("Amdahl: serial share") for row in laws.rows)
     assert verify(measured).differences == ()
-    assert "storage hosts" in rendering.svg(dict(report.drawings(report.content(measured)))["scaling"])
+    assert "storage hosts" in rendering.svg(dict(report.drawings(Content(measured)))["scaling"])
 
 
 def test_a_layout_that_is_impossible_on_few_servers_fails_there_alone(tmp_path: Path) -> None:

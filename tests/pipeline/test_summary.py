@@ -15,7 +15,6 @@ from perjoule.campaign import replication
 from perjoule.execution import runner
 from perjoule.measures.points import points
 from perjoule.model import Cell, Doubt, Interval
-from perjoule.report.content import content
 from perjoule.results import sides
 from perjoule.results.comparison import compare
 from perjoule.results.history import history
@@ -23,6 +22,7 @@ from perjoule.results.verification import verify
 from perjoule.summary import Summary, _kept, _trials, computing, summary
 from perjoule.summary.campaign import campaign_of
 from perjoule.summary.trial import trial_summary
+from perjoule.views.content import Content
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_cells_are_computed_once(results: store.Results, counted: list[str]) -> 
     shutil.rmtree(results.folder / "summary")
     assert summary(results) == whole
     assert len(counted) == 6
-    assert whole.cells == content(results).cells
+    assert whole.cells == Content(results).cells
     records = results.latest()
     asked = campaign_of(results)
     found = [point for record in records for point in points(record, results.series(record))]

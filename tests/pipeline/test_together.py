@@ -16,10 +16,11 @@ from perjoule.measures.points import points
 from perjoule.model import Campaign, Outcome, Point
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import MIB
-from perjoule.results.mixed_users import mixes_of, users_table
 from perjoule.results.verification import verify
 from perjoule.store import Results, create, open_results
 from perjoule.summary import summary
+from perjoule.views.content import Content
+from perjoule.views.performance.users import users_table
 from perjoule.workloads.together import User
 from places import TRANSCRIPTS
 
@@ -267,7 +268,7 @@ def test_a_mix_is_joined_with_each_user_alone(mixed: Results) -> None:
         assert user.slowdown.values == pytest.approx([1, 1], rel=0.02)
     assert mix.progress_fairness is not None
     assert mix.progress_fairness.mean == pytest.approx(1, abs=1e-3)
-    laid = users_table(mixes_of(mixed))
+    laid = users_table(Content(mixed).mixes)
     assert [row[3] for row in laid.rows] == ["all", "analysis", "backup"]
 
 
@@ -334,7 +335,7 @@ def test_the_figure_is_drawn_where_alone_was_not_measured_and_with_one_repetitio
     (mix,) = mixes(judged(results))
     assert mix.progress_fairness is None
     assert {user.slowdown for user in mix.users} == {None}
-    assert "analysis" in rendering.svg(dict(report.drawings(report.content(results)))["users"])
+    assert "analysis" in rendering.svg(dict(report.drawings(Content(results)))["users"])
 
 
 def test_what_is_changed_in_a_users_raw_output_is_reported(mixed: Results) -> None:

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from measured import changed
 from perjoule import campaign, store
 from perjoule.execution import runner
 from perjoule.model.doubts import CHANGE, IN_FLIGHT, METERS, REPETITIONS
-from perjoule.report.content import Content, content
 from perjoule.report.page import page
+from perjoule.views.content import Content
 from places import ROOT
 
 # Loads of a tenth of a second end by the clock, writes with real `sync`s, and samples are taken by the clock: another load can
@@ -24,7 +25,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Content:
     asked = campaign.parse(table)
     results = store.create(tmp_path_factory.mktemp("tutorial") / "first", asked.text, asked.name, asked.overrides)
     runner.run(asked, results, lambda event: None)
-    return content(results)
+    return Content(results)
 
 
 def test_nothing_is_doubted_but_what_a_busy_machine_can_cause(found: Content) -> None:
@@ -38,7 +39,7 @@ def test_nothing_is_doubted_but_what_a_busy_machine_can_cause(found: Content) ->
 
 
 def test_the_report_says_that_there_are_no_doubts(found: Content) -> None:
-    quiet = replace(
+    quiet = changed(
         found,
         doubts=(),
         cells=tuple(replace(cell, doubts=tuple(d for d in cell.doubts if d.kind not in BUSY)) for cell in found.cells),

@@ -25,7 +25,6 @@ ALLOWED = {
     "cli/history.py": "examples in help",
     "cli/tune.py": "examples in help",
     "results/comparison/limits.py": "an example in an error",
-    "report/drawings.py": "whether any role's CPU time was measured",
 }
 SIZED = {
     "statistics/winners.py",
@@ -36,7 +35,20 @@ SIZED = {
 }  # sizes of transfers, files, memory
 PARTS_OF_A_TESTBED = {"meters", "simulators", "filesystems", "workloads", "testbeds", "machine", "catalogue"}
 ROOMS = sorted({path.parent.name for path in SOURCES.glob("*/__init__.py")} - PARTS_OF_A_TESTBED)
-PRINTING = ("energy", "trial", "measures", "statistics", "papers", "cli", "exporting", "figures", "report", "results", "summary")
+PRINTING = (
+    "energy",
+    "trial",
+    "measures",
+    "statistics",
+    "papers",
+    "cli",
+    "exporting",
+    "figures",
+    "report",
+    "results",
+    "summary",
+    "views",
+)
 
 
 def spelled(text: str) -> Iterator[str]:

@@ -22,7 +22,6 @@ THEMES = {
     "statistics/test_units.py",
     "drivers/test_listed.py",
     "drivers/test_traits.py",
-    "figures/test_life.py",
     "figures/test_palette.py",
     "importing/test_counters_kinds.py",
     "importing/test_files_kinds.py",

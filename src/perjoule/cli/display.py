@@ -16,7 +16,7 @@ from rich.table import Table as RichTable
 from perjoule.drivers.protocols import Check
 from perjoule.model import UNMETERED, Cell
 from perjoule.model.metrics import PER_JOULE, RATES, metric_of
-from perjoule.results.limitations import lines, simulated_notes
+from perjoule.results.limitations import in_rows, omissions, simulated_notes
 from perjoule.results.table import Table
 
 
@@ -169,15 +169,5 @@ def notes(cells: Sequence[Cell], scales: Sequence[float]) -> list[str]:
     metered = [cell for cell in cells if cell.reality != "simulated"]
     unmetered = sorted({grade for cell in metered for grade in cell.grade.split("+")} & UNMETERED)
     found += [f"power is {grade}, not measured" for grade in unmetered]
-    found += _in_rows("doubt in", cells, omitted=False)
+    found += in_rows("doubt in", cells, omitted=False)
     return found + omissions(cells)
-
-
-def omissions(cells: Sequence[Cell]) -> list[str]:
-    """List the numbers that rows lack, with the reasons."""
-    return _in_rows("in", cells, omitted=True)
-
-
-def _in_rows(before: str, cells: Sequence[Cell], *, omitted: bool) -> list[str]:
-    """List texts that differ in numbers alone once, with the number of their rows."""
-    return [f"{before} {line.counted(len(cells))}: {line.text}{line.more}" for line in lines(cells, omitted=omitted)]

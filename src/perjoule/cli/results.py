@@ -15,6 +15,8 @@ from perjoule.cli.parameters import examples
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import BYTES, quantity
 from perjoule.results.table import table
+from perjoule.views import flags
+from perjoule.views.content import Content
 
 if TYPE_CHECKING:
     from perjoule.figures.columns import Column
@@ -39,23 +41,20 @@ CAMPAIGN = "campaign.toml"  # identifies a results folder
 @json_output.option
 def show_command(folder: Path, others: tuple[Path, ...], as_json: bool, **wanted: bool) -> None:
     """Print the table of a results folder: means with 95 % intervals, and maxima."""
-    from perjoule.summary import summary
-
-    chosen = [view for view in views.VIEWS if wanted[view.flag]]
+    chosen = [flag for flag in flags() if wanted[flag.name]]
     if as_json and chosen:
         raise CampaignError("--json prints all views at once", next="leave out the other options")
-    results, beside = measured(folder), tuple(map(measured, others))
+    content = Content(measured(folder), tuple(map(measured, others)))
     if as_json:
-        from perjoule.results.data import data
+        from perjoule.views.data import data
 
-        json_output.print_json("show", data([results, *beside]))
+        json_output.print_json("show", data(content))
         return
-    found = summary(results)
-    for view in chosen:
-        view.show(views.Source(results, found.cells, beside))
+    for flag in chosen:
+        views.show_views(flag, content)
     if not chosen:
-        show(table(found.cells), found.cells, found.scales)
-        for doubt in found.doubts:
+        show(table(content.cells), content.cells, content.summary.scales)
+        for doubt in content.doubts:
             show_line(f"doubt of the campaign: {doubt}")
 
 

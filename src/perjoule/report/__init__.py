@@ -6,21 +6,21 @@ from pathlib import Path
 
 from perjoule.figures import rendering, vega
 from perjoule.figures.columns import Column, fitted
-from perjoule.figures.timeline import completed
-from perjoule.report.content import Content, content
-from perjoule.report.drawings import drawings
 from perjoule.report.index import entry, index
 from perjoule.report.page import page
 from perjoule.store import Results
 from perjoule.store.place import replace_file
 from perjoule.summary import mark_report
+from perjoule.views import drawings
+from perjoule.views.content import Content
+from perjoule.views.performance import timeline
 
 __all__ = ["figures", "write", "write_index"]
 
 
 def write(results: Results, target: Path) -> Path:
     """Write the report of a results folder, and keep its table for `perjoule verify`."""
-    found = content(results)
+    found = Content(results)
     results.keep_table(found.cells)
     text = page(found, os.path.relpath(results.folder, target.parent))
     if target == results.folder / "report.html":
@@ -43,7 +43,7 @@ def write_index(several: Sequence[Results], target: Path) -> Path:
 
 def figures(results: Results, folder: Path, column: Column = "double") -> tuple[Path, ...]:
     """Write every figure as SVG and as PDF, in the light theme, as wide as a journal's column."""
-    found = content(results)
+    found = Content(results)
     folder.mkdir(parents=True, exist_ok=True)
     return tuple(path for name, spec in _complete(found) for path in _draw(name, fitted(spec, column, rendering.svg), folder))
 
@@ -52,7 +52,7 @@ def _complete(found: Content) -> Sequence[tuple[str, vega.Spec]]:
     line = next(iter(found.timelines.values()), None)
     drawn = dict(drawings(found))
     if line is not None:
-        drawn["timeline"] = completed(drawn["timeline"], line)
+        drawn[timeline.NAME] = timeline.completed(drawn[timeline.NAME], line)
     return list(drawn.items())
 
 

@@ -12,12 +12,12 @@ from perjoule.figures.overview import Best, overview
 from perjoule.model import Cell
 from perjoule.model.metrics import RANKED, metric_of
 from perjoule.model.units import clients_text
-from perjoule.report.content import Content, content
 from perjoule.report.document import document
 from perjoule.results.claims import graded
 from perjoule.results.limitations import SIMULATED, simulated_notes
 from perjoule.results.table import Table, few, with_meter
 from perjoule.store import Results
+from perjoule.views.content import Content
 
 BEST = {metric_of(key).label: f"best by {metric_of(key).label}" for key in RANKED}
 WORDS = ("results", "measured (UTC)", "compared", *BEST.values(), "grade")
@@ -48,7 +48,7 @@ class Entry:
 def entry(results: Results, target: Path) -> Entry:
     """Compute a row; `target` is the index."""
     report = os.path.relpath(results.folder / "report.html", target.parent)
-    return Entry(results.folder.name, content(results), quote(report))
+    return Entry(results.folder.name, Content(results), quote(report))
 
 
 def index(title: str, entries: Sequence[Entry]) -> str:

@@ -11,11 +11,11 @@ from perjoule.model import Campaign, Channel, Json, Record, Spec, value_at
 from perjoule.model.format import number, percent
 from perjoule.model.units import bytes_text, listed, seconds_text
 from perjoule.papers import published
-from perjoule.report.content import Content
 from perjoule.report.settings import changed
 from perjoule.results.limitations import Line, lines
 from perjoule.statistics.modes import unseen_text
 from perjoule.trial.reading import Reading
+from perjoule.views.content import Content
 
 DOUBTS_COUNT = 6  # named; the others are counted
 GRADES = {

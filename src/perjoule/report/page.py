@@ -1,123 +1,183 @@
-"""The report's page: content and figures to one HTML file that needs nothing from outside."""
+"""The report's page: content and views to one HTML file that needs nothing from outside."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
-from perjoule import __version__
-from perjoule.measures.fairness import mixes
+from perjoule import __version__, views
+from perjoule.figures.vega import Spec
 from perjoule.model import Record
 from perjoule.model.units import counted
-from perjoule.papers import published
-from perjoule.report import paper_figures
-from perjoule.report.answers import ANSWERS_COUNT, answers, question, reality, redundancy, watts
-from perjoule.report.content import Content
+from perjoule.report.answers import ANSWERS_COUNT, Answer, answers, question, reality, redundancy, watts
 from perjoule.report.document import document
-from perjoule.report.drawings import drawings
 from perjoule.report.methods import methods
-from perjoule.results import claims, paper_comparison
-from perjoule.results.ageing import ageing_table, wear_table
-from perjoule.results.events import events_table
-from perjoule.results.idle import idle_table
-from perjoule.results.joules import sides_table, split_table
+from perjoule.results import claims
 from perjoule.results.limitations import Group, limitations
-from perjoule.results.metered import budget_table, parts_table, unexplained_table
-from perjoule.results.mixed_users import users_table
-from perjoule.results.muons import muons_table
-from perjoule.results.proportionality import duty_tables
-from perjoule.results.rebuild import rebuild_table, rebuilt_bytes_table
-from perjoule.results.scalability import scaling_tables
-from perjoule.results.table import amplification_table, metrics_table, table, winners_table
-from perjoule.statistics.stopping import widening_of
+from perjoule.results.table import Table, metrics_table, table
+from perjoule.views.content import Content
+from perjoule.views.papers import figures as paper
+from perjoule.views.view import Shown, View
 
 DOUBTS_COUNT = 2  # kinds of doubt that the first screen names: more would push the answer off a phone's
-LEADING = ("efficiency", "throughput", "edp", "cost", "idle", "beside")  # the first of these is on the first screen
+
+
+@dataclass(frozen=True)
+class Section:
+    """What the page has of a view: those of its tables that have a name and rows."""
+
+    view: View
+    tables: tuple[tuple[Shown, Table], ...]
+    intro: str
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the template shows besides the content itself."""
+
+    found: Content
+    root: str  # the way from the page to the results folder
+
+    @cached_property
+    def figures(self) -> Mapping[str, Spec]:
+        """The figures of all views, by name."""
+        return {name: spec for _, name, spec in self._drawn}
+
+    @cached_property
+    def _drawn(self) -> list[tuple[View, str, Spec]]:
+        return [(view, name, spec) for view in views.every() for name, spec in view.figures(self.found)]
+
+    @cached_property
+    def lead(self) -> str:
+        """The figure of the first screen; "" without any."""
+        leading = ((view.lead, name) for view, name, _ in self._drawn if view.lead is not None)
+        return min(leading, default=(0, ""))[1]
+
+    @property
+    def apart(self) -> list[str]:
+        """The figures that stand elsewhere than below "Figures"."""
+        return [self.lead, *(one.name for one in self.paper_figures)]
+
+    @cached_property
+    def sections(self) -> list[Section]:
+        """What there is of each view."""
+        return [found for view in views.every() if (found := _section(view, self.found)).tables]
+
+    @cached_property
+    def paper_figures(self) -> tuple[paper.Reprint, ...]:
+        """The figures of the paper that were drawn."""
+        return paper.shown(self.found, self.figures)
+
+    @cached_property
+    def paper_tables(self) -> Mapping[str, Table]:
+        """The tables of the paper, with ours beside."""
+        return paper.tables(self.found)
+
+    @property
+    def paper_has(self) -> str:
+        """The names of both."""
+        return paper.summed_up(self.paper_figures, list(self.paper_tables))
+
+    @property
+    def claims_counts(self) -> str:
+        """How many of the paper's claims hold."""
+        return claims.counts(self.found.claims)
+
+    @property
+    def question(self) -> str:
+        """What the campaign asked."""
+        return question(self.found)
+
+    @cached_property
+    def _answers(self) -> list[Answer]:
+        return list(answers(self.found))
+
+    @property
+    def answers(self) -> list[Answer]:
+        """The answers of the first screen."""
+        return self._answers[:ANSWERS_COUNT]
+
+    @property
+    def more_count(self) -> int:
+        """How many there are beyond these."""
+        return len(self._answers) - ANSWERS_COUNT
+
+    @property
+    def facts(self) -> Iterator[tuple[str, str, bool]]:
+        """What one must know to read an answer: heading, words, and whether they are a warning."""
+        if self.found.cells:
+            yield ("Redundancy", *redundancy(self.found.cells))
+            yield ("Watts", *watts(self.found.cells))
+        if self.found.records:
+            yield ("Measured on", *reality(self.found))
+
+    @property
+    def trials(self) -> tuple[str, bool]:
+        """How much was measured, in a few words, and whether that is a warning."""
+        valid_count = sum(r.status == "valid" for r in self.found.records)
+        marks = [counted(valid_count, "valid trial")]
+        marks += [f"seed {self.found.seed}"] if self.found.seed is not None else []
+        marks += [counted(len(self.failed), "failed trial")] if self.failed else []
+        return ", ".join(marks), bool(self.failed)
+
+    @property
+    def results(self) -> Table:
+        """The main table."""
+        return table(self.found.cells)
+
+    @property
+    def metrics(self) -> Table:
+        """All metrics."""
+        return metrics_table(self.found.cells)
+
+    @property
+    def failed(self) -> list[Record]:
+        """The trials that have no numbers."""
+        return [record for record in self.found.records if record.status != "valid"]
+
+    @cached_property
+    def doubts(self) -> tuple[Group, ...]:
+        """The doubts by kind."""
+        return limitations(self.found.cells, self.found.doubts)
+
+    @property
+    def doubts_named(self) -> str:
+        """The worst kinds of doubt."""
+        return _named(self.doubts)
+
+    @property
+    def omitted(self) -> tuple[Group, ...]:
+        """The numbers that were left out."""
+        return limitations(self.found.cells, (), omitted=True)
+
+    @property
+    def methods(self) -> Sequence[str]:
+        """How it was measured, as paragraphs."""
+        return methods(self.found)
+
+    @property
+    def circumstances(self) -> Iterator[tuple[str, str]]:
+        """What was measured on, each with its heading."""
+        return _circumstances(self.found)
 
 
 def page(found: Content, root: str) -> str:
     """Lay the report out as HTML; `root` is the way from it to the results folder."""
-    marks, warnings = _marks(found)
-    figures = dict(drawings(found))
-    lead = next((name for name in LEADING if name in figures), "")
-    given = list(answers(found))
-    doubts = limitations(found.cells, found.doubts)
-    there, tables = paper_figures.shown(found, figures), paper_figures.tables(found)
-    (duty, proportionality), (growth, laws) = duty_tables(found.cells), scaling_tables(found.cells)
-    return document(
-        "report.html",
-        found.name,
-        figures,
-        {trial: vars(line) for trial, line in found.timelines.items()},
-        found=found,
-        root=root,
-        marks=marks,
-        warnings=warnings,
-        question=question(found),
-        answers=given[:ANSWERS_COUNT],
-        more_answers=len(given) - ANSWERS_COUNT,
-        facts=list(_facts(found)),
-        lead=lead,
-        results=table(found.cells),
-        paper=published.paper(found.reproduces) if found.reproduces else None,
-        paper_figures=there,
-        paper_tables=tables,
-        paper_has=paper_figures.summed_up(there, list(tables)),
-        apart=[lead, *(one.name for one in there)],
-        claims=claims.claims_table(found.claims, claims.graded(found.records)) if found.claims else None,
-        claims_counts=claims.counts(found.claims),
-        beside=paper_comparison.alongside_table(found.held) if found.held else None,
-        beside_lines=list(paper_comparison.lines(found.held)),
-        winners=winners_table(found.winners),
-        duty=duty,
-        proportionality=proportionality,
-        wear=wear_table(found.records, found.cells) if (went := ageing_table(found.records)).rows else went,
-        aged=went,
-        events=events_table(found.cells),
-        rebuild=rebuild_table(found.cells),
-        rebuilt_bytes=rebuilt_bytes_table(found.cells),
-        idle=idle_table(found.cells),
-        users=users_table(mixes(found.points, widening_of(found.cells))),
-        scaling=growth,
-        laws=laws,
-        failed=[record for record in found.records if record.status == "failed"],
-        muons=muons_table(found.cells),
-        budgets=budget_table(found.metered),
-        unexplained=unexplained_table(found.metered),
-        parts=parts_table(found.metered),
-        sides=sides_table(found.cells),
-        split=split_table(found.cells),
-        amplification=amplification_table(found.cells),
-        doubts=doubts,
-        doubts_named=_named(doubts),
-        omitted=limitations(found.cells, (), omitted=True),
-        metrics=metrics_table(found.cells),
-        methods=methods(found),
-        circumstances=list(_circumstances(found)),
-        version=__version__,
-    )
+    laid = Page(found, root)
+    timelines = {trial: vars(line) for trial, line in found.timelines.items()}
+    return document("report.html", found.name, laid.figures, timelines, found=found, page=laid, version=__version__)
+
+
+def _section(view: View, found: Content) -> Section:
+    tables = tuple((shown, laid) for shown in view.tables if shown.name and (laid := shown.lay(found)).rows)
+    return Section(view, tables, view.intro(found), view.lines(found)) if tables else Section(view, (), "", ())
 
 
 def _named(doubts: Sequence[Group]) -> str:
     """Name the kinds of doubt that can cost most, and count the others: "A; B; and 3 more"."""
     named, more_count = [group.kind.title for group in doubts[:DOUBTS_COUNT]], len(doubts) - DOUBTS_COUNT
     return "; ".join([*named, f"and {more_count} more"] if more_count > 0 else named)
-
-
-def _marks(found: Content) -> tuple[list[str], list[str]]:
-    """Say in a few words how much was measured, and what to keep in mind."""
-    valid_count = sum(r.status == "valid" for r in found.records)
-    failed_count = len(found.records) - valid_count
-    marks = [counted(valid_count, "valid trial")]
-    marks += [f"seed {found.seed}"] if found.seed is not None else []
-    return marks, [counted(failed_count, "failed trial")] if failed_count else []
-
-
-def _facts(found: Content) -> Iterator[tuple[str, str, bool]]:
-    """Give what one must know to read an answer: heading, words, and whether they are a warning."""
-    if found.cells:
-        yield ("Redundancy", *redundancy(found.cells))
-        yield ("Watts", *watts(found.cells))
-    if found.records:
-        yield ("Measured on", *reality(found))
 
 
 def _circumstances(found: Content) -> Iterator[tuple[str, str]]:

@@ -73,6 +73,16 @@ def lines(cells: Sequence[Cell], *, omitted: bool = False) -> list[Line]:
     return [line for group in limitations(cells, (), omitted=omitted) for line in group.lines]
 
 
+def omissions(cells: Sequence[Cell]) -> list[str]:
+    """List the numbers that rows lack, with the reasons."""
+    return in_rows("in", cells, omitted=True)
+
+
+def in_rows(before: str, cells: Sequence[Cell], *, omitted: bool) -> list[str]:
+    """List texts that differ in numbers alone once, with the number of their rows."""
+    return [f"{before} {line.counted(len(cells))}: {line.text}{line.more}" for line in lines(cells, omitted=omitted)]
+
+
 def simulated_notes(cells: Sequence[Cell]) -> tuple[str, ...]:
     """Return the note that belongs to every table and figure of simulated numbers; none if all were measured."""
     having = [cell for cell in cells if cell.metrics]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from perjoule.model import Cell, Interval, Point
 from perjoule.model.format import (
-    above_text,
     any_number,
     like,
     middle,
@@ -23,7 +22,6 @@ from perjoule.statistics.modes import summarised_by_median
 
 if TYPE_CHECKING:  # the plain table is shown by commands that compute nothing
     from perjoule.statistics.better import Verdict
-    from perjoule.statistics.winners import Finding
 
 Text = Callable[[Interval, float], str]  # prints an interval in a unit, by what one of it is in SI units
 NAMES = ("file system", "redundancy", "workload", "direction")  # of columns that hold words, in every table
@@ -201,44 +199,6 @@ def metrics_table(cells: Sequence[Cell]) -> Table:
 
     rows = ((c.filesystem, c.direction, str(c.clients_count), *(text(c.metrics.get(n)) for n in names)) for c in cells)
     return Table(("file system", "direction", "clients", *names), tuple(rows))
-
-
-def amplification_table(cells: Sequence[Cell]) -> Table:
-    """Lay out bytes per user byte, measured and (in parentheses) by redundancy alone; empty if redundancy is unknown."""
-    from perjoule.measures.amplification import METRICS, SUBJECTS
-
-    rows: list[tuple[str, ...]] = []
-    for cell in cells:
-        pairs = [(cell.metrics.get(metric), cell.metrics.get(f"derived_{metric}")) for metric in METRICS.values()]
-        if any(derived for _, derived in pairs):
-            texts = (f"{m.mean:.2f} ({d.mean:.4g})" if m and d else "–" for m, d in pairs)
-            rows.append((*place(cell), *texts))
-    return Table((*PLACE, *SUBJECTS.values()), tuple(rows))
-
-
-def winners_table(findings: "Sequence[Finding]") -> Table:
-    """Lay out which file system is best for each workload, its lead over the average of the others, and the verdict.
-
-    Columns that say nothing are left out: among whom, if always among all, and the direction, if each workload's name has it.
-    """
-    classes, directed = any(one.among for one in findings), any(one.direction not in one.workload for one in findings)
-    rows = tuple(
-        (
-            *((finding.among or "all",) if classes else ()),
-            finding.workload,
-            *((finding.direction,) if directed else ()),
-            str(finding.clients_count),
-            metric_of(finding.metric).label,
-            "–" if finding.grades else finding.best,
-            "–" if finding.grades else above_text(finding.over_average),
-            *(("–", "–") if finding.grades else pair_texts(next(iter(finding.verdicts.values())))),
-            finding.verdict,
-        )
-        for finding in findings
-    )
-    which = (*(("among",) if classes else ()), "workload", *(("direction",) if directed else ()), "clients")
-    headers = (*which, "by", "best mean", "over average of others", "over the second", "p", "verdict")
-    return Table(headers, rows, ("among", "workload", "direction", "by", "best mean", "verdict"))
 
 
 def pair_texts(one: "Verdict") -> tuple[str, str]:

@@ -5,7 +5,7 @@ with a digest of all its inputs: size and time of each file, and perjoule's own 
 computed again, so `summary/` can be deleted at any time. `perjoule verify` never reads it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,17 +27,17 @@ class Summary:
     doubts: tuple[Doubt, ...] = ()  # of the campaign as a whole
 
 
-def summary(results: Results, trials: "Sequence[tuple[Record, TrialSummary]] | None" = None) -> Summary:
+def summary(results: Results, trials: "Callable[[], Sequence[tuple[Record, TrialSummary]]] | None" = None) -> Summary:
     """Return the cells of a results folder, and the rest of its table.
 
-    `trials` are its latest records with their numbers, if they have been read. Raises MachineError, CampaignError.
+    `trials` returns its latest records with their numbers, which may have been read. Raises MachineError, CampaignError.
     """
     digest, place = _kept.digest(results), _kept.place(results, "cells")
     found = _kept.read(place, digest, Summary)
     if found is None:
         from perjoule.summary.computing import computed  # which takes longer to import than all the rest of `perjoule show`
 
-        found = computed(results, trials)
+        found = computed(results, trials() if trials else None)
         _kept.write(place, digest, found)
     return found
 

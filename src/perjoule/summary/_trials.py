@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from perjoule.figures.overhead import Overhead
-from perjoule.figures.timeline import Timeline
 from perjoule.model import Channel, Direction, Point, Record
 from perjoule.model.doubts import Doubt
 from perjoule.store import Results
 from perjoule.summary import _kept
 from perjoule.summary.metered import Metered
+from perjoule.summary.timeline import Timeline
+from perjoule.summary.traffic import Overhead
 from perjoule.summary.trial import TrialSummary
 
 

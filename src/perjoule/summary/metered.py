@@ -5,13 +5,30 @@ from dataclasses import dataclass
 
 from perjoule.energy.amount import amount
 from perjoule.energy.coverage import SWITCH, items
-from perjoule.figures.boundaries import Bar, Device
 from perjoule.measures.energies import Energies, Work, energies
 from perjoule.measures.same_devices import Unexplained, unexplained
 from perjoule.model import PartEnergy
 from perjoule.trial.parts import parts
 from perjoule.trial.reading import Reading
 from perjoule.trial.windows import windows
+
+
+@dataclass(frozen=True)
+class Device:
+    """A row: a host, or the switch."""
+
+    name: str
+    role: str
+
+
+@dataclass(frozen=True)
+class Bar:
+    """The devices of one channel; bars of one row share a column ("plug", "modelled, board")."""
+
+    row: str
+    devices: tuple[str, ...]  # names of devices
+    grade: str
+    watts: float | None  # None: refused
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,13 @@ from click.testing import CliRunner
 
 from measured import STEADY, measured
 from perjoule.cli import cli
-from perjoule.cli.views import VIEWS, View
 from perjoule.model.errors import MachineError
 from perjoule.store import Results
+from perjoule.views import flags
+from perjoule.views.view import Flag
 from places import ROOT
 
-every = pytest.mark.parametrize("view", VIEWS, ids=[view.flag for view in VIEWS])
+every = pytest.mark.parametrize("flag", flags(), ids=[flag.name for flag in flags()])
 SHOWN = {"joules": "% not split", "budget": "largest term"}
 
 
@@ -22,20 +23,20 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 
 @every
-def test_a_view_shows_its_tables_or_says_why_it_has_none(view: View, results: Results) -> None:
-    done = CliRunner().invoke(cli, ["show", str(results.folder), f"--{view.flag}"], standalone_mode=False)
-    if view.flag in SHOWN:
+def test_a_view_shows_its_tables_or_says_why_it_has_none(flag: Flag, results: Results) -> None:
+    done = CliRunner().invoke(cli, ["show", str(results.folder), f"--{flag.name}"], standalone_mode=False)
+    if flag.name in SHOWN:
         assert done.exception is None
-        assert SHOWN[view.flag] in done.output
+        assert SHOWN[flag.name] in done.output
     else:
         assert isinstance(done.exception, MachineError)
-        assert done.exception.what == view.none
+        assert done.exception.what == flag.none
         assert str(results.folder) in str(done.exception)
 
 
 def test_each_view_but_the_one_that_wants_more_results_says_where_to_read_more() -> None:
-    documents = {view.flag: re.findall(r"docs/\S+\.md", view.advice) for view in VIEWS}
-    assert [flag for flag, named in documents.items() if not named] == ["replacement"]
+    documents = {flag.name: re.findall(r"docs/\S+\.md", flag.advice) for flag in flags()}
+    assert [name for name, named in documents.items() if not named] == ["replacement"]
     assert all((ROOT / name).exists() for named in documents.values() for name in named)
 
 

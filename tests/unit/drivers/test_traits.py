@@ -23,7 +23,7 @@ KNOWING = {
     "cli/inputs.py": "lists the user's inventory for the testbed that has an option for one",
     "cli/machine.py": "`up` makes virtual hosts that stay, and `down` removes them",
     "cli/meters/quality.py": "looks at the meters of this machine",
-    "cli/views.py": "`show --duty` is called as the workload",
+    "views/power/proportionality.py": "`show --duty` is called as the workload",
     "drivers/__init__.py": "looks for what pydantic keeps of a class",
     "execution/grants.py": "prints what sudoers grant to the helper that one testbed starts",
     "machine/environment.py": "Debian packages, some of which are called as the tool of a workload",

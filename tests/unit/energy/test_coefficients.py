@@ -13,9 +13,9 @@ from perjoule.measures.energies import Work, energies
 from perjoule.measures.points import points
 from perjoule.meters import modelled
 from perjoule.model import Channel, HostFact, Phase, Specification
-from perjoule.results.metered import budget_table
 from perjoule.summary.metered import metered
 from perjoule.trial.reading import Reading
+from perjoule.views.power.budget import budget_table
 from readings import over
 from typed import present
 

@@ -10,12 +10,12 @@ import pytest
 from perjoule.drivers.protocols import Hosts
 from perjoule.energy.hosts import data_hosts, roles, server_names
 from perjoule.execution.trial import Up
-from perjoule.figures.throughput import throughput
 from perjoule.measures.points import points
 from perjoule.model import Cell, HostFact, Interval
 from perjoule.model.records import IMPORTED_BY
 from perjoule.model.units import MIB
 from perjoule.store.records import record_from, record_text
+from perjoule.views.performance.throughput import throughput
 
 NIC = 111.34 * MIB  # of every Odroid HC4, Table I of "Green Storage"; its disks can more
 ODROIDS = (

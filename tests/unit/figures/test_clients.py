@@ -4,11 +4,11 @@ from math import inf
 
 import pytest
 
-from perjoule.figures.edp import edp
-from perjoule.figures.throughput import throughput
 from perjoule.figures.vega import Spec
 from perjoule.model import Cell, Interval
 from perjoule.model.units import MIB
+from perjoule.views.performance.throughput import throughput
+from perjoule.views.power.edp import edp
 
 
 def cell(filesystem: str, clients: int, mean: float, half: float, workload: str = "fio read") -> Cell:

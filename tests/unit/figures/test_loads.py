@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from perjoule.figures._loads import load_names
-from perjoule.figures.cost import cost
-from perjoule.figures.joules import joules
-from perjoule.figures.power import power
-from perjoule.figures.throughput import throughput
+from perjoule.figures.loads import load_names
 from perjoule.model import Cell, Direction, Interval
 from perjoule.model.units import MIB
+from perjoule.views.performance.cost import cost
+from perjoule.views.performance.throughput import throughput
+from perjoule.views.power.joules import joules
+from perjoule.views.power.power import power
 
 
 def one(value: float) -> Interval:

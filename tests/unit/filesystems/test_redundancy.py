@@ -4,7 +4,7 @@ import pytest
 
 from perjoule import campaign, store
 from perjoule.execution import runner
-from perjoule.figures._clients import filesystems
+from perjoule.figures.clients import filesystems
 from perjoule.filesystems.beegfs import BeeGFS
 from perjoule.filesystems.cephfs import CephFs
 from perjoule.filesystems.directory import Directory

@@ -18,9 +18,9 @@ from perjoule.importing.sources import format_of, sources
 from perjoule.model import Spec
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import MIB
-from perjoule.report.content import content
 from perjoule.results import verification
 from perjoule.summary import summary
+from perjoule.views.content import Content
 from perjoule.workloads.imported import Told, read
 from places import TRANSCRIPTS
 from scripted import ScriptedMount
@@ -165,7 +165,7 @@ def test_clients_whose_clocks_may_be_apart_are_doubted(apart_s: float, at_once: 
     results, _ = bring(tmp_path, *(words if at_once else words[:1]))
     if not at_once:
         results, _ = bring(tmp_path, *words[1:])
-    (cell,) = content(results).cells
+    (cell,) = Content(results).cells
     together = at_once and abs(apart_s) < 40
     said = "has the time of its own clock" if together else "their clocks differ"
     said = "import the clients of one trial together" if abs(apart_s) < 40 and not at_once else said
@@ -213,7 +213,7 @@ def test_a_run_that_took_no_time_is_a_failed_trial_and_the_folder_shows(
     assert all("too short for" in record.reason for record in failed)
     if "mdtest" in name:
         assert len(brought.records) > len(failed) == 1  # its other operations took time
-    assert sum(cell.failed_count for cell in content(results).cells) == len(failed)
+    assert sum(cell.failed_count for cell in Content(results).cells) == len(failed)
 
 
 def test_a_folder_that_keeps_a_valid_trial_of_no_time_shows_it_as_failed(tmp_path: Path, made) -> None:
@@ -223,7 +223,7 @@ def test_a_folder_that_keeps_a_valid_trial_of_no_time_shows_it_as_failed(tmp_pat
         for record in trials:
             with results.attempt(record.trial) as attempt:
                 attempt.keep(replace(record, attempt=attempt.number))
-    (cell,) = content(results).cells
+    (cell,) = Content(results).cells
     assert (cell.failed_count, len(cell.metrics["throughput_bytes_per_s"].values)) == (1, 1)
     assert [r.reason for r in results.latest() if r.status == "failed"] == [
         "client-1: the load was too short for its tool to time; increase its size or its duration"

@@ -12,17 +12,17 @@ from perjoule.campaign import parse
 from perjoule.catalogue import cluster
 from perjoule.cli import cli
 from perjoule.execution import runner
-from perjoule.figures.overhead import Overhead
-from perjoule.figures.overhead import overhead as drawn
 from perjoule.measures.overhead import disk_limits, disk_use, overhead, window
 from perjoule.model import Point, Quantity
 from perjoule.model.errors import CampaignError
-from perjoule.report.content import content
-from perjoule.results.table import amplification_table
 from perjoule.statistics.cells import cells
 from perjoule.store import Results, create, open_results
+from perjoule.summary.traffic import Overhead
 from perjoule.testbeds import _disk, _kernel
 from perjoule.trial.reading import Reading
+from perjoule.views.content import Content
+from perjoule.views.performance.amplification import amplification_table
+from perjoule.views.performance.overhead import overhead as drawn
 
 CAMPAIGN = """
 name = "costs"
@@ -140,7 +140,7 @@ def test_trials_of_a_file_system_run_in_one_deployment_whose_facts_the_report_sh
 
 
 def test_the_report_draws_network_against_disk_and_names_the_best(measured: Measured) -> None:
-    found = content(measured.results)
+    found = Content(measured.results)
     assert {(line.title, line.direction) for line in found.overheads} == {
         (name, direction) for name in ("fast", "slow") for direction in ("write", "read")
     }

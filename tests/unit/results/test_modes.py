@@ -15,13 +15,13 @@ from perjoule.results import history as histories
 from perjoule.results.comparison import compare
 from perjoule.results.comparison.table import comparison_table
 from perjoule.results.history.table import history_table
-from perjoule.results.muons import muons_table
-from perjoule.results.rebuild import rebuild_table, rebuilt_bytes_table
-from perjoule.results.scalability import scaling_table
 from perjoule.results.sides import Side
 from perjoule.results.table import Table
 from perjoule.statistics.cells import cells
 from perjoule.statistics.scaling import scaling
+from perjoule.views.life.rebuild import rebuild_table, rebuilt_bytes_table
+from perjoule.views.performance.muons import muons_table
+from perjoule.views.performance.scaling import scaling_table
 
 TWO = (100.0, 101.0, 102.0, 130.0, 131.0, 132.0)  # MiB/s in two modes, whose interval is less than a third of the mean
 SINGLE = (116.0, 115.0, 117.0, 116.5, 115.5, 116.2)

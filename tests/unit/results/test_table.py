@@ -10,9 +10,10 @@ from perjoule.results import prediction
 from perjoule.results.claims import claims_table
 from perjoule.results.joined import joined_table
 from perjoule.results.published import published_table
-from perjoule.results.replacement import replacement_table
 from perjoule.results.scores import scores_table
-from perjoule.results.table import Table, heading, table, value_text, winners_table
+from perjoule.results.table import Table, heading, table, value_text
+from perjoule.views.performance.winners import winners_table
+from perjoule.views.power.replacement import replacement_table
 
 
 @pytest.mark.parametrize(

@@ -6,28 +6,30 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from html import unescape
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from measured import changed
 from perjoule.figures import rendering
 from perjoule.model import Clock, Point, Spec
 from perjoule.model.metrics import BY_LABEL
 from perjoule.model.units import MIB
 from perjoule.papers import published
-from perjoule.papers.claims import judged
-from perjoule.papers.comparison import held, rankings
-from perjoule.papers.facts import beside, measured
-from perjoule.report.content import Content
+from perjoule.papers.comparison import rankings
 from perjoule.report.page import page
 from perjoule.results.claims import claims_table
 from perjoule.results.comparison import compare
 from perjoule.results.comparison.table import comparison_table
 from perjoule.results.paper_comparison import ranking_line
 from perjoule.results.sides import Side, between
-from perjoule.results.table import winners_table
 from perjoule.statistics.cells import cells
-from perjoule.statistics.replacement import machines, replacements
 from perjoule.statistics.winners import best
+from perjoule.summary import Summary
+from perjoule.views.content import Content
+from perjoule.views.performance.winners import winners_table
 
 PAPER = published.paper("green-storage")
 KINDS = ("moosefs", "glusterfs", "cephfs")
@@ -66,24 +68,19 @@ def campaign(made):
 def report(side):
     """The page of a campaign's report, as text."""
     summary = cells(side.records, side.points)
-    own = measured(side.records, summary)
-    found = Content(
+    nowhere = Path("/nonexistent")
+    folder: Any = SimpleNamespace(folder=nowhere, folder_of=lambda record: nowhere)
+    found = changed(
+        Content(folder),
         name="campaign",
         asked=None,
         text="",
         overrides=(),
         records=side.records,
+        trials=(),
         points=side.points,
-        cells=summary,
-        power={},
-        timelines={},
-        overheads=(),
-        winners=best(side.records, summary),
-        replacements=replacements(machines(side.records, summary)),
-        mass_spectrum=None,
+        summary=Summary(summary),
         reproduces=PAPER.name,
-        held=held(PAPER, beside(PAPER, own), side.records, summary),
-        claims=judged(PAPER, own),
     )
     return found, unescape(re.sub(r"<[^>]+>", "\n", page(found, ".")))
 

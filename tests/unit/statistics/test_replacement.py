@@ -8,12 +8,11 @@ import pytest
 from scipy import stats
 
 from perjoule.figures import rendering
-from perjoule.figures.replacement import replacement
 from perjoule.model import Cell, Direction, HostFact, Interval, Replacement
 from perjoule.papers import published
-from perjoule.results.replacement import replacement_table
 from perjoule.statistics.intervals import interval
 from perjoule.statistics.replacement import machine, machines, replacements
+from perjoule.views.power.replacement import replacement, replacement_table
 from typed import present
 
 MB = 1e6

@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from perjoule.figures import parts as figure
 from perjoule.figures import rendering
 from perjoule.measures.points import points
 from perjoule.model import PartEnergy
-from perjoule.results.metered import parts_table
 from perjoule.summary.metered import metered
 from perjoule.trial.parts import parts
 from perjoule.trial.reading import Reading
+from perjoule.views.power import parts as figure
+from perjoule.views.power.parts import parts_table
 from readings import over
 from typed import present
 

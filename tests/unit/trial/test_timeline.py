@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 
 from perjoule.energy.amount import amount
 from perjoule.figures import rendering
-from perjoule.figures.timeline import Timeline, completed, timeline
 from perjoule.measures.points import points
 from perjoule.model import Channel, Series, Specification
+from perjoule.summary.timeline import Timeline
 from perjoule.summary.trial import trial_summary
 from perjoule.trial.reading import Reading
 from perjoule.trial.timeline import components_w, means, net_power_w, summed
+from perjoule.views.performance.timeline import completed, timeline
 from readings import over
 from typed import present
 

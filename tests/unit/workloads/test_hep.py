@@ -16,13 +16,13 @@ from perjoule import drivers
 from perjoule.drivers.protocols import Workload
 from perjoule.energy.hosts import loaded_servers
 from perjoule.figures import rendering
-from perjoule.figures.dimuon import dimuon
 from perjoule.measures.points import points
 from perjoule.model import Amplification, Cell, ClientResult, Flow, Json, Outcome
 from perjoule.model.errors import WorkloadError
 from perjoule.model.metrics import METRICS
-from perjoule.results import muons
 from perjoule.statistics.intervals import interval
+from perjoule.views.performance import muons
+from perjoule.views.performance.muons import dimuon
 from perjoule.workloads import hep
 from perjoule.workloads._muons import analysis as muon_analysis
 from perjoule.workloads._muons import data

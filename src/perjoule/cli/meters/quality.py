@@ -145,8 +145,8 @@ def _late(series: Series, edges_s: tuple[float, ...]) -> str:
 
 def _draw(target: Path, series: Sequence[Series], edges_s: tuple[float, ...]) -> None:
     from perjoule.figures import rendering
-    from perjoule.figures.alignment import alignment as drawn
-    from perjoule.results.metered import alignments
+    from perjoule.views.power.alignment import alignment as drawn
+    from perjoule.views.power.alignment import alignments
 
     load = LoadPattern(Clock(time.monotonic(), time.time()), edges_s, ("this machine",))
     found = alignments([(load, series)])

@@ -1,0 +1,268 @@
+"""Parts that figures against clients share: read left, write right, means with intervals, and a point per repetition."""
+
+from collections.abc import Sequence
+from math import isfinite, log10
+
+from perjoule.figures.loads import load_names
+from perjoule.figures.printed import Printed, columns
+from perjoule.figures.vega import PANEL_WIDTH, Spec, titled
+from perjoule.model import Cell, Interval
+from perjoule.model.format import number
+from perjoule.model.metrics import Metric, metric_of
+from perjoule.model.units import clients_text
+
+DIRECTIONS = ("read", "write", "mixed")
+INTERVALS = "mean, 95 % interval, and a small mark for each repetition"
+HEIGHT = 240
+WIDEST = 2.0  # times the mean: an interval that ends beyond it would press all others together, and gets an arrow
+ARROW = "arrow"
+TOOLTIP = (
+    {"field": "filesystem", "title": "file system"},
+    {"field": "workload", "title": "workload"},
+    {"field": "clients", "title": "clients"},
+)
+
+
+def filesystems(cells: Sequence[Cell]) -> list[str]:
+    """List the file systems in order of appearance, which determines their colours."""
+    return list(dict.fromkeys(cell.legend for cell in cells))
+
+
+def colour(names: Sequence[str]) -> Spec:
+    """Describe the colour of a file system."""
+    return {"field": "filesystem", "type": "nominal", "scale": {"domain": list(names), "range": "category"}, "title": None}
+
+
+def shape(names: Sequence[str]) -> Spec:
+    """Describe the shape of a file system, which repeats its colour."""
+    return {"field": "filesystem", "type": "nominal", "scale": {"domain": list(names), "range": "symbol"}, "title": None}
+
+
+def interval_text(interval: Interval, per: float) -> str:
+    """Print an interval in units of `per`, or that it is missing."""
+    if not isfinite(interval.high - interval.low):
+        return "none (one repetition)"
+    return f"{number(interval.low / per)} to {number(interval.high / per)}"
+
+
+def in_units(found: Interval, per: float) -> Interval:
+    """Return an interval in units of `per`."""
+    return Interval(found.mean / per, found.low / per, found.high / per, tuple(value / per for value in found.values))
+
+
+def against_clients(
+    cells: Sequence[Cell],
+    metric: str,
+    *,
+    axis: str,
+    title: str,
+    notes: Sequence[str],
+    bounds: Sequence[tuple[float, str]] = (),
+    logarithmic: bool = False,
+    printed: Sequence[Printed] = (),
+) -> Spec:
+    """Draw a metric against the number of clients.
+
+    Args:
+        cells: those without the metric are left out.
+        metric: a key of `Cell.metrics`.
+        axis: title of the vertical axis, behind the metric's label.
+        title: of the figure.
+        notes: lines of the subtitle.
+        bounds: horizontal rules in SI units, each with its label.
+        logarithmic: whether the vertical axis is.
+        printed: a paper's numbers.
+    """
+    of = metric_of(metric)
+    per = of.unit.per
+    shown = [cell for cell in cells if metric in cell.metrics]
+    names = filesystems(cells)
+    also = [*(value for value, _ in bounds), *(one.value for one in printed)]
+    low, high = _domain([cell.metrics[metric] for cell in shown], also, logarithmic=logarithmic)
+    frame = (low / per, high / per)
+    y = {
+        "type": "quantitative",
+        "title": f"{of.label}, {axis}",
+        "scale": {"domain": list(frame), "nice": False} | ({"type": "log"} if logarithmic else {}),
+        # The rule of a bound would take the grid away. Vega leaves out labels of a logarithmic axis where they could touch.
+        "axis": {"grid": True} | ({"values": _ticks(*frame), "labelOverlap": False} if logarithmic else {}),
+    }
+    panels = [_panel(own, of, y, names, title, bounds, frame, printed) for title, own in _panels(shown).items()]
+    if any(layer.get("style") == ARROW for panel in panels for layer in (one["mark"] for one in panel["layer"])):
+        notes = [*notes, "arrow: the interval continues beyond the frame"]
+    return titled({"concat": panels, "columns": 2, "spacing": 24}, title, notes)
+
+
+def _panels(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+    """Return the cells of each panel, which is one load."""
+    ordered = sorted((cell for cell in cells if cell.direction in DIRECTIONS), key=lambda cell: DIRECTIONS.index(cell.direction))
+    found: dict[str, list[Cell]] = {}
+    for load, name in load_names((cell.workload, cell.direction) for cell in ordered).items():
+        found[panel_title(name)] = [cell for cell in ordered if (cell.workload, cell.direction) == load]
+    return found
+
+
+def panel_title(load: str) -> str:
+    """Return a load's name as a title."""
+    return load.capitalize() if load in (*DIRECTIONS, "idle") else load
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return round numbers for a logarithmic axis, the fewer in a decade the more decades there are."""
+    digits = (1, 1.5, 2, 3, 5, 7) if high < 20 * low else (1, 2, 5) if high < 1000 * low else (1,)
+    exponents = range(int(log10(low) // 1), int(log10(high) // 1) + 1)
+    values = [float(f"{digit}e{exponent}") for exponent in exponents for digit in digits]
+    return [value for value in values if low <= value <= high]
+
+
+def _domain(found: Sequence[Interval], bounds: Sequence[float], *, logarithmic: bool) -> tuple[float, float]:
+    """Return the ends of the axis: all repetitions and bounds, and all intervals that are not wider than their mean."""
+    values = [v for one in found for v in one.values]
+    highs = [one.high for one in found if one.high <= WIDEST * one.mean]
+    lows = [one.low for one in found if one.low * WIDEST >= one.mean]
+    top = max([*values, *highs, *bounds], default=1.0)
+    if not logarithmic:
+        return 0.0, 1.06 * top
+    return min([*values, *lows], default=1.0) / 1.12, 1.15 * top
+
+
+def _panel(
+    cells: Sequence[Cell],
+    metric: Metric,
+    y: Spec,
+    names: Sequence[str],
+    title: str,
+    bounds: Sequence[tuple[float, str]],
+    frame: tuple[float, float],
+    printed: Sequence[Printed],
+) -> Spec:
+    means, values = _rows(cells, metric, frame)
+    layers = _measured(means, values, y, names)
+    ours = [one for one in printed if one.cell in cells]
+    layers += _beside(ours, metric, y, names) if ours else []
+    scale: Spec = {"padding": 0.35, "domain": columns(cells, ours)}
+    x: Spec = {"field": "clients", "type": "ordinal", "title": "clients", "scale": scale}
+    for layer in layers:  # not on the shared encoding: bounds have no clients
+        layer["encoding"] |= {"x": x, "xOffset": {"field": "filesystem", "scale": {"domain": list(names)}}}
+    for value, text in bounds:
+        layers[:0] = _bound(value / metric.unit.per, text, y)
+    heading = {"text": title, "fontSize": 13, "fontWeight": "bold", "frame": "group", "offset": 8}
+    return {"title": heading, "width": PANEL_WIDTH, "height": HEIGHT, "data": {"values": means}, "layer": layers}
+
+
+def _rows(cells: Sequence[Cell], metric: Metric, frame: tuple[float, float]) -> tuple[list[Spec], list[Spec]]:
+    """Return the data: the mean of each cell, with as much of its interval as is in the frame; and all repetitions."""
+    per, unit = metric.unit.per, metric.unit.symbol
+    floor, top = frame
+    means: list[Spec] = []
+    values: list[Spec] = []
+    for cell in cells:
+        interval = cell.metrics[metric.key]
+        key = {"filesystem": cell.legend, "workload": cell.workload, "clients": cell.clients_count}
+        finite = isfinite(interval.high - interval.low)
+        means.append(
+            key
+            | {
+                "mean": interval.mean / per,
+                "low": max(interval.low / per, floor) if finite else None,
+                "high": min(interval.high / per, top) if finite else None,
+                "more": top if finite and interval.high / per > top else None,
+                "less": floor if finite and 0 < interval.low / per < floor else None,
+                "value": f"{number(interval.mean / per)} {unit}".strip(),
+                "interval": interval_text(interval, per),
+                "n": len(interval.values),
+            }
+        )
+        values += [key | {"one": v / per, "value": f"{number(v / per)} {unit}".strip()} for v in interval.values]
+    return means, values
+
+
+def _measured(means: Sequence[Spec], values: Sequence[Spec], y: Spec, names: Sequence[str]) -> list[Spec]:
+    """Return the layers of what was measured: intervals, arrows where they leave the frame, repetitions, and means on top."""
+    intervals: Spec = {
+        "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.75},
+        "transform": [{"filter": "isValid(datum.low)"}],
+        "encoding": {"y": {"field": "low", **y}, "y2": {"field": "high"}, "color": colour(names)},
+    }
+    line: Spec = {
+        "mark": {"type": "line", "strokeWidth": 2},
+        "encoding": {"y": {"field": "mean", **y}, "color": colour(names)},
+    }
+    arrows: list[Spec] = [
+        {
+            "mark": {"type": "point", "shape": f"triangle-{way}", "filled": True, "size": 40, "yOffset": shift, "style": ARROW},
+            "transform": [{"filter": f"isValid(datum.{end})"}],
+            "encoding": {"y": {"field": end, **y}, "color": colour(names)},
+        }
+        for end, way, shift in (("more", "up", 4), ("less", "down", -4))
+        if any(row[end] is not None for row in means)
+    ]
+    repetitions: Spec = {
+        "data": {"values": values},
+        "mark": {"type": "point", "size": 22, "opacity": 0.55, "strokeWidth": 1.2},
+        "encoding": {
+            "y": {"field": "one", **y},
+            "color": colour(names),
+            "shape": shape(names),
+            "tooltip": [*TOOLTIP, {"field": "value", "title": "this repetition"}],
+        },
+    }
+    on_top: Spec = {
+        "mark": {"type": "point", "filled": True, "size": 85, "opacity": 1, "style": ["point", "mean"]},
+        "encoding": {
+            "y": {"field": "mean", **y},
+            "color": colour(names),
+            "shape": shape(names),
+            "tooltip": [
+                *TOOLTIP,
+                {"field": "value", "title": "mean"},
+                {"field": "interval", "title": "95 % interval"},
+                {"field": "n", "title": "repetitions"},
+            ],
+        },
+    }
+    # Several file systems stand beside each other at a number of clients, so a line between two of them would mislead.
+    lines = [line] if len(names) == 1 else []
+    return [intervals, *lines, *arrows, repetitions, on_top]
+
+
+def _bound(value: float, text: str, y: Spec) -> list[Spec]:
+    """Return the layers of a horizontal rule, and of its label."""
+    datum = {"datum": value, **y}
+    return [
+        {"data": {"values": [{}]}, "mark": {"type": "rule", "style": "bound"}, "encoding": {"y": datum}},
+        {
+            "data": {"values": [{}]},
+            "mark": {"type": "text", "align": "right", "baseline": "top", "dy": 4, "fontSize": 11, "text": text},
+            "encoding": {"y": datum, "x": {"value": "width"}},
+        },
+    ]
+
+
+def _beside(printed: Sequence[Printed], metric: Metric, y: Spec, names: Sequence[str]) -> list[Spec]:
+    """Return the layers of a paper's numbers, and of the largest measured values next to its largest ones."""
+    per, unit = metric.unit.per, metric.unit.symbol
+    there: list[Spec] = []
+    here: list[Spec] = []
+    for one in printed:
+        key = {"filesystem": one.cell.legend, "workload": one.cell.workload, "clients": one.column}
+        there.append(key | {"printed": one.value / per, "value": one.text})
+        if one.own is not None:
+            text = f"{number(one.own / per)} {unit}, {clients_text(one.cell.clients_count)}"
+            here.append(key | {"own": one.own / per, "value": text})
+    own: Spec = {
+        "data": {"values": here},
+        "mark": {"type": "point", "filled": True, "size": 85, "opacity": 1, "style": ["point", "mean"]},
+        "encoding": {
+            "y": {"field": "own", **y},
+            "color": colour(names),
+            "shape": shape(names),
+            "tooltip": [*TOOLTIP, {"field": "value", "title": "largest repetition"}],
+        },
+    }
+    bars: Spec = {
+        "data": {"values": there},
+        "mark": {"type": "tick", "orient": "horizontal", "size": 20, "thickness": 3, "opacity": 1, "style": ["tick", "panel"]},
+        "encoding": {"y": {"field": "printed", **y}, "tooltip": [*TOOLTIP, {"field": "value", "title": "the paper"}]},
+    }
+    return [*([own] if here else []), bars]

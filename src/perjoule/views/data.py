@@ -1,0 +1,70 @@
+"""All numbers of a results folder as data, for `perjoule show --json`."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perjoule.model import Cell, Record
+from perjoule.model.metrics import metric_of
+from perjoule.views.content import Content
+
+if TYPE_CHECKING:
+    from perjoule.summary.metered import Metered
+
+
+def data(content: Content) -> dict[str, object]:
+    """Return the rows of a results folder with all of their metrics, and what is derived from them, in SI units."""
+    return {
+        "scales": content.summary.scales,
+        "doubts": content.doubts,
+        "rows": [_row(cell) for cell in content.cells],
+        "winners": [
+            {"among": one.among, "workload": one.workload, "direction": one.direction, "clients_count": one.clients_count}
+            | {"metric": one.metric, "best": one.best, "rivals": one.rivals, "verdict": one.verdict}
+            for one in content.winners
+        ],
+        "users": content.mixes,
+        "scaling": content.scaling,
+        "replacements": [
+            {**vars(one), "machines_count": one.machines_count, "verdict": one.verdict} for one in content.replacements
+        ],
+        "budgets": [budget for record, own in content.trials for budget in _budgets(record, own.metered)],
+    }
+
+
+def _row(cell: Cell) -> dict[str, object]:
+    metrics = {
+        key: {"unit": metric_of(key).unit.si, "mean": one.mean, "low": one.low, "high": one.high, "values": one.values}
+        | {"grade": cell.grade_of(metric_of(key).boundary)}
+        for key, one in cell.metrics.items()
+    }
+    return {
+        "filesystem": cell.filesystem,
+        "redundancy": cell.redundancy.text if cell.redundancy else None,
+        "workload": cell.workload,
+        "direction": cell.direction,
+        "clients_count": cell.clients_count,
+        "servers_count": cell.servers_count,
+        "failed_count": cell.failed_count,
+        "grade": cell.grade,
+        "reality": cell.reality,
+        "doubts": cell.doubts,
+        "omitted": cell.omitted,
+        "accuracy_unknown": cell.unstated,
+        "metrics": metrics,
+    }
+
+
+def _budgets(record: Record, metered: "Metered | None") -> Iterator[dict[str, object]]:
+    """Return the uncertainty budget of each energy of a trial."""
+    for direction, energies in metered.energies.items() if metered else ():
+        for boundary, budget in energies.budgets.items():
+            terms = [{"name": term.name, "meter": term.meter, "standard_j": term.standard_j} for term in budget.terms]
+            yield {
+                "trial": record.trial.id,
+                "direction": direction,
+                "boundary": boundary,
+                "energy_j": budget.value_j,
+                "expanded_j": budget.expanded_j,
+                "terms": terms,
+                "unknown": budget.unknown,
+            }

@@ -1,0 +1,1 @@
+"""What happens to file systems: events, rebuilds, age."""

@@ -1,0 +1,1 @@
+"""Papers: their claims, numbers, figures and tables, with ours beside."""

@@ -1,0 +1,68 @@
+"""What was measured next to what a paper printed."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from perjoule.figures import comparison as figure
+from perjoule.figures.vega import Spec
+from perjoule.papers import published
+from perjoule.papers.published import Paper
+from perjoule.results.limitations import simulated_notes
+from perjoule.results.table import Table
+from perjoule.views.content import Content
+from perjoule.views.view import Shown, View
+
+if TYPE_CHECKING:
+    from perjoule.papers.comparison import Held
+
+
+NOTE = (
+    "Ratios are measured here over published. A mean's interval is the 95 % interval over repetitions; a number printed "
+    "after ± is taken as a standard uncertainty. A maximum has no interval: its ratio covers only the rounding of the "
+    "printed digits. In rankings, > means significantly higher and ~ not significantly different."
+)
+
+
+def drawing(paper: Paper, found: Sequence["Held"], title: str) -> Spec:
+    """Draw both series."""
+    from perjoule.results.paper_comparison import cells_of, unit_of
+
+    pairs = [
+        figure.Beside(
+            cell.filesystem,
+            f"{unit.symbol}, {cell.direction}, {cell.workload}, {one.kind.split()[0]}",
+            one.pair.value / unit.per,
+            one.pair.number.value / unit.per,
+        )
+        for one in found
+        for cell, unit in [(one.pair.measured.cell, unit_of(one))]
+    ]
+    return figure.beside(pairs, paper.name, title, [paper.reference, *simulated_notes(cells_of(found))])
+
+
+def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
+    if content.held:
+        title = f"Measured here and in {content.reproduces}"
+        yield "beside", drawing(published.paper(content.reproduces), content.held, title)
+
+
+def _table(content: Content) -> Table:
+    from perjoule.results.paper_comparison import alongside_table
+
+    return alongside_table(content.held)
+
+
+def _lines(content: Content) -> Sequence[str]:
+    from perjoule.results.paper_comparison import lines
+
+    return list(lines(content.held))
+
+
+VIEW = View(
+    rank=10,
+    title="Measured here and published",
+    tables=(Shown(_table, "Measured here and published", note=NOTE),),
+    lines=_lines,
+    figures=_figures,
+    lead=6,
+)

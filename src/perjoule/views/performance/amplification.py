@@ -1,0 +1,42 @@
+"""Bytes moved per user byte, next to what redundancy explains."""
+
+from collections.abc import Sequence
+
+from perjoule.model import Cell
+from perjoule.results.table import PLACE, Table, place
+from perjoule.views.view import Flag, Shown, View
+
+
+def amplification_table(cells: Sequence[Cell]) -> Table:
+    """Lay out bytes per user byte, measured and (in parentheses) by redundancy alone; empty if redundancy is unknown."""
+    from perjoule.measures.amplification import METRICS, SUBJECTS
+
+    rows: list[tuple[str, ...]] = []
+    for cell in cells:
+        pairs = [(cell.metrics.get(metric), cell.metrics.get(f"derived_{metric}")) for metric in METRICS.values()]
+        if any(derived for _, derived in pairs):
+            texts = (f"{m.mean:.2f} ({d.mean:.4g})" if m and d else "–" for m, d in pairs)
+            rows.append((*place(cell), *texts))
+    return Table((*PLACE, *SUBJECTS.values()), tuple(rows))
+
+
+VIEW = View(
+    rank=250,
+    flag=Flag(
+        "bytes",
+        help="Bytes moved per user byte, next to what redundancy explains.",
+        none="no trial here has both counted bytes and a known redundancy",
+        advice="see docs/explanations/how-numbers-are-made.md",
+    ),
+    title="Bytes per user byte",
+    folded=True,
+    tables=(
+        Shown(
+            lambda content: amplification_table(content.cells),
+            "Bytes per user byte",
+            note="Measured from the baseline to the end of the tail; in parentheses, what redundancy alone explains. Network "
+            "bytes include headers: up to 4.6 % more than the data, and 2.3 % of them in the other direction for "
+            "acknowledgements.",
+        ),
+    ),
+)

@@ -1,0 +1,123 @@
+"""Scaling with storage hosts: % of ideal, and the fitted law."""
+
+from collections.abc import Iterator, Sequence
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from perjoule.figures.clients import in_units
+from perjoule.figures.growth import Growth, growth
+from perjoule.figures.vega import Spec
+from perjoule.model import Interval
+from perjoule.model.format import estimate, percent, with_interval
+from perjoule.model.metrics import metric_of
+from perjoule.model.units import clients_text
+from perjoule.results.table import NAMES, PLACE, Table
+from perjoule.views.content import Content
+from perjoule.views.view import Flag, Shown, View
+
+if TYPE_CHECKING:
+    from perjoule.statistics.scaling import Law, Scaling
+
+
+STEPS_COUNT = 40  # of a law's line
+
+
+def scaling_table(found: Sequence["Scaling"]) -> Table:
+    """Lay out a metric for each number of storage hosts, and its percentage of the ideal."""
+    rows: list[tuple[str, ...]] = []
+    for one in found:
+        unit = metric_of(one.metric).unit
+        for n, value in one.values.items():
+            ideal = one.of_ideal.get(n)
+            key = (one.filesystem, one.workload, one.direction, str(one.clients_count), str(n))
+            text = with_interval(value, unit.per, by_median=n in one.by_median)
+            rows.append((*key, text, unit.symbol, _percent(ideal), str(len(value.values))))
+    return Table((*PLACE, "servers", "value", "of", "% of ideal", "n"), tuple(rows), (*NAMES, "of"))
+
+
+def laws_table(found: Sequence["Scaling"]) -> Table:
+    """Lay out the fitted laws with their intervals, and why others were not fitted."""
+    rows: list[tuple[str, ...]] = []
+    for one in found:
+        key = (one.filesystem, one.workload, one.direction, str(one.clients_count), metric_of(one.metric).unit.symbol)
+        rows += [(*key, law_text(law), "; ".join(one.doubts) if law.kind == "power law" else "") for law in one.laws]
+        rows += [(*key, reason, "") for reason in one.refused]
+    return Table((*PLACE, "of", "law", "doubt"), tuple(rows), (*NAMES, "of", "law", "doubt"))
+
+
+def law_text(law: "Law") -> str:
+    """Print a law: "grows as n^0.86 (0.83 to 0.89)"."""
+    if law.kind == "power law":
+        return f"grows as n^{_spread(law.parameters['exponent'], 1)}"
+    serial = f"serial share {_spread(law.parameters['serial'], 100)} %"
+    if law.kind == "Amdahl":
+        return f"Amdahl: {serial}"
+    return f"USL: {serial}, crosstalk {_spread(law.parameters['crosstalk'], 100)} %"
+
+
+def _spread(found: Interval, factor: float) -> str:
+    mean, low, high = (estimate(value * factor) for value in (found.mean, found.low, found.high))
+    return f"{mean} ({low} to {high})"
+
+
+def _percent(ratio: Interval | None) -> str:
+    if ratio is None:
+        return "100"
+    if not isfinite(ratio.high):
+        return f"{percent(ratio.mean)} (?)"
+    return f"{percent(ratio.mean)} ({percent(ratio.low)} to {percent(ratio.high)})"
+
+
+def growths(found: Sequence["Scaling"]) -> list[Growth]:
+    """Return the figure's data: the law of speed-ups if there is one, else the power law."""
+    return [_growth(one) for one in sorted(found, key=lambda one: (one.workload, one.direction, one.clients_count))]
+
+
+def _growth(one: "Scaling") -> Growth:
+    import numpy as np
+
+    unit, _, per = metric_of(one.metric).unit
+    line = np.linspace(min(one.values), max(one.values), STEPS_COUNT).tolist()
+    law = one.laws[-1] if one.laws else None
+    clients = clients_text(one.clients_count)
+    return Growth(
+        panel=f"{one.workload}, {one.direction}, {clients}: {unit}",
+        axis=unit,
+        filesystem=one.filesystem,
+        values={n: in_units(value, per) for n, value in one.values.items()},
+        ideal=[(n, one.ideal(n) / per) for n in line],
+        law=[(n, law.at(n) / per) for n in line] if law else [],
+        words=law_text(law) if law else "; ".join(one.refused),
+    )
+
+
+def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
+    if grown := growths(content.scaling):
+        drawn = (
+            "dashed: ideal from the smallest number; solid: the fitted law; mean, 95 % interval, a small mark for each repetition"
+        )
+        title, axis = "Scaling with storage hosts", "storage hosts"
+        yield "scaling", growth(grown, title=title, axis=axis, notes=[drawn, *content.power_notes])
+
+
+VIEW = View(
+    rank=110,
+    flag=Flag(
+        "scaling",
+        help="Scaling with storage hosts: % of ideal, and the fitted law.",
+        none="the number of storage hosts was the same in all trials",
+        advice="see docs/how-to/scaling.md",
+    ),
+    title="Scaling with storage hosts",
+    tables=(
+        Shown(lambda content: scaling_table(content.scaling), "Scaling with storage hosts"),
+        Shown(
+            lambda content: laws_table(content.scaling),
+            "Laws of scaling",
+            note="The ideal starts from the smallest number of storage hosts: throughput grows in proportion to them, and "
+            "work per joule stays the same. Hosts whose number does not grow (metadata, management) let work per joule rise "
+            "above the ideal.",
+        ),
+    ),
+    figures=_figures,
+)

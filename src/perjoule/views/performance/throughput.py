@@ -1,0 +1,39 @@
+"""Throughput against clients, with the theoretical peak performance as a rule (Fig. 2 of "Green Storage")."""
+
+from collections.abc import Iterator, Sequence
+
+from perjoule.figures.clients import INTERVALS, against_clients
+from perjoule.figures.printed import Printed
+from perjoule.figures.vega import Spec
+from perjoule.model import Cell
+from perjoule.model.format import number
+from perjoule.model.metrics import RATES, metric_of
+from perjoule.views.content import Content
+from perjoule.views.view import View
+
+
+def throughput(cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[Printed] = ()) -> Spec:
+    """Draw `throughput_bytes_per_s` of the cells, all clients together, below the peak of the data hosts."""
+    whose: dict[float, dict[str, None]] = {}
+    for cell in cells:
+        for peak in cell.metrics["tpp_bytes_per_s"].values if "tpp_bytes_per_s" in cell.metrics else ():
+            whose.setdefault(peak, {})[cell.filesystem] = None
+    unit = metric_of("tpp_bytes_per_s").unit
+    of = {peak: f" of {', '.join(names)}" if len(whose) > 1 else "" for peak, names in whose.items()}
+    return against_clients(
+        cells,
+        "throughput_bytes_per_s",
+        axis="all clients together",
+        title="Throughput",
+        notes=notes,
+        printed=printed,
+        bounds=[(peak, f"TPP{names} {number(peak / unit.per)} {unit.symbol}") for peak, names in of.items()],
+    )
+
+
+def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
+    if content.has(RATES[0]):
+        yield "throughput", throughput(content.cells, notes=[INTERVALS, *content.notes])
+
+
+VIEW = View(rank=30, figures=_figures, lead=2)

@@ -1,0 +1,179 @@
+"""Several users at once: the throughput of each together with the others, and alone."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from perjoule.figures.clients import in_units, interval_text
+from perjoule.figures.vega import PANEL_WIDTH, Spec, labels, titled
+from perjoule.model import Interval
+from perjoule.model.format import number
+from perjoule.model.metrics import PER_JOULE, RATES, metric_of
+from perjoule.model.units import clients_text, seconds_text
+from perjoule.results.table import NAMES, Table, value_text
+from perjoule.views.content import Content
+from perjoule.views.view import Flag, Shown, View
+
+if TYPE_CHECKING:
+    from perjoule.measures.fairness import Mix, User
+
+
+WAYS = ("alone", "together")
+
+
+@dataclass(frozen=True)
+class Users:
+    """One mix on one file system: each user's results, in units of the axis; None was not measured."""
+
+    title: str
+    users: Sequence[tuple[str, Interval | None, Interval]]  # name, alone, together
+
+
+def users(mixes: Sequence[Users], *, axis: str, notes: Sequence[str] = ()) -> Spec:
+    """Draw a panel for each mix, and in it two bars for each user, with the 95 % interval and a mark for each repetition."""
+    panels = [_panel(mix, axis) for mix in mixes]
+    return titled({"concat": panels, "columns": 2, "spacing": 24}, "Users together and alone", notes)
+
+
+def _panel(mix: Users, axis: str) -> Spec:
+    means: list[Spec] = []
+    values: list[Spec] = []
+    for user, alone, together in mix.users:
+        for way, found in zip(WAYS, (alone, together), strict=True):
+            if found is None:
+                continue
+            finite = isfinite(found.high - found.low)
+            means.append(
+                {
+                    "user": user,
+                    "name": way,
+                    "mean": found.mean,
+                    "low": max(0.0, found.low) if finite else None,
+                    "high": found.high if finite else None,
+                    "value": f"{number(found.mean)} {axis}",
+                    "interval": interval_text(found, 1.0),
+                }
+            )
+            values += [{"user": user, "name": way, "one": value} for value in found.values]
+    tooltip = [
+        {"field": "user"},
+        {"field": "name", "title": "loads"},
+        {"field": "value", "title": "mean"},
+        {"field": "interval", "title": "95 % interval"},
+    ]
+    y: Spec = {"type": "quantitative", "title": axis}
+    bars: Spec = {"mark": {"type": "bar", "width": {"band": 0.9}}, "encoding": {"y": {"field": "mean", **y}, "tooltip": tooltip}}
+    spread: Spec = {
+        "mark": {"type": "rule", "strokeWidth": 2, "style": "ink"},
+        "transform": [{"filter": "isValid(datum.low)"}],
+        "encoding": {"y": {"field": "low", **y}, "y2": {"field": "high"}},
+    }
+    each: Spec = {
+        "data": {"values": values},
+        "mark": {"type": "point", "size": 22, "strokeWidth": 1.2, "style": "ink"},
+        "encoding": {"y": {"field": "one", **y}},
+    }
+    bars["encoding"]["color"] = labels(WAYS, "role")
+    for layer in (bars, spread, each):
+        layer["encoding"] |= {
+            "x": {"field": "user", "type": "nominal", "title": None, "sort": None},
+            "xOffset": {"field": "name", "sort": list(WAYS), "scale": {"domain": list(WAYS)}},
+        }
+    heading = {"text": mix.title, "fontSize": 12, "anchor": "start", "frame": "group", "offset": 8}
+    return {
+        "title": heading,
+        "width": PANEL_WIDTH,
+        "height": 200,
+        "data": {"values": means},
+        "layer": [bars, spread, each],
+    }
+
+
+SHARE = "share_ratio"
+LATENCY = "latency_p99_s"
+FAIRNESS = "fairness_ratio"
+
+
+def users_table(found: Sequence["Mix"]) -> Table:
+    """Lay out mixes: a row for all users together, below it one for each, with its slow-down if it was measured alone."""
+    operations = any(user.rate_name == RATES[1] for mix in found for user in mix.users)
+    rates = [metric_of(key).label for key in RATES[: 2 if operations else 1]]
+    share, latency, per_j, fair = (metric_of(key).label for key in (SHARE, LATENCY, PER_JOULE[0], FAIRNESS))
+    headers = ("file system", "workload", "clients", "user", *rates)
+    headers += (share, "alone", "slow-down", latency, per_j, fair, f"{fair} to alone", "n")
+    rows: list[tuple[str, ...]] = []
+    for mix in found:
+        key = (mix.filesystem, mix.workload, str(mix.clients_count))
+        rows.append((*key, "all", *_all(mix, operations)))
+        rows += [(*key, user.name, *_one(user, operations)) for user in mix.users]
+    return Table(headers, tuple(rows), (*NAMES, "user"))
+
+
+def _all(mix: "Mix", operations: bool) -> tuple[str, ...]:
+    of = mix.total.get
+    rates = [value_text(of(key), key) for key in RATES[: 2 if operations else 1]]
+    fair = (value_text(found, FAIRNESS) for found in (mix.fairness, mix.progress_fairness))
+    count = max(len(found.values) for found in mix.total.values())
+    return (*rates, "100", "–", "–", _latency(of(LATENCY)), value_text(of(PER_JOULE[0]), PER_JOULE[0]), *fair, str(count))
+
+
+def _one(user: "User", operations: bool) -> tuple[str, ...]:
+    rates = [value_text(user.rate, key) if key == user.rate_name else "–" for key in RATES[: 2 if operations else 1]]
+    share = number(user.share.mean / metric_of(SHARE).unit.per) if user.share else "–"
+    compared = (value_text(user.alone, user.rate_name), _ratio(user.slowdown))
+    return (*rates, share, *compared, _latency(user.latency), "–", "–", "–", str(len(user.rate.values)))
+
+
+def _ratio(found: Interval | None) -> str:
+    """Return a ratio with its interval, which is asymmetric."""
+    if found is None:
+        return "–"
+    single = len(found.values) < 2
+    return f"{number(found.mean)} x" + (" ± ?" if single else f" ({number(found.low)} to {number(found.high)})")
+
+
+def _latency(found: Interval | None) -> str:
+    return seconds_text(found.mean) if found else "–"
+
+
+def bars(several: Sequence["Mix"]) -> list[Users]:
+    """Return the figure's data, in the unit of throughput; mixes of users who move no bytes appear only in the table."""
+    found: list[Users] = []
+    per = metric_of(RATES[0]).unit.per
+    for mix in several:
+        moving = [user for user in mix.users if user.rate_name == RATES[0]]
+        pairs = [(user.name, user.alone and in_units(user.alone, per), in_units(user.rate, per)) for user in moving]
+        fair = f": fair {number(mix.fairness.mean)}" if mix.fairness else ""
+        clients = clients_text(mix.clients_count)
+        if pairs:
+            found.append(Users(f"{mix.filesystem}, {mix.workload}, {clients}{fair}", pairs))
+    return found
+
+
+def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
+    if pairs := bars(content.mixes):
+        drawn = "while a user's jobs ran: mean, 95 % interval, and a small mark for each repetition; fair is Jain's index"
+        yield "users", users(pairs, axis=metric_of(RATES[0]).unit.symbol, notes=[drawn, *content.notes])
+
+
+VIEW = View(
+    rank=100,
+    flag=Flag(
+        "users",
+        help="Throughput of several users together and alone, and fairness.",
+        none="no trial here has several users at once",
+        advice="see docs/how-to/mixed-users.md",
+    ),
+    title="Users together and alone",
+    tables=(
+        Shown(
+            lambda content: users_table(content.mixes),
+            "Users together and alone",
+            note="A user's throughput is taken over the time in which its jobs ran. Fair is Jain's index, once of throughput "
+            "by fair share and once of each user's throughput relative to running alone. Joules are those of all users "
+            "together and can't be divided among users.",
+        ),
+    ),
+    figures=_figures,
+)

@@ -1,0 +1,123 @@
+"""How a meter's clock was aligned: its samples with the fitted load pattern, and the offset at each pattern."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from perjoule.figures.vega import FULL_WIDTH, Spec, titled
+from perjoule.model import Series
+from perjoule.store.patterns import LoadPattern, read_patterns
+from perjoule.views.content import Content
+from perjoule.views.view import View
+
+PATTERNS_COUNT = 6  # in one figure
+
+
+@dataclass(frozen=True)
+class Found:
+    """One pattern in one meter: times (of the hosts' clock, from the pattern's start), samples and fit, all of shape (N,)."""
+
+    name: str  # "lmg, pattern 1"
+    channel: str  # the offsets of one are joined by a line
+    t_s: Sequence[float]
+    watts: Sequence[float]
+    fit_w: Sequence[float]
+    at_s: float  # the hosts' time of the pattern, from the first one's
+    offset_s: float
+    standard_s: float
+
+
+def alignment(found: Sequence[Found], *, notes: Sequence[str] = ()) -> Spec:
+    """Draw each pattern with its fit, and below them the offsets in ms with 95 % intervals and the line between them."""
+    return titled({"vconcat": [*(_pattern(one) for one in found), _offsets(found)], "spacing": 24}, "Clock alignment", notes)
+
+
+def _pattern(one: Found) -> Spec:
+    rows = [
+        {"t": round(t, 4), "watts": round(w, 4), "fit": round(f, 4)}
+        for t, w, f in zip(one.t_s, one.watts, one.fit_w, strict=True)
+    ]
+    x: Spec = {"field": "t", "type": "quantitative", "title": "s, the hosts' clock", "scale": {"nice": False}}
+
+    def y(name: str) -> Spec:
+        return {"field": name, "type": "quantitative", "title": "W", "scale": {"zero": False}}
+
+    return {
+        "title": {"text": one.name, "fontSize": 13, "fontWeight": "bold", "frame": "group", "offset": 8},
+        "width": FULL_WIDTH,
+        "height": 120,
+        "data": {"values": rows},
+        "layer": [
+            {"mark": {"type": "line", "interpolate": "step-before", "style": ["bound"]}, "encoding": {"x": x, "y": y("fit")}},
+            {
+                "mark": {"type": "point", "filled": True, "size": 22},
+                "encoding": {"x": x, "y": y("watts"), "tooltip": [{"field": "t"}, {"field": "watts"}, {"field": "fit"}]},
+            },
+        ],
+    }
+
+
+def _offsets(found: Sequence[Found]) -> Spec:
+    rows = [
+        {
+            "name": one.name,
+            "channel": one.channel,
+            "at": one.at_s,
+            "offset": 1e3 * one.offset_s,
+            "low": 1e3 * (one.offset_s - 1.96 * one.standard_s),
+            "high": 1e3 * (one.offset_s + 1.96 * one.standard_s),
+        }
+        for one in found
+    ]
+    x: Spec = {"field": "at", "type": "quantitative", "title": "s since the first pattern", "scale": {"padding": 20}}
+    axis: Spec = {"type": "quantitative", "title": "ms ahead", "scale": {"zero": False}}
+    return {
+        "width": FULL_WIDTH,
+        "height": 120,
+        "data": {"values": rows},
+        "layer": [
+            {
+                "mark": {"type": "line", "style": ["bound"]},
+                "encoding": {"x": x, "y": {"field": "offset", **axis}, "detail": {"field": "channel"}},
+            },
+            {
+                "mark": {"type": "rule", "strokeWidth": 2},
+                "encoding": {"x": x, "y": {"field": "low", **axis}, "y2": {"field": "high"}},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 80},
+                "encoding": {
+                    "x": x,
+                    "y": {"field": "offset", **axis},
+                    "tooltip": [{"field": "name"}, {"field": "offset", "title": "ms ahead", "format": ".1f"}],
+                },
+            },
+        ],
+    }
+
+
+def alignments(patterns: Sequence[tuple[LoadPattern, Sequence[Series]]]) -> tuple[Found, ...]:
+    """Find each load pattern in each channel of power or energy recorded with it; channels that show none are left out."""
+    from perjoule.energy.alignment import expected, offset
+
+    found: list[Found] = []
+    for index, (load, series) in enumerate(patterns, start=1):
+        for one in series:
+            if one.channel.quantity in ("power", "energy") and (seen := offset(one, load.edges_s)) is not None:
+                t_s, watts, fit_w = expected(one, load.edges_s, seen)
+                times_s = t_s - seen.offset_s - load.edges_s[0]
+                near = (times_s > -2) & (times_s < load.edges_s[-1] - load.edges_s[0] + 2)
+                told = [[float(v) for v in values[near]] for values in (times_s, watts, fit_w)]
+                at_s = seen.at_s - sum(patterns[0][0].edges_s) / len(patterns[0][0].edges_s)
+                channel = one.channel.name
+                title = f"{channel}, pattern {index}"
+                found.append(Found(title, channel, told[0], told[1], told[2], at_s, seen.offset_s, seen.uncertainty_s))
+    return tuple(found)
+
+
+def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
+    if found := alignments(read_patterns(content.results.folder)):
+        shown = "samples, with the load pattern's fit; below: how far the meter's clock is ahead, with 95 % intervals"
+        yield "alignment", alignment(found[:PATTERNS_COUNT], notes=[shown, *content.notes])
+
+
+VIEW = View(rank=220, figures=_figures)

@@ -1,0 +1,36 @@
+"""Energy-delay product against clients, relative to the best of its direction (Fig. 4 of "Green Storage")."""
+
+from collections.abc import Iterator, Sequence
+
+from perjoule.figures.clients import against_clients
+from perjoule.figures.printed import Printed
+from perjoule.figures.vega import Spec
+from perjoule.model import Cell
+from perjoule.model.metrics import metric_of
+from perjoule.views.content import Content
+from perjoule.views.view import View
+
+EDP = metric_of("edp_ratio")
+
+
+def edp(cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[Printed] = ()) -> Spec:
+    """Draw `edp_ratio` of the cells on a logarithmic axis: 1 is the best, higher is worse."""
+    return against_clients(
+        cells,
+        EDP.key,
+        axis=f"{EDP.better} is better",
+        title="Energy-delay product",
+        notes=notes,
+        printed=printed,
+        logarithmic=True,
+    )
+
+
+def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
+    if content.has(EDP.key):
+        weight = f"^{content.edp_weight}" if content.edp_weight != 1 else ""
+        product = f"energy × time{weight} for the same work, divided by the lowest mean"
+        yield "edp", edp(content.cells, notes=[product, *content.power_notes])
+
+
+VIEW = View(rank=50, figures=_figures, lead=3)

@@ -1,0 +1,31 @@
+"""Energy efficiency against clients (Fig. 3 of "Green Storage", which writes MiB/J as MiB/s per W)."""
+
+from collections.abc import Iterator, Sequence
+
+from perjoule.figures.clients import INTERVALS, against_clients
+from perjoule.figures.printed import Printed
+from perjoule.figures.vega import Spec
+from perjoule.model import Cell
+from perjoule.model.metrics import PER_JOULE
+from perjoule.views.content import Content
+from perjoule.views.view import View
+
+
+def efficiency(cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[Printed] = ()) -> Spec:
+    """Draw `efficiency_bytes_per_j` of the cells."""
+    return against_clients(
+        cells,
+        "efficiency_bytes_per_j",
+        axis="servers without switch",
+        title="Energy efficiency",
+        notes=notes,
+        printed=printed,
+    )
+
+
+def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
+    if content.has(PER_JOULE[0]):
+        yield "efficiency", efficiency(content.cells, notes=[INTERVALS, *content.power_notes])
+
+
+VIEW = View(rank=40, figures=_figures, lead=1)

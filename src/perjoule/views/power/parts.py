@@ -1,0 +1,119 @@
+"""Joules by part of each host: drives, processors, GPUs, boards; a pale bar is an upper bound."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from perjoule.figures.vega import FULL_WIDTH, Spec, labels, titled
+from perjoule.model import DRIVE, PartEnergy
+from perjoule.model.format import any_number, number
+from perjoule.model.units import clients_text
+from perjoule.results.table import Table
+from perjoule.views.content import Content
+from perjoule.views.power.joules import FLAG
+from perjoule.views.view import Shown, View
+
+if TYPE_CHECKING:
+    from perjoule.summary.metered import Metered
+
+
+ROW = 22
+PARTS_COUNT = 40  # drawn: those with the most joules
+PALE = 0.35
+
+
+def parts(found: Sequence[PartEnergy], *, notes: Sequence[str] = ()) -> Spec:
+    """Draw a bar for each part in the given order, with its joules and watts; those that are refused are left out."""
+    known = [one for one in found if _joules(one) is not None]
+    most = sorted(known, key=lambda one: -(_joules(one) or 0.0))[:PARTS_COUNT]
+    drawn = [one for one in known if one in most]
+    metered = Counter((one.host, one.part) for one in drawn)
+    rows = [_row(one, several=metered[one.host, one.part] > 1) for one in drawn]
+    if len(drawn) < len(known):
+        notes = [*notes, f"the {len(drawn)} of {len(known)} parts with the most joules"]
+    largest_j = max((row["value"] for row in rows), default=0.0)
+    y: Spec = {"field": "bar", "type": "nominal", "title": None, "sort": None}
+    x: Spec = {"field": "value", "type": "quantitative", "title": "energy in J", "scale": {"domainMax": 1.25 * largest_j}}
+    tooltip = [{"field": "bar"}, {"field": "meter"}, {"field": "name", "title": "grade"}, {"field": "text", "title": "energy"}]
+    bars: Spec = {
+        "mark": {"type": "bar", "height": 14},
+        "encoding": {
+            "x": x,
+            "y": y,
+            "color": labels(list(dict.fromkeys(one.grade for one in drawn)), "category", title="power is"),
+            "opacity": {"condition": {"test": "datum.bound", "value": PALE}, "value": 1},
+            "tooltip": tooltip,
+        },
+    }
+    text: Spec = {
+        "mark": {"type": "text", "align": "left", "dx": 5, "fontSize": 11},
+        "encoding": {"x": x, "y": y, "text": {"field": "text"}},
+    }
+    spec: Spec = {"width": FULL_WIDTH - 150, "height": {"step": ROW}, "data": {"values": rows}, "layer": [bars, text]}
+    return titled(spec, "One trial's joules by device", notes)
+
+
+def drawable(found: Sequence[PartEnergy]) -> bool:
+    """Whether any part has joules or a bound."""
+    return any(_joules(one) is not None for one in found)
+
+
+def _joules(one: PartEnergy) -> float | None:
+    return one.most_j if one.energy_j is None else one.energy_j
+
+
+def _row(one: PartEnergy, *, several: bool) -> Spec:
+    value_j = _joules(one)
+    name = f"{one.host} {one.part.removeprefix(DRIVE)}" + (f", {one.meter}" if several else "")
+    text = f"at most {_number(value_j)} J" if one.mean_w is None else f"{_number(value_j)} J, {_number(one.mean_w)} W"
+    return {"bar": name, "value": value_j, "text": text, "name": one.grade, "meter": one.meter, "bound": one.energy_j is None}
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else any_number(value)
+
+
+def parts_table(found: Sequence["Metered"]) -> Table:
+    """Lay out the joules of each measured part of each host: the mean over repetitions, or the largest bound."""
+    rows: dict[tuple[str, ...], list[PartEnergy]] = {}
+    for one in found:
+        for part in one.parts:
+            place = (*map(str, one.key), part.host, part.part.removeprefix(DRIVE), part.meter, part.grade)
+            rows.setdefault(place, []).append(part)
+    headers = ("file system", "workload", "clients", "host", "part", "meter", "power", "J", "W")
+    laid = tuple((*place, *_joules_texts(several)) for place, several in rows.items())
+    return Table(headers, laid, {*headers} - {"clients", "J", "W"})
+
+
+def _joules_texts(several: Sequence[PartEnergy]) -> tuple[str, str]:
+    known = [(part.energy_j, part.mean_w) for part in several if part.energy_j is not None and part.mean_w is not None]
+    bounds = [part.most_j for part in several if part.most_j is not None]
+    if len(known) == len(several):
+        return number(fmean(joules for joules, _ in known)), number(fmean(watts for _, watts in known))
+    if len(bounds) == len(several):
+        return f"at most {number(max(bounds))}", "–"
+    return "–", "–"
+
+
+def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
+    if (one := max(content.metered, key=lambda one: one.key[2], default=None)) and drawable(one.parts):
+        of = f"{one.key[0]}, {one.key[1]}, {clients_text(one.key[2])}: the measured window of one trial; pale: an upper bound"
+        yield "parts", parts(one.parts, notes=[of, *content.notes])
+
+
+VIEW = View(
+    rank=210,
+    flag=FLAG,
+    title="Joules by device",
+    folded=True,
+    tables=(
+        Shown(
+            lambda content: parts_table(content.metered),
+            "Joules by device",
+            note="Measured parts of hosts, the mean over repetitions: they may overlap, and two meters may measure the same "
+            'one, so they don\'t add up. "At most": only the power state of a drive is known, which bounds its power.',
+        ),
+    ),
+    figures=_figures,
+)

@@ -1,0 +1,109 @@
+"""Power against load: energy proportionality, and energy per byte at each load."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from perjoule.figures.clients import in_units
+from perjoule.figures.growth import Growth, growth
+from perjoule.figures.vega import Spec
+from perjoule.model.format import number
+from perjoule.model.metrics import RATES, metric_of
+from perjoule.model.units import clients_text
+from perjoule.results.table import NAMES, Table, row_text, value_text
+from perjoule.views.content import Content
+from perjoule.views.view import Flag, Shown, View
+
+if TYPE_CHECKING:
+    from perjoule.statistics.proportionality import Proportionality
+
+
+LOADS = (0, 25, 50, 75, 100)  # %
+_WHERE = ("file system", "workload", "clients")
+_RATE, _POWER = RATES[0], "mean_w"
+_PER_BYTE, _GAP = "energy_per_byte_j", "gap_ratio"
+
+
+def loads_table(found: Sequence["Proportionality"]) -> Table:
+    """Lay out rate, power, gap to the ideal and energy per byte at each load."""
+    columns = tuple(metric_of(key).label for key in ("asked_load_ratio", "load_ratio", _RATE, _POWER, _GAP, _PER_BYTE))
+    rows = [
+        (
+            *_place(one),
+            number(level.asked_ratio / metric_of("asked_load_ratio").unit.per),
+            value_text(level.load, "load_ratio"),
+            row_text(level.cell, _RATE),
+            row_text(level.cell, _POWER),
+            value_text(level.gap, _GAP),
+            value_text(level.energy_per_byte, _PER_BYTE),
+            str(len(level.cell.metrics[_POWER].values)),
+        )
+        for one in found
+        for level in one.levels
+    ]
+    return Table((*_WHERE, *columns, "n"), tuple(rows))
+
+
+def proportionality_table(found: Sequence["Proportionality"]) -> Table:
+    """Lay out how proportional each file system's power is, or why that is not known."""
+    keys = list(dict.fromkeys(key for one in found for key in one.numbers))
+    rows = [(*_place(one), *(value_text(one.numbers.get(key), key) for key in keys), one.grade, one.refused) for one in found]
+    headers = (*_WHERE, *(metric_of(key).label for key in keys), "power", "omitted")
+    return Table(headers, tuple(rows), (*NAMES, "power", "omitted"))
+
+
+def curves(found: Sequence["Proportionality"]) -> list[Growth]:
+    """Return the figure's data: power at each load, and the line in proportion to it."""
+    per, unit = metric_of("load_ratio").unit.per, metric_of(_POWER).unit
+    drawn: list[Growth] = []
+    for one in sorted(found, key=lambda one: (one.workload, one.clients_count)):
+        points = [(level.load.mean / per, in_units(level.cell.metrics[_POWER], unit.per)) for level in one.levels]
+        top = points[-1]
+        ep = one.numbers.get("proportionality_ratio")
+        drawn.append(
+            Growth(
+                panel=f"{one.workload}, {clients_text(one.clients_count)}: {unit.symbol}, servers without switch",
+                axis=unit.symbol,
+                filesystem=one.filesystem,
+                values=dict(points),
+                ideal=[(0.0, 0.0), (top[0], top[1].mean)] if one.numbers else [],
+                law=[(load, power.mean) for load, power in points],
+                words=f"{metric_of('proportionality_ratio').label} {number(ep.mean)}" if ep else one.refused,
+            )
+        )
+    return drawn
+
+
+def _place(one: "Proportionality") -> tuple[str, str, str]:
+    return one.filesystem, one.workload, str(one.clients_count)
+
+
+def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
+    if loaded := content.proportionality:
+        drawn = "dashed: in proportion to load; mean, 95 % interval, a small mark for each repetition"
+        title, axis = "Power against load", "load in % of the maximum"
+        notes = [drawn, *content.power_notes]
+        yield "proportionality", growth(curves(loaded), title=title, axis=axis, ticks=LOADS, notes=notes)
+
+
+VIEW = View(
+    rank=120,
+    flag=Flag(
+        "duty",
+        help="Power against load: energy proportionality, and energy per byte at each load.",
+        none="no load here was paced at several shares",
+        advice="see docs/how-to/duty.md",
+    ),
+    title="Power against load",
+    tables=(
+        Shown(lambda content: loads_table(content.proportionality), "Power against load"),
+        Shown(
+            lambda content: proportionality_table(content.proportionality),
+            "Energy proportionality",
+            style="last",
+            note="100 % is what the file system could just before, in the same trial, or what the campaign states. Gap: "
+            "power above that in proportion to load, in % of the power at 100 %. EP: 1 if power is proportional to load, 0 "
+            f"if it does not depend on it. {metric_of(_PER_BYTE).label} is of the servers, without switch and clients.",
+        ),
+    ),
+    figures=_figures,
+)

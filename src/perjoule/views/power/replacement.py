@@ -1,0 +1,117 @@
+"""How many low-power machines replace a server, and their power over its own at the same throughput."""
+
+from collections.abc import Iterator, Sequence
+from math import isfinite
+
+from perjoule.figures.vega import FULL_WIDTH, Spec, ratio_intervals, titled
+from perjoule.model import Interval, Replacement
+from perjoule.model.format import number, span_text
+from perjoule.results.table import NAMES, Table
+from perjoule.views.content import Content
+from perjoule.views.view import Flag, Shown, View
+
+
+def replacement(found: Sequence[Replacement], *, notes: Sequence[str] = ()) -> Spec:
+    """Draw the power ratio of each replacement with its interval, a panel for each server, a row for each workload.
+
+    Args:
+        found: in the order of the panels; those whose power is not compared are left out.
+        notes: lines of the subtitle.
+    """
+    known = [(one, one.power_ratio, one.whole_power_ratio) for one in found if one.power_ratio and one.whole_power_ratio]
+    servers = list(dict.fromkeys(one.server for one, *_ in known))
+    names = list(dict.fromkeys(one.low_power for one, *_ in known))
+    ends = [power.mean for _, power, _ in known]
+    ends += [end for _, power, _ in known for end in (power.low, power.high) if isfinite(end) and end > 0]
+    domain = [min([*ends, 0.9]) / 1.1, max([*ends, 1.1]) * 1.1]
+    panels = [_panel(server, [row for row in known if row[0].server == server], names, domain) for server in servers]
+    return titled({"vconcat": panels, "spacing": 24}, "Low-power machines instead of a server", notes)
+
+
+def _panel(
+    server: str, found: Sequence[tuple[Replacement, Interval, Interval]], names: Sequence[str], domain: Sequence[float]
+) -> Spec:
+    rows = [_row(*one) for one in found]
+    x: Spec = {
+        "type": "quantitative",
+        "title": "power at the same throughput, 1 = the server's",
+        "scale": {"type": "log", "domain": list(domain), "nice": False},
+    }
+    y: Spec = {
+        "field": "row",
+        "type": "nominal",
+        "title": None,
+        "sort": None,
+    }
+    machine: Spec = {"field": "in its place", "type": "nominal", "title": None}
+    both: Spec = {
+        "y": y,
+        "yOffset": {"field": "in its place", "scale": {"domain": list(names)}},
+        "color": {**machine, "scale": {"domain": list(names), "range": "category"}},
+    }
+    shown = ["in its place", "machines", "whole machines", "power", "verdict"]
+    layers: list[Spec] = [
+        *ratio_intervals(x, both),
+        {
+            "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
+            "encoding": {**both, "x": {"field": "ratio", **x}, "tooltip": [{"field": name} for name in shown]},
+        },
+    ]
+    heading = {"text": f"instead of {server}", "fontSize": 12, "anchor": "start", "frame": "group", "offset": 4}
+    height = {"step": max(16, 7 * len(names)), "for": "position"}
+    return {"title": heading, "width": FULL_WIDTH - 200, "height": height, "data": {"values": rows}, "layer": layers}
+
+
+def _row(one: Replacement, power: Interval, whole: Interval) -> Spec:
+    machines = one.machines_ratio
+    told = isfinite(power.high)
+    return {
+        "row": f"{one.workload}",
+        "in its place": one.low_power,
+        "ratio": power.mean,
+        "low": power.low if told else None,
+        "high": power.high if told else None,
+        "machines": span_text(machines),
+        "whole machines": f"{one.machines_count}, {number(whole.mean)} of the server's power",
+        "power": span_text(power),
+        "verdict": one.verdict,
+    }
+
+
+def replacement_table(found: Sequence[Replacement]) -> Table:
+    """Lay out how many low-power machines replace a server, in fractions and whole, and their relative power."""
+    rows = tuple(
+        (
+            one.server,
+            one.low_power,
+            one.workload,
+            one.direction,
+            span_text(one.machines_ratio),
+            span_text(one.power_ratio),
+            str(one.machines_count),
+            span_text(one.whole_power_ratio),
+            one.verdict,
+        )
+        for one in found
+    )
+    headers = ("replaced server", "machine", "workload", "direction", "machines", "power / server's")
+    return Table((*headers, "whole machines", "power / server's", "verdict"), rows, (*NAMES, *headers[:2], "verdict"))
+
+
+def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
+    if any(one.power_ratio for one in content.replacements):
+        as_many = "as many machines as reach the server's throughput, fractions included; mean and 95 % interval"
+        yield "replacement", replacement(content.replacements, notes=[as_many, *content.power_notes])
+
+
+VIEW = View(
+    rank=170,
+    flag=Flag(
+        "replacement",
+        help="How many low-power machines replace a server, and their power.",
+        none="no two stand-alone machines here ran the same workload with metered power",
+        advice="add the results of another machine: --with DIR",
+    ),
+    tables=(Shown(lambda content: replacement_table(content.replacements)),),
+    figures=_figures,
+)

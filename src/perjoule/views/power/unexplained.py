@@ -1,0 +1,38 @@
+"""Power that the meters do not explain: the difference between one and others that cover the same devices."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from perjoule.model.format import number, percent
+from perjoule.results.table import Table
+from perjoule.views.power.budget import FLAG
+from perjoule.views.view import Shown, View
+
+if TYPE_CHECKING:
+    from perjoule.measures.same_devices import Unexplained
+    from perjoule.summary.metered import Metered
+
+
+def unexplained_table(found: Sequence["Metered"]) -> Table:
+    """Lay out the difference between a meter and others that cover the same devices, the mean over trials."""
+    seen: dict[tuple[str, tuple[str, ...]], list[Unexplained]] = {}
+    for one in found:
+        for pair in one.unexplained:
+            seen.setdefault((pair.whole, pair.parts), []).append(pair)
+    rows: list[tuple[str, ...]] = []
+    for (whole, parts), pairs in seen.items():
+        count = len(pairs)
+        whole_w, parts_w = sum(p.whole_w for p in pairs) / count, sum(p.parts_w for p in pairs) / count
+        share = percent((whole_w - parts_w) / whole_w, 1) if whole_w else "–"
+        rows.append((whole, ", ".join(parts), number(whole_w), number(parts_w), number(whole_w - parts_w), share, str(count)))
+    words = ("meter", "others of the same devices")
+    return Table((*words, "W", "sum in W", "unexplained W", "%", "trials"), tuple(rows), words)
+
+
+VIEW = View(
+    rank=195,
+    flag=FLAG,
+    title="Power that the meters do not explain",
+    folded=True,
+    tables=(Shown(lambda content: unexplained_table(content.metered), "Power that the meters do not explain"),),
+)
