@@ -7,17 +7,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perjoule.drivers.protocols import Host
+from places import ROOT
 from sshd import until
 
 TOOLS = {"slurmctld": "slurm-wlm", "slurmd": "slurm-wlm", "munged": "munge"}
 NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
 # Only so that a python in root's home can be read; nothing of it reaches a node.
 READING = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
-# $1 the lab's folder, $2 the node's name. A shared /tmp would break PMIx; a name that nobody resolves stalls munged.
+# $1 the lab's folder, $2 the node's name, $3 this checkout. A shared /tmp breaks PMIx; a name that nobody resolves stalls munged.
 _NODE = r"""
 set -e
 hostname "$2"
+exec 7< "$3" # this checkout, which may lie where an empty folder comes
 for place in /run /var/spool /var/tmp /tmp; do case $1 in $place/*) ;; *) mount -t tmpfs -o mode=1777 none $place ;; esac; done
+[ -e "$3" ] || { mkdir -p "$3" && mount --no-canonicalize --bind /proc/self/fd/7 "$3" && exec 7<&-; } || exit
 mount -t tmpfs none /sys/fs/cgroup
 chmod 755 /run /var/spool
 for place in /etc/munge /var/lib/munge /var/log/munge; do mount -t tmpfs -o mode=700 none $place; done
@@ -96,7 +99,7 @@ class SlurmLab:
         (folder / "slurm" / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")  # slurmd looks for one even if it needs none
         apart = ["unshare", "--mount", "--propagation=private", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
         for name, host in self.names.items():
-            host.spawn([*apart, "bash", "-c", _INIT, _NODE, folder, name], log=folder / f"{name}.log")
+            host.spawn([*apart, "bash", "-c", _INIT, _NODE, folder, name, ROOT], log=folder / f"{name}.log")
         try:
             until(lambda: "slurmctld" in self._said("ctl"), 5)
         except AssertionError:
@@ -122,7 +125,7 @@ class SlurmLab:
     def _pid(self, name: str) -> int:
         """The first process of a node, as seen from here."""
         said = subprocess.run(
-            ["pgrep", "-f", f"^bash -c trap .*{self.folder} {name}$"], capture_output=True, text=True, check=True
+            ["pgrep", "-f", f"^bash -c trap .*{self.folder} {name} {ROOT}$"], capture_output=True, text=True, check=True
         )
         return int(said.stdout.split()[0])
 
