@@ -1,5 +1,5 @@
 # Two commands matter: `make demo` (run the demo) and `make test` (run all tests). Both do their own set-up.
-.PHONY: demo test slow kernels unit coverage site check clean
+.PHONY: demo test slow elsewhere kernels unit coverage site check clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -22,10 +22,10 @@ demo: .venv/ready
 test: .venv/ready-for-development
 	$(INSTALL) filesystems tests
 	@failed=""; part() { echo "== $$1"; shift; "$$@"; }; \
-	part unit $(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 --junit-xml build/tests/unit.xml $(UNIT) || failed="$$failed unit"; \
-	part beside $(AS_ROOT) $(BIN)/pytest $(WAITING) --timeout 900 -m "not slow and not alone" --junit-xml build/tests/beside.xml --ignore $(UNIT) tests || failed="$$failed beside"; \
-	part alone $(AS_ROOT) $(BIN)/pytest --timeout 600 -m "alone and not slow" --junit-xml build/tests/alone.xml tests/meters tests/live || failed="$$failed alone"; \
-	$(BIN)/pytest --collect-only --quiet -m slow --ignore $(UNIT) tests | sed -n 's/\[.*//; /::/p' \
+	part unit "$(BIN)"/pytest $(SIDE_BY_SIDE) --timeout 60 --junit-xml build/tests/unit.xml $(UNIT) || failed="$$failed unit"; \
+	part beside $(AS_ROOT) "$(BIN)"/pytest $(WAITING) --timeout 900 -m "not slow and not alone" --junit-xml build/tests/beside.xml --ignore $(UNIT) tests || failed="$$failed beside"; \
+	part alone $(AS_ROOT) "$(BIN)"/pytest --timeout 600 -m "alone and not slow" --junit-xml build/tests/alone.xml tests/meters tests/live || failed="$$failed alone"; \
+	"$(BIN)"/pytest --collect-only --quiet -m slow --ignore $(UNIT) tests | sed -n 's/\[.*//; /::/p' \
 	| uniq -c | sed 's/^ */not run here, but by `make slow`: /'; \
 	[ -z "$$failed" ] || { echo "failed parts:$$failed" >&2; exit 1; }
 
@@ -33,9 +33,14 @@ test: .venv/ready-for-development
 slow: .venv/ready-for-development
 	$(INSTALL) filesystems tests
 	@failed=""; part() { echo "== $$1"; shift; "$$@"; }; \
-	part beside $(AS_ROOT) $(BIN)/pytest $(WAITING) --timeout 3600 -m "slow and not alone" --ignore $(UNIT) tests || failed="$$failed beside"; \
-	part alone $(AS_ROOT) $(BIN)/pytest --timeout 3600 -m "slow and alone" --ignore $(UNIT) tests || failed="$$failed alone"; \
+	part beside $(AS_ROOT) "$(BIN)"/pytest $(WAITING) --timeout 3600 -m "slow and not alone" --ignore $(UNIT) tests || failed="$$failed beside"; \
+	part alone $(AS_ROOT) "$(BIN)"/pytest --timeout 3600 -m "slow and alone" --ignore $(UNIT) tests || failed="$$failed alone"; \
 	[ -z "$$failed" ] || { echo "failed parts:$$failed" >&2; exit 1; }
+
+# Tests that need no machine of their own, where what says nothing about perjoule is otherwise. ELSEWHERE=--help says more.
+elsewhere: .venv/ready-for-development
+	$(INSTALL) filesystems tests
+	$(AS_ROOT) $(BIN)/python -m tests.elsewhere $(ELSEWHERE)
 
 unit: .venv/ready-for-development
 	$(BIN)/pytest $(SIDE_BY_SIDE) --timeout 60 -m "not heavy" $(UNIT)
@@ -59,7 +64,7 @@ GATES := "ruff check" "ruff format --check" "basedpyright" "lint-imports" "codes
 # Every gate runs, whether or not those before it pass.
 check: .venv/ready-for-development
 	@failed=""; for gate in $(GATES); do \
-		echo "== $$gate"; $(BIN)/$$gate || failed="$$failed\n  $$gate"; \
+		echo "== $$gate"; "$(BIN)"/$$gate || failed="$$failed\n  $$gate"; \
 	done; [ -z "$$failed" ] || { printf "failed gates:$$failed\n" >&2; exit 1; }
 
 # The installed tool, as a user has it.

@@ -10,7 +10,7 @@ from perjoule import campaign, prediction
 from perjoule.campaign import calibration
 from perjoule.cli import cli
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]  # rates of capped disks, fitted
 
 
 def said(*words: object, code: int = 0) -> str:

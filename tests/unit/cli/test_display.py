@@ -142,7 +142,7 @@ def test_a_combination_that_needs_no_more_repetitions_is_named_once(capsys: pyte
 
 def test_escape_sequences_are_shown_and_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
     said = "\x1b]0;owned\x07 \x1b[2J\x9b31m \u202e\udcff end"
-    terminal = display.Terminal(force_terminal=True, color_system="truecolor", width=200, highlight=False)
+    terminal = display.Terminal(force_terminal=True, color_system="truecolor", no_color=False, width=200, highlight=False)
     table = RichTable("a")
     table.add_row(said)
     for one in (said, Text(said), table, Group(said)):

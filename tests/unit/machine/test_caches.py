@@ -34,14 +34,17 @@ class Zfs:
         self.programs = folder / "bin"
         self.programs.mkdir()
         for name, program in (("zpool", "zpool"), ("zinject", "zinject"), ("sleep", waits)):
-            text = PROGRAMS[program].format(limit=self.limit, stats=self.stats)
+            text = PROGRAMS[program].format(limit=self.limit.relative_to(folder), stats=self.stats.relative_to(folder))
             (self.programs / name).write_text(f"#!/bin/sh\n{text}\n")
             (self.programs / name).chmod(0o755)
-        self.script = DROP_ZFS.replace("/sys/", f"{folder}/sys/").replace("/proc/", f"{folder}/proc/")
+        self.script = DROP_ZFS.replace("/sys/", "sys/").replace("/proc/", "proc/")
+        self.folder = folder
 
     def drop(self) -> "subprocess.CompletedProcess[str]":
         env = {**os.environ, "PATH": f"{self.programs}:{os.environ['PATH']}"}
-        return subprocess.run(["sh", "-c", self.script], env=env, capture_output=True, text=True, timeout=30, check=False)
+        return subprocess.run(
+            ["sh", "-c", self.script], cwd=self.folder, env=env, capture_output=True, text=True, timeout=30, check=False
+        )
 
 
 @pytest.mark.parametrize(("limit", "after"), [(OWN, OWN), (5_000_000, 5_000_000), (0, OWN)])

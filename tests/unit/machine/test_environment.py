@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 import subprocess
 
@@ -21,9 +22,9 @@ def test_the_environment_is_json_and_names_what_matters():
 @pytest.mark.skipif(not shutil.which("git"), reason="git is missing: apt install git")
 def test_git_tells_the_commit_and_whether_all_is_in_it(tmp_path):
     def git(*words):
-        subprocess.run(
-            ["git", "-C", tmp_path, "-c", "user.name=x", "-c", "user.email=x@y", *words], check=True, capture_output=True
-        )
+        own = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}  # without hooks or signatures
+        user = ("-c", "user.name=x", "-c", "user.email=x@y")
+        subprocess.run(["git", "-C", tmp_path, *user, *words], env=own, check=True, capture_output=True)
 
     assert environment(tmp_path)["git"] is None
     git("init", "-q")

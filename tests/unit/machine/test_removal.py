@@ -6,6 +6,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -177,14 +178,14 @@ def test_a_killed_perjoules_scratch_folder_is_swept(tmp_path, prefix):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_sockets_that_an_older_perjoule_left_are_swept_unless_ssh_still_listens(tmp_path):
-    folder = tmp_path / "pjs-0badcafe"
-    folder.mkdir(0o700)
-    listening = socket.socket(socket.AF_UNIX)
-    listening.bind(str(folder / "0"))
-    assert sweep(tmp_path) == ((), (f"{folder}: a process still listens there",))
-    listening.close()
-    assert sweep(tmp_path) == ((folder,), ())
+def test_sockets_that_an_older_perjoule_left_are_swept_unless_ssh_still_listens():
+    with tempfile.TemporaryDirectory(dir="/tmp") as place, socket.socket(socket.AF_UNIX) as listening:  # a socket's path is short
+        folder = Path(place) / "pjs-0badcafe"
+        folder.mkdir(0o700)
+        listening.bind(str(folder / "0"))
+        assert sweep(Path(place)) == ((), (f"{folder}: a process still listens there",))
+        listening.close()
+        assert sweep(Path(place)) == ((folder,), ())
 
 
 @pytest.mark.parametrize("use", ["something is still mounted there", "a loop device still has its file there"])
