@@ -18,12 +18,12 @@ SECTIONS = {
     "change": "You may have to change something",
     "numbers": "Numbers that were wrong",
     "new": "New",
-    "mended": "Mended",
+    "fixed": "Fixed",
 }
 
 
 def fragments(root: Path = ROOT) -> list[Path]:
-    """List the fragments, by name. Raises SystemExit: one is of no section."""
+    """List the fragments, by name. Raises SystemExit: one has no section."""
     listed = sorted(path for path in (root / "changelog.d").glob("*.md") if path.name != "README.md")
     strange = [path.name for path in listed if len(path.name.split(".")) != 3 or path.name.split(".")[1] not in SECTIONS]
     if strange:
@@ -47,7 +47,7 @@ def joined(unreleased: str, paths: list[Path]) -> str:
 
 
 def cut(changelog: str, paths: list[Path], version: str, day: date) -> str:
-    """Return the changelog with a release of that day. Raises SystemExit: it is no version, or not newer than the last one."""
+    """Return the changelog with a release of that day. Raises SystemExit: it is not a version, or not newer than the last one."""
     head, unreleased, released = re.split(r"^## (?:Unreleased)?", changelog, maxsplit=2, flags=re.MULTILINE)
     last = released.split(maxsplit=1)[0]
     if not re.fullmatch(r"\d+\.\d+\.\d+", version) or _order(version) <= _order(last):
