@@ -1,6 +1,6 @@
 """Energy, bytes or seconds over a window, by the meter's semantics. A gap is never a zero: an uncovered window is refused.
 
-`analysis.integral` defines how a series is integrated, and `analysis.faults` how samples of a failing meter look. This module
+`energy.integral` defines how a series is integrated, and `energy.faults` how samples of a failing meter look. This module
 returns a window's amount with its doubts, or refuses it with the reason.
 """
 

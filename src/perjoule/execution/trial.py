@@ -31,7 +31,7 @@ class Up:
     aged: Aged | None = None
 
     def serving(self, clients_count: int) -> frozenset[str]:
-        """Name the hosts whose watts are those of the servers, as `analysis.hosts` will in the record of the trial."""
+        """Name the hosts whose watts are those of the servers, as `energy.hosts` will in the record of the trial."""
         idle = {client.name for client in self.hosts.clients[clients_count:]}
         holders = frozenset(self.mounted.data_hosts) - idle if self.mounted.data_hosts else None
         return serving(frozenset(host.name for host in self.hosts.servers), holders)

@@ -59,7 +59,7 @@ def compare(record: Record, direction: Literal["write", "read", "idle"], measure
     Args:
         record: with the amplification; without one, or if both directions ran in the trial, nothing is compared.
         direction: of the user's bytes.
-        measured: metrics per user byte, from `analysis.overhead`; missing ones are not compared, nor are networks if the load ran
+        measured: metrics per user byte, from `measures.overhead`; missing ones are not compared, nor are networks if the load ran
             on servers, which the layout ignores.
     """
     directions = {r.direction for r in record.outcome.results} if record.outcome else set[str]()

@@ -18,7 +18,7 @@ BUSY_RATIO = 0.95
 
 
 def doubts(reading: Reading) -> tuple[Doubt, ...]:
-    """Return the doubts about a valid trial, each in one sentence; those about meters are in `analysis.power`."""
+    """Return the doubts about a valid trial, each in one sentence; those about meters are in `energy.power`."""
     record, series = reading.record, reading.series
     if record.outcome is None or not record.outcome.results:
         return ()
@@ -92,7 +92,7 @@ def _disk_bounds(reading: Reading, results: Sequence[ClientResult], cluster: Clu
 
 def _cached(record: Record, series: Sequence[Series], reads: Sequence[ClientResult]) -> Iterator[Doubt]:
     read_bytes = sum(r.moved_bytes for r in reads)
-    if not read_bytes or record.amplification is not None:  # `analysis.amplification` compares then, and more closely
+    if not read_bytes or record.amplification is not None:  # `measures.amplification` compares then, and more closely
         return
     span = window(record, min(r.began_s for r in reads), max(r.ended_s for r in reads))
     clients = frozenset(r.host for r in reads)

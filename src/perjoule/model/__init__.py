@@ -1,7 +1,7 @@
 """Frozen values that all other code uses: requests (Campaign, Trial) and observations (Series, Outcome, Record).
 
 Times whose names end in `_s` are seconds of CLOCK_MONOTONIC of the machine that runs perjoule; a record's Clock maps them to UTC.
-Nothing here is scaled: on an emulated testbed these are wall seconds, and only `perjoule.analysis` dilates them.
+Nothing here is scaled: on an emulated testbed these are wall seconds, and only `perjoule.trial` dilates them.
 """
 
 from perjoule.model.campaign import LEAST_COUNT, Campaign, Spec, StopRule, Trial, trial_text

@@ -38,7 +38,7 @@ def with_interval(interval: Interval, per: float = 1.0, *, by_median: bool = Fal
 
     If the interval is wider than a third of the mean on either side, few repetitions scatter too much, or in two modes, for mean
     and interval to mean anything: then the median, followed by every repetition from low to high. So too if `by_median`, as for
-    rows that `analysis.modes.summarised_by_median` names.
+    rows that `statistics.modes.summarised_by_median` names.
     """
     half = (interval.high - interval.low) / 2
     if by_median or (wide(interval) and half / per >= NOTHING):

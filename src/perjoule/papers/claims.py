@@ -1,9 +1,10 @@
 """Whether a paper's claims also hold in your measurements: they hold, they don't, or the data are inconclusive.
 
-A claim consists of cases: one file system above another for each direction and number of clients, the best of a group against the
-next, the steps along a fact. `analysis.better` judges each case, in the family of its pair in the campaign, and the mean over all
-cases (along a fact: the last over the first) in the family of all claims with several cases. A claim does not hold if a case or
-the mean is significantly reversed; else it holds if the mean is significantly as claimed. The ratio shown is the deciding one.
+A claim consists of cases: one file system above another for each direction and number of clients, the best of a group against
+the next, the steps along a fact. `statistics.better` judges each case, in the family of its pair in the campaign, and the mean
+over all cases (along a fact: the last over the first) in the family of all claims with several cases. A claim does not hold if a
+case or the mean is significantly reversed; else it holds if the mean is significantly as claimed. The ratio shown is the
+deciding one.
 """
 
 from collections.abc import Mapping, Sequence

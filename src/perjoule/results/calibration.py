@@ -95,7 +95,7 @@ class Fitted:
     """A profile, and how the bytes of its points agree with the layout, on which a prediction's bounds rest.
 
     `moved` are lines: in how many points all bytes of networks and disks are the layout's (3 % and headers allowed, as in
-    `analysis.amplification`), then one for each counter that read others. Points of kept profiles are not compared again.
+    `measures.amplification`), then one for each counter that read others. Points of kept profiles are not compared again.
     """
 
     profile: Profile

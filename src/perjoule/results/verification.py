@@ -1,6 +1,6 @@
 """Recompute printed numbers from measurements: checksums, outcomes from raw outputs, and the table.
 
-Every number shown comes from the stored records and series through `perjoule.analysis`. So it is checked that the stored files
+Every number shown comes from the stored records and series through `perjoule.measures`. So it is checked that the stored files
 are those that the journal lists, all of them and no others; that each trial is one of the campaign's, whose text is the one that
 was run; that the workload's raw outputs, parsed again, give the stored outcome, goodput and latencies; that modelled watts follow
 from counters and the catalogue; and that the report's stored table is what the analysis gives now, in every column.

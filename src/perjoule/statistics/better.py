@@ -2,7 +2,7 @@
 
 Cards, winners, comparisons, claims and rankings all use it, so a pair has the same ratio, interval, p and wording everywhere.
 
-- The difference of mean logarithms and its standard error are those of `analysis.contrast`.
+- The difference of mean logarithms and its standard error are those of `statistics.contrast`.
 - A family of comparisons is made together: in one metric, all pairs of file systems over all rows of a campaign (a row is a
   workload, direction and number of clients). By Holm's rule the pair with the smallest p counts as one of m, the next as one of
   m - 1, and so on, until one is not significant: it and all after it count as one of as many as are left then. The interval is

@@ -1,6 +1,6 @@
 """The best file system for each workload, its lead over the average of the others, and which of them it significantly beats.
 
-The best has the highest mean logarithm; `analysis.better` judges it against each other one.
+The best has the highest mean logarithm; `statistics.better` judges it against each other one.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

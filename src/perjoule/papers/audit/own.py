@@ -21,7 +21,7 @@ def audit_cells(cells: Sequence[Cell], cluster: str, implausible: Collection[str
     Args:
         cells: as in the table.
         cluster: the catalogue's cluster on which they were measured; "" if it is unknown.
-        implausible: the doubts that are physical objections (`analysis.plausibility`); the others are listed as unchecked.
+        implausible: the doubts that are physical objections (`measures.plausibility`); the others are listed as unchecked.
     """
     return tuple(verdict for cell in cells for verdict in (*_judged(cell, cluster), *_doubts(cell, implausible)))
 
