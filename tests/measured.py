@@ -1,6 +1,7 @@
 """A small campaign on the simulated testbed, run: what tests of what comes after a campaign begin with."""
 
 from pathlib import Path
+from typing import Any
 
 from perjoule import campaign, store
 from perjoule.execution import runner
@@ -32,8 +33,13 @@ def measured(folder: Path, top: str, *, size: str = "8 MiB", meter: str = 'kind 
     return results
 
 
-def changed(found: Content, **values: object) -> Content:
-    """The content of the same folder, with these values in place of its own; what follows from them is computed again."""
-    other = Content(found.results, found.beside)
-    vars(other).update(values)
-    return other
+def content_of(results: Any = None, **values: object) -> Content:
+    """The content with these values; what follows from them is computed."""
+    content = Content(results)
+    vars(content).update(values)
+    return content
+
+
+def changed(content: Content, **values: object) -> Content:
+    """The content with these values in place of its own, of the same trials."""
+    return content_of(content.results, **({"trials": content.trials, "summary": content.summary} | values))

@@ -1,6 +1,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -123,7 +124,7 @@ def test_what_is_omitted_is_distinguished_from_what_is_doubted_by_where_it_stand
 
 
 def test_the_report_of_a_study_repeated_has_its_claims(results: store.Results) -> None:
-    page = report.write(results, results.folder / "report.html").read_text()
+    page = unescape(report.write(results, results.folder / "report.html").read_text())
     assert "The paper's claims" in page
     assert "Methods" in page
     assert next(claims_lines("green-storage", results.latest(), summary(results).cells)).startswith("Of 18 claims")

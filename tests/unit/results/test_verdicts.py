@@ -8,11 +8,10 @@ from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from measured import changed
+from measured import content_of
 from perjoule.figures import rendering
 from perjoule.model import Clock, Point, Spec
 from perjoule.model.metrics import BY_LABEL
@@ -28,7 +27,6 @@ from perjoule.results.sides import Side, between
 from perjoule.statistics.cells import cells
 from perjoule.statistics.winners import best
 from perjoule.summary import Summary
-from perjoule.views.content import Content
 from perjoule.views.performance.winners import winners_table
 
 PAPER = published.paper("green-storage")
@@ -69,9 +67,9 @@ def report(side):
     """The page of a campaign's report, as text."""
     summary = cells(side.records, side.points)
     nowhere = Path("/nonexistent")
-    folder: Any = SimpleNamespace(folder=nowhere, folder_of=lambda record: nowhere)
-    found = changed(
-        Content(folder),
+    folder = SimpleNamespace(folder=nowhere, folder_of=lambda record: nowhere)
+    found = content_of(
+        folder,
         name="campaign",
         asked=None,
         text="",

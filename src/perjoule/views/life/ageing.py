@@ -130,8 +130,8 @@ def _pairs(filesystems: Sequence[model.Spec], servers_counts: Mapping[str, int])
     for spec in filesystems:
         options = {key: value for key, value in spec.options.items() if key not in ("aged", "seed")}
         where = spec.label.partition(" on ")[2]
-        family = repr((spec.kind, sorted(options.items()), where, servers_counts.get(spec.label)))
-        families.setdefault(family, {})[spec.label] = spec
+        alike = repr((spec.kind, sorted(options.items()), where, servers_counts.get(spec.label)))
+        families.setdefault(alike, {})[spec.label] = spec
     for family in families.values():
         first, *others = sorted(family, key=lambda label: (_full(family[label]), label))
         yield from ((first, other) for other in others if "aged" in family[other].options)

@@ -2,12 +2,11 @@
 
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from measured import changed
+from measured import content_of
 from perjoule.figures import rendering, vega
 from perjoule.figures.vega import Spec
 from perjoule.model import Cell, Trial
@@ -17,7 +16,6 @@ from perjoule.papers import published
 from perjoule.papers.claims import judged
 from perjoule.papers.facts import beside, measured
 from perjoule.statistics.intervals import interval
-from perjoule.views.content import Content
 from perjoule.views.papers import figures as paper_figures
 
 KINDS = {"CephFS": "cephfs", "MooseFS": "moosefs"}
@@ -47,9 +45,8 @@ def found(made: Any) -> Any:
     own = measured(records, cells)
     power = {(name, "fio", direction): [40.0, 41.0, 42.0] for name in KINDS for direction in ("read", "write")}
     claims = judged(paper, own)
-    nothing: Any = SimpleNamespace()
     values = {"cells": cells, "records": records, "power": power, "pairs": beside(paper, own), "claims": claims}
-    return changed(Content(nothing), reproduces=paper.name, **values)
+    return content_of(reproduces=paper.name, **values)
 
 
 def rows(spec: Spec, panel: int, field: str) -> list[dict[str, Any]]:
@@ -99,7 +96,7 @@ def test_nothing_is_drawn_of_the_paper_that_it_does_not_print(found: Any) -> Non
 def test_a_number_for_some_clients_stands_at_them(found: Any) -> None:
     (pair,) = (one for one in found.pairs if one.number.id == "max_arm_moosefs_write")
     number = replace(pair.number, facts={**pair.number.facts, "clients": 4}, statistic="mean", value=300 * MIB)
-    own = changed(found, **{**vars(found), "pairs": [replace(pair, number=number)]})
+    own = content_of(**{**vars(found), "pairs": [replace(pair, number=number)]})
     spec = dict(paper_figures.drawings(own))
     (row,) = rows(spec["paper-figure-2"], 1, "printed")
     assert (row["clients"], row["printed"]) == (4, 300)
@@ -127,6 +124,6 @@ def test_table_ii_has_every_number_as_printed_and_ours_where_the_same_was_measur
 
 
 def test_a_campaign_that_repeats_no_paper_has_none(found: Any) -> None:
-    own = changed(found, **{**vars(found), "reproduces": "", "pairs": ()})
+    own = content_of(**{**vars(found), "reproduces": "", "pairs": ()})
     assert dict(paper_figures.drawings(own)) == {}
     assert paper_figures.tables(own) == {}
