@@ -1,4 +1,4 @@
-"""What a change of the numbers costs, counted: `python setup/house.py [SRC]` counts a checkout (default: src).
+"""What a change of the numbers or a driver costs, counted: `python setup/house.py [SRC]` counts a checkout (default: src).
 
 A place that chooses channels is a module that searches for the channels of a boundary, or for one quantity of a meter. One has
 the rule of emulation if it decides by scale and grade whose joules a channel has.
@@ -16,6 +16,7 @@ GRADED = frozenset({"grade", "grades", "GRADES", "DEVICE_GRADES", "DILATED"})
 LINES = ("energy", "trial", "measures", "statistics", "papers", "summary", "results", "figures")
 NUMBERS = (*LINES, "report", "prediction", "monitoring")
 REGISTRY = Path("model/metrics.py")
+PROTOCOLS = ("Host", "Mounted", "FileSystem", "Testbed", "Workload", "Meter", "Event")
 
 
 def counts(src: Path) -> Mapping[str, int]:
@@ -36,6 +37,19 @@ def counts(src: Path) -> Mapping[str, int]:
         "metric keys typed in code": len(typed),
         f"lines of {', '.join(LINES)}": sum(len(path.read_text().splitlines()) for path in lines),
     }
+
+
+def members(src: Path) -> Mapping[str, int]:
+    """Count what each protocol of drivers declares: attributes, properties and methods, which who writes a driver reads."""
+    parsed = [ast.parse(path.read_text()) for path in sorted((src / "perjoule/drivers/protocols").glob("*.py"))]
+    classes = {node.name: node for tree in parsed for node in tree.body if isinstance(node, ast.ClassDef)}
+    return {name: len(_declared(classes[name])) for name in PROTOCOLS if name in classes}
+
+
+def _declared(cls: ast.ClassDef) -> set[str]:
+    named = {node.name for node in cls.body if isinstance(node, ast.FunctionDef)}
+    named |= {node.target.id for node in cls.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)}
+    return {name for name in named if not name.startswith("_")}
 
 
 def chooses(tree: ast.Module) -> bool:
@@ -77,5 +91,8 @@ def _siblings(folder: Path) -> list[Path]:
 
 
 if __name__ == "__main__":
-    for counted, count in counts(Path(sys.argv[1] if len(sys.argv) > 1 else "src")).items():
+    asked = Path(sys.argv[1] if len(sys.argv) > 1 else "src")
+    for counted, count in counts(asked).items():
         print(f"{count:6} {counted}")
+    for protocol, count in members(asked).items():
+        print(f"{count:6} members of {protocol}")

@@ -26,7 +26,7 @@ from perjoule.campaign.covered import check_covered
 from perjoule.campaign.defaults import COUNTERS, MODEL
 from perjoule.campaign.describe import about, describe, example, example_text, headline, options, top_keys
 from perjoule.campaign.devices import check_named
-from perjoule.campaign.events import EVENT, OPTIONS_OF_EVENT, check_possible, events
+from perjoule.campaign.events import EVENT, check_possible, events, known_keys
 from perjoule.campaign.header import TOP_KEYS, Header, Until
 from perjoule.campaign.labels import specs
 from perjoule.campaign.layouts import impossible
@@ -241,7 +241,7 @@ def _override(document: Table, overrides: Sequence[str], place: Source) -> Sourc
     options: dict[str, Sequence[Sequence[str]]] = {"": [tuple(TOP_KEYS)]}
     for name in NAMES:
         options[name] = [known_options(name, path, table, place) for path, table in _tables(name, document)]
-    options[EVENT] = [tuple(OPTIONS_OF_EVENT) for _ in document.get(EVENT, [])]
+    options[EVENT] = [known_keys(table) for table in document.get(EVENT, [])]
     named = {text.partition("=")[0].strip() for text in overrides}
     if "repetitions" in named and "until" not in named:  # a count on the command line is exact
         document.pop("until", None)

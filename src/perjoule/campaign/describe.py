@@ -1,6 +1,5 @@
 """The possible content of a campaign: drivers, their options, their examples."""
 
-import importlib
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,21 +7,26 @@ from textwrap import wrap
 from typing import Any
 
 from perjoule import drivers
+from perjoule.campaign.events import EVENT, EVENTS, read_event
 from perjoule.campaign.header import Header
 from perjoule.campaign.messages import instead, written
 from perjoule.campaign.schema import described, driver_schema
 from perjoule.campaign.source import Source, is_list
-from perjoule.campaign.tables import NAMES, common_keys, rows, tunables, where_mounted
-from perjoule.drivers.protocols import FileSystem, Meter, Testbed, Workload
+from perjoule.campaign.tables import NAMES, OWN_TESTBED, example_of, rows, tunables, where_mounted
+from perjoule.drivers.protocols import Event, FileSystem, Meter, Testbed, Workload
 from perjoule.model.errors import CampaignError
 
 WIDTH = 110
+LISTED = (*NAMES, EVENT)
 
 
-def example(part: str, kind: str) -> Testbed | FileSystem | Workload | Meter:
+def example(part: str, kind: str) -> Testbed | FileSystem | Workload | Meter | Event:
     """Build a driver from its own example (the first one, if the example spans several)."""
     name = part.removesuffix("s")
-    table = tomllib.loads(_module(name, kind).EXAMPLE)[name]
+    if part == EVENTS:
+        table = tomllib.loads(example_of(name, kind))[name][0]
+        return drivers.event(read_event(table, (name,), Source(f"the example of {kind}", {})))
+    table = tomllib.loads(example_of(name, kind))[name]
     driver = rows(name, (name,), table[0] if is_list(table) else table, Source(f"the example of {kind}", {}))[0].driver
     assert isinstance(driver, Testbed | FileSystem | Workload | Meter)
     return driver
@@ -30,10 +34,10 @@ def example(part: str, kind: str) -> Testbed | FileSystem | Workload | Meter:
 
 def describe(kind: str | None = None) -> Iterator[str]:
     """Describe all drivers in lines, or one kind with its options (wherever that name is a driver). Raises CampaignError."""
-    all_kinds = [(name, found) for name in NAMES for found in drivers.kinds(f"{name}s")]
+    all_kinds = [(name, found) for name in LISTED for found in drivers.kinds(f"{name}s")]
     if kind is None:
         width = max(len(found) for _, found in all_kinds)
-        for name in NAMES:
+        for name in LISTED:
             yield f"[[{name}]]" if name != "testbed" else "[testbed]"
             yield from (f"  {found:{width}}  {headline(name, found)}" for which, found in all_kinds if which == name)
         return
@@ -60,7 +64,7 @@ def _driver_lines(name: str, kind: str) -> Iterator[str]:
 
 def about(name: str, kind: str) -> str:
     """Return what a driver is, in Markdown."""
-    return (_module(name, kind).__doc__ or "").strip()
+    return (drivers.module_of(f"{name}s", kind).__doc__ or "").strip()
 
 
 def headline(name: str, kind: str) -> str:
@@ -70,7 +74,7 @@ def headline(name: str, kind: str) -> str:
 
 def example_text(name: str, kind: str) -> str:
     """Return a driver's own example, in TOML."""
-    return str(_module(name, kind).EXAMPLE).strip()
+    return example_of(name, kind)
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ def tuned(name: str, kind: str, option: str) -> Iterator[str]:
 def _options(schema: dict[str, Any], definitions: dict[str, Any], depth_count: int) -> Iterator[Option]:
     needed = schema.get("required", [])
     for option, found in schema["properties"].items():
-        if option in common_keys("filesystem") and "const" in schema["properties"].get("kind", {}):
+        if option in ("kind", "label", OWN_TESTBED) and "const" in schema["properties"].get("kind", {}):
             continue
         default = written(found["default"]) if "default" in found else "..." if option in needed else "(none)"
         one = found["anyOf"][0] if "anyOf" in found else found
@@ -133,7 +137,3 @@ def _takes(found: dict[str, Any]) -> str:
     ]
     words = {"integer": "a whole number", "number": "a number", "boolean": "true | false", "string": "text", "array": "a list"}
     return " ".join([words.get(found.get("type", ""), "a table"), *bounds])
-
-
-def _module(name: str, kind: str) -> Any:
-    return importlib.import_module(f"perjoule.{name}s.{kind}")

@@ -3,61 +3,91 @@
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
+from pydantic.fields import FieldInfo
 
 from perjoule import drivers
-from perjoule.campaign.messages import clauses, fault, instead
+from perjoule.campaign.lines import Path
+from perjoule.campaign.messages import fault, instead, written
 from perjoule.campaign.source import Source, Table
-from perjoule.drivers.protocols import FileSystem
-from perjoule.model import COMMANDS, OPTIONS, EventKind, Spec, TrialEvent, joining, option_name
+from perjoule.campaign.tables import example_of, fields_of
+from perjoule.drivers.protocols import Command, FileSystem, ServerEvent
+from perjoule.model import OPTIONS, Spec, TrialEvent, option_name
 from perjoule.model.errors import CampaignError
-from perjoule.model.units import Ratio, Seconds, seconds_text
+from perjoule.model.units import Seconds, seconds_text
 
 EVENT = "event"
+EVENTS = "events"  # the family of its drivers
 MOST_COUNT = 64
-ENDING = {"kill", "fail"}  # the daemons of a host, which can't end twice
+ENDING = ("daemons", "disk")  # with a disk, the daemons of a host end, too, and they can't end twice
 Numbered = tuple[TrialEvent, int]  # an event, and the number of its table
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
 class EventTable:
-    """Something that happens to a server, or the file system, in each trial."""
+    """What the tables of all events have, beside the options of their kind."""
 
     at_s: Seconds
     """When it happens: wall time since the start of the load's programs (the phase "measure")."""
 
-    kind: Literal["kill", "cut", "slow", "fail", "lossy", "back", "add", "scrub", "snapshot"]
-    """"kill" ends the file system's daemons on the host by SIGKILL, "cut" takes its link down, "slow" lowers the caps of its
-    disks, "fail" ends the daemons and erases their data, "lossy" makes it lose packets that it sends, and "back" undoes all
-    of that, with an empty disk for a failed one. "add" lets a storage host join, without which the file system began. "scrub" and
-    "snapshot" are commands to the file system, without a host."""
+    kind: str
+    """What happens; `perjoule drivers` lists all."""
 
     host: str = ""
-    """The server, as in "storage-2"; scrub and snapshot have none."""
-
-    factor: Annotated[float, Field(gt=1, le=1000)] | None = None
-    """Factor by which the disks slow down; for "slow" only."""
-
-    loss_ratio: Annotated[Ratio, Field(gt=0, lt=1)] | None = None
-    """Share of the packets that the host sends which are lost, as in "1 %"; for "lossy" only."""
-
-    @model_validator(mode="after")
-    def _possible(self) -> Self:
-        if (self.kind == "slow") != (self.factor is not None):
-            raise ValueError("slow needs a factor (factor = 10)" if self.kind == "slow" else "only slow has a factor")
-        if (self.kind == "lossy") != (self.loss_ratio is not None):
-            raise ValueError('lossy needs a loss (loss = "1 %")' if self.kind == "lossy" else "only lossy has a loss")
-        if self.kind in COMMANDS and self.host:
-            raise ValueError(f"a {self.kind} is of the whole file system; remove host")
-        if self.kind not in COMMANDS and not self.host:
-            raise ValueError('an event needs "host" (write host = "storage-2")')
-        return self
+    """The server, as in "storage-2"; commands to the whole file system have none."""
 
 
-OPTIONS_OF_EVENT: Mapping[str, str] = {option_name(field): field for field in ("at_s", "kind", "host", "factor", "loss_ratio")}
+COMMON: Mapping[str, str] = {option_name(field): field for field in ("at_s", "kind", "host")}
+
+
+def known_keys(table: Table) -> tuple[str, ...]:
+    """Return the valid keys of a table, as far as its kind is known."""
+    kind = table.get("kind")
+    return (*COMMON, *(fields_of(EVENT, kind) if isinstance(kind, str) and kind in drivers.kinds(EVENTS) else ()))
+
+
+def read_event(table: Table, path: Path, place: Source) -> TrialEvent:
+    """Read a table. Raises CampaignError."""
+    kind = table.get("kind")
+    if kind is not None and kind not in drivers.kinds(EVENTS):
+        what = f"kind = {written(kind)} is not a valid value"
+        raise place.error((*path, "kind"), what, instead(str(kind), drivers.kinds(EVENTS)))
+    fields: Mapping[str, tuple[str, FieldInfo]] = fields_of(EVENT, str(kind)) if kind else {}
+    for key in table:
+        if key not in COMMON and key not in fields:
+            having = [one for one in drivers.kinds(EVENTS) if key in fields_of(EVENT, one)] if kind else []
+            if having:
+                raise place.error(path, f"only {' and '.join(having)} has a {key}")
+            raise place.error((*path, key), f'an event has no option "{key}"', instead(key, (*COMMON, *fields)))
+    try:
+        common = EventTable(**{key: value for key, value in table.items() if key in COMMON})
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = str(first["loc"][0])
+        if first["type"] == "missing":
+            advice = 'write at = "20 s", kind = "kill", host = "storage-2"'
+            raise place.error(path, f'an event needs "{key}"', advice) from None
+        raise place.error((*path, key), *fault(first, key, COMMON[key])) from None
+    try:
+        driver = drivers.build(EVENTS, common.kind, {key: value for key, value in table.items() if key in fields}, to_run=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = str(first["loc"][0])
+        if first["type"] == "missing":
+            raise place.error(path, f"{common.kind} needs a {key}", _line(common.kind, key)) from None
+        raise place.error((*path, key), *fault(first, key, fields[key][0])) from None
+    if isinstance(driver, Command) and common.host:
+        raise place.error(path, f"a {common.kind} is of the whole file system", "remove host")
+    if not isinstance(driver, Command) and not common.host:
+        raise place.error(path, 'an event needs "host"', 'write host = "storage-2"')
+    return TrialEvent(common.at_s, common.kind, common.host, {field: vars(driver)[field] for field, _ in fields.values()})
+
+
+def _line(kind: str, key: str) -> str:
+    """Return the line of an option in the example of a kind."""
+    return next(line for line in example_of(EVENT, kind).splitlines() if line.startswith(f"{key} ="))
 
 
 def events(tables: Sequence[Table], place: Source) -> list[Numbered]:
@@ -65,57 +95,50 @@ def events(tables: Sequence[Table], place: Source) -> list[Numbered]:
     found: list[Numbered] = []
     if len(tables) > MOST_COUNT:
         raise place.error((EVENT, MOST_COUNT), f"{len(tables)} events are too many", f"a trial has at most {MOST_COUNT}")
-    for number, table in enumerate(tables):
-        try:
-            one = EventTable(**table)
-        except ValidationError as error:
-            first = error.errors()[0]
-            key = str(first["loc"][0]) if first["loc"] else ""
-            path = (EVENT, number, key) if key in table else (EVENT, number)
-            if not key:
-                raise place.error(path, *clauses(str(first.get("ctx", {}).get("error")))) from None
-            if first["type"] == "missing":
-                raise place.error(
-                    path, f'an event needs "{key}"', 'write at = "20 s", kind = "kill", host = "storage-2"'
-                ) from None
-            if first["type"] == "unexpected_keyword_argument":
-                raise place.error(path, f'an event has no option "{key}"', instead(key, OPTIONS_OF_EVENT)) from None
-            raise place.error(path, *fault(first, key, OPTIONS_OF_EVENT.get(key, key))) from None
-        found.append((TrialEvent(one.at_s, one.kind, one.host, one.factor or 1.0, one.loss_ratio or 0.0), number))
-    found.sort(key=lambda one: one[0].at_s)
+    found += [(read_event(table, (EVENT, number), place), number) for number, table in enumerate(tables)]
+    found.sort(key=lambda numbered: numbered[0].at_s)
     for what, then, number in _out_of_order(found):
         raise place.error((EVENT, number), what, then)
-    if scrubs := [number for event, number in found if event.kind == "scrub"][1:]:
-        raise place.error((EVENT, scrubs[0]), "a trial has one scrub, which may last longer than the load", "remove the others")
+    for kind in {event.kind for event, _ in found}:
+        why, numbers = drivers.event_class(kind).single, [number for event, number in found if event.kind == kind]
+        if why and numbers[1:]:
+            raise place.error((EVENT, numbers[1]), f"a trial has one {kind}, {why}", "remove the others")
     return found
 
 
 def _out_of_order(found: Sequence[Numbered]) -> Iterator[tuple[str, str, int]]:
     """Return what can't happen to a host after what happened to it before, what to do, and the number of its table."""
     hurt: dict[str, set[str]] = {}
-    absent = set(joining([event for event, _ in found]))
+    absent = set(drivers.joining([event for event, _ in found]))
     again = "let a host be back before it is hurt in the same way again"
     for event, number in found:
-        if event.kind in COMMANDS:
+        if not event.host:
             continue
-        before = hurt.setdefault(event.host, set())
-        if event.kind == "add":
+        before, kind = hurt.setdefault(event.host, set()), drivers.event_class(event.kind)
+        if kind.brings == "new":
             if event.host not in absent:
-                yield f"{event.text}: it has already joined", "add each host once", number
+                yield f"{event.text}: it has already joined", f"{event.kind} each host once", number
             absent.discard(event.host)
         elif event.host in absent:
-            yield f"{event.text}: it joins only later", "let it happen after add", number
-        elif event.kind == "back":
+            yield f"{event.text}: it joins only later", "let it happen after it has joined", number
+        elif kind.brings == "back":
             if not before:
-                hurts = f"add a kill, cut, slow, lossy or fail of {event.host} before it"
+                hurts = f"add a {_hurting()} of {event.host} before it"
                 yield f"nothing has happened to {event.host} from which it could be back", hurts, number
             before.clear()
         elif event.kind in before:
             yield f"{event.text}: that has already happened to it", again, number
-        elif event.kind in ENDING and before & ENDING:
+        elif kind.takes in ENDING and any(drivers.event_class(one).takes in ENDING for one in before):
             yield f"{event.text}: its daemons have already ended", again, number
         else:
             before.add(event.kind)
+
+
+def _hurting() -> str:
+    """Name the events from which a host can be back."""
+    classes = {kind: drivers.event_class(kind) for kind in drivers.kinds(EVENTS)}
+    *others, last = (kind for kind, cls in classes.items() if issubclass(cls, ServerEvent) and not cls.brings)
+    return f"{', '.join(others)} or {last}"
 
 
 def check_possible(
@@ -138,8 +161,8 @@ def check_possible(
                 what = f'no {event.kind} can happen to filesystem "{filesystem.label}": {unable[event.kind]}'
                 raise place.error((EVENT, number), what, f"use filesystem {' or '.join(_able(event.kind))}, or remove the event")
     for testbed, clients_count in itertools.product(parts["testbed"], clients_counts):
-        _check_hosts(asked, testbed, clients_count, place)
         for filesystem in parts["filesystem"]:
+            _check_hosts(asked, testbed, drivers.filesystem(filesystem), clients_count, place)
             _check_layout(asked, testbed, filesystem, clients_count, place)
     for workload in parts["workload"]:
         limit_s = drivers.workload(workload).duration_limit_s
@@ -152,40 +175,39 @@ def check_possible(
                 raise place.error((EVENT, number, "at"), what, "make it happen earlier, or the load longer")
 
 
-def _able(kind: EventKind | None = None) -> list[str]:
+def _able(kind: str | None = None) -> list[str]:
     """Return the real file systems to which this can happen, or any event."""
     classes = {name: drivers.driver_class("filesystems", name) for name in drivers.kinds("filesystems")}
     real = {name: cls for name, cls in classes.items() if issubclass(cls, FileSystem) and cls.reality == "real"}
     return [name for name, cls in real.items() if cls.heals and kind not in cls.unable]
 
 
-def _check_hosts(asked: Sequence[Numbered], testbed: Spec, clients_count: int, place: Source) -> None:
+def _check_hosts(asked: Sequence[Numbered], testbed: Spec, filesystem: FileSystem, clients_count: int, place: Source) -> None:
     there = drivers.testbed(testbed)
-    if not there.events:
+    if not there.eventful:
         what = f"no event can happen to the hosts of testbed {testbed.kind}"
         raise place.error((EVENT,), what, "use testbed virtual or cluster")
     hosts = there.planned(clients_count)
     servers = [host.name for host in hosts.servers]
     for event, number in asked:
-        named = (EVENT, number, "host")
+        driver, named = drivers.event(event), (EVENT, number, "host")
         if event.host in [host.name for host in hosts.clients]:
             what = f"{event.host} is a client, and events happen to servers"
             raise place.error(named, what, f"servers are {', '.join(servers)}")
-        if event.kind not in COMMANDS and event.host not in servers:
+        if event.host and event.host not in servers:
             raise place.error(named, f'no server is called "{event.host}"', instead(event.host, servers))
-        if event.kind not in there.events:
-            emulated = there.reality == "emulated"  # and so only its disks are not ours to slow down
-            what = f"{event.text} can't happen on this testbed {testbed.kind}" + (", which caps no disks" if emulated else "")
-            caps = 'set disk_cap = true and disk = "ext4" (or "xfs", "btrfs")'
-            raise place.error((EVENT, number), what, caps if emulated else "use testbed virtual, or kill")
-        only = {"fail": "only disks of storage hosts fail", "add": "only storage hosts join"}.get(event.kind)
-        if only and event.host not in [host.name for host in hosts.by_role("storage")]:
-            raise place.error(named, f"{event.text} can't happen: {only}", "name a storage host")
+        try:
+            driver.require_possible(there, filesystem)
+        except CampaignError as error:
+            what = f"{event.text} can't happen on this testbed {testbed.kind}: {error.what}"
+            raise place.error((EVENT, number), what, error.next) from None
+        if driver.only and event.host not in [host.name for host in hosts.by_role("storage")]:
+            raise place.error(named, f"{event.text} can't happen: {driver.only}", "name a storage host")
 
 
 def _check_layout(asked: Sequence[Numbered], testbed: Spec, filesystem: Spec, clients_count: int, place: Source) -> None:
     """Check that a file system still has the data of disks that fail, and has a use for the hosts that join."""
-    driver, joins = drivers.filesystem(filesystem), joining([event for event, _ in asked])
+    driver, joins = drivers.filesystem(filesystem), drivers.joining([event for event, _ in asked])
     hosts = drivers.testbed(testbed).planned(clients_count).without(joins)
     try:
         driver.require_fit(hosts)
@@ -195,9 +217,9 @@ def _check_layout(asked: Sequence[Numbered], testbed: Spec, filesystem: Spec, cl
     try:
         driver.require_growth(hosts, len(joins))
     except CampaignError as error:
-        joined = next(number for event, number in asked if event.kind == "add")
+        joined = next(number for event, number in asked if event.host in joins)
         raise place.error((EVENT, joined), f'no host can join "{filesystem.label}": {error.what}', error.next) from None
-    failed = {event.host: number for event, number in asked if event.kind == "fail"}
+    failed = {event.host: number for event, number in asked if drivers.event_class(event.kind).takes == "disk"}
     if kept and len(failed) > kept.tolerated_count:
         what = f'"{filesystem.label}" would lose data: disks of {", ".join(sorted(failed))} fail, and it keeps {kept.text}'
         too_many = list(failed.values())[kept.tolerated_count]

@@ -25,7 +25,7 @@ def impossible(campaign: Campaign) -> Mapping[Deployed, CampaignError]:
         try:
             hosts = drivers.testbed(trial.testbed).planned(trial.clients_count)
             table = ("filesystem", filesystem)
-            drivers.filesystem(trial.filesystem).require_fit(hosts.without(trial.joining))
+            drivers.filesystem(trial.filesystem).require_fit(hosts.without(drivers.joining(trial.events)))
         except CampaignError as error:
             where = ": ".join(filter(None, [campaign.places.get(table), f"{filesystem} on {testbed}"]))
             found[testbed, filesystem] = CampaignError(error.what, where=where, next=error.next)

@@ -12,9 +12,10 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from perjoule import drivers
-from perjoule.campaign.events import EVENT, EventTable
+from perjoule.campaign.events import EVENT, EVENTS, EventTable
 from perjoule.campaign.header import Header
 from perjoule.campaign.tables import NAMES, OWN_TESTBED, fields_of, table_class, takes_list
+from perjoule.drivers.protocols import Command
 from perjoule.model import Json, option_name
 from perjoule.model.units import exact_text, units_of
 
@@ -39,9 +40,13 @@ def schema() -> Mapping[str, Json]:
             tables[kind] = table
         one: Schema = {"type": "object", **_by_kind(name, tables)}
         header["properties"][name] = one if name == "testbed" else {"type": "array", "minItems": 1, "items": one}
-    event = described(EventTable)
-    definitions[EVENT] = event
-    header["properties"][EVENT] = {"type": "array", "minItems": 1, "items": {"$ref": f"#/$defs/{EVENT}"}}
+    happening = {kind: driver_schema(EVENT, kind) for kind in drivers.kinds(EVENTS)}
+    definitions |= {f"{EVENT}-{kind}": table for kind, table in happening.items()}
+    header["properties"][EVENT] = {
+        "type": "array",
+        "minItems": 1,
+        "items": {"type": "object", **_by_kind(EVENT, happening)},
+    }
     title = "perjoule campaign"
     return {"$schema": DRAFT, **header, "title": title, "$defs": definitions}
 
@@ -68,6 +73,8 @@ def _reference(name: str, kind: str) -> Schema:
 
 def driver_schema(name: str, kind: str) -> Schema:
     """Describe the table of one driver; an option that takes one value also accepts a list."""
+    if name == EVENT:
+        return event_schema(kind)
     found = described(drivers.driver_class(f"{name}s", kind), f"{name}-{kind}-")
     for option, (_, info) in fields_of(name, kind).items():
         if info.description:
@@ -86,6 +93,19 @@ def driver_schema(name: str, kind: str) -> Schema:
     implied = kind in found["properties"]  # by the option of that name
     found["required"] = [*([] if implied else ["kind"]), *found.get("required", [])]
     return found
+
+
+def event_schema(kind: str) -> Schema:
+    """Describe the table of one kind of event: what all have, and its own options."""
+    table, own = described(EventTable), described(drivers.event_class(kind))
+    table["properties"] |= {"kind": {"const": kind}, **own["properties"]}
+    table["required"] += own.get("required", [])
+    if issubclass(drivers.event_class(kind), Command):
+        del table["properties"]["host"]
+    else:
+        table["required"].append("host")
+        del table["properties"]["host"]["default"]
+    return table
 
 
 def described(cls: type, prefix: str = "") -> Schema:

@@ -206,13 +206,13 @@ def _doctor_of(asked: Campaign, as_json: bool) -> None:
 
 @click.command(
     "drivers",
-    short_help="List file systems, workloads, meters, testbeds.",
+    short_help="List file systems, workloads, meters, testbeds, events.",
     epilog=examples("perjoule drivers", "perjoule drivers cephfs", "perjoule drivers --schema > campaign.schema.json"),
 )
 @click.argument("kind", required=False, shell_complete=completing(all_kinds))
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of a campaign file, for editors.")
 def drivers_command(kind: str | None, schema: bool) -> None:
-    """List file systems, workloads, meters and testbeds; with a KIND its options and an example."""
+    """List file systems, workloads, meters, testbeds and events; with a KIND its options and an example."""
     if schema:
         click.echo(json.dumps(campaign.schema(), indent=2))
         return

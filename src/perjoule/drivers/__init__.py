@@ -7,15 +7,17 @@ module whose name begins with an underscore is shared by drivers, not a driver.
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
+from types import ModuleType
 from typing import TypeVar
 
 from pydantic import TypeAdapter
 from pydantic.fields import FieldInfo
 
 from perjoule.drivers import protocols
-from perjoule.model import TO_RUN, Json, Reality, Spec, Traits, Trial, least_real
+from perjoule.model import TO_RUN, Json, Reality, Spec, Traits, Trial, TrialEvent, least_real, option_name
+from perjoule.model.events import option_text
 
 T = TypeVar("T")
 
@@ -24,14 +26,22 @@ PROTOCOLS: dict[str, type] = {
     "filesystems": protocols.FileSystem,
     "workloads": protocols.Workload,
     "meters": protocols.Meter,
+    "events": protocols.Event,
 }
 
 
 @cache
 def kinds(part: str) -> tuple[str, ...]:
-    """List the drivers found on disk for a part ("testbeds", "filesystems", "workloads", "meters")."""
+    """List the drivers found on disk for a part ("testbeds", "filesystems", "workloads", "meters", "events")."""
     package = importlib.import_module(f"perjoule.{part}")
     return tuple(sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")))
+
+
+def module_of(part: str, kind: str) -> ModuleType:
+    """Return the module, or package, of a driver. Raises KeyError: there is no such driver."""
+    if kind not in kinds(part):
+        raise KeyError(kind)
+    return importlib.import_module(f"perjoule.{part}.{kind}")
 
 
 @cache
@@ -41,12 +51,11 @@ def driver_class(part: str, kind: str) -> type:
     Raises:
         KeyError: there is no such driver.
     """
-    if kind not in kinds(part):
-        raise KeyError(kind)
-    module = importlib.import_module(f"perjoule.{part}.{kind}")
+    module = module_of(part, kind)
+    members: dict[str, object] = vars(module)
     found = [
         member
-        for member in vars(module).values()
+        for member in members.values()
         if inspect.isclass(member)
         and member.__module__ == module.__name__
         and issubclass(member, PROTOCOLS[part])
@@ -113,6 +122,24 @@ def meter_class(kind: str) -> type[protocols.Meter]:
 def meter(spec: Spec) -> protocols.Meter:
     """Build a meter of a trial."""
     return _built("meters", spec, protocols.Meter)
+
+
+def event(asked: TrialEvent) -> protocols.Event:
+    """Build an event of a trial."""
+    options = {option_name(name): option_text(name, value) for name, value in asked.options.items()}
+    return _built("events", Spec(asked.kind, options), protocols.Event)
+
+
+def event_class(kind: str) -> type[protocols.Event]:
+    """Find the class of a kind of event. Raises KeyError."""
+    found = driver_class("events", kind)
+    assert issubclass(found, protocols.Event)
+    return found
+
+
+def joining(events: Sequence[TrialEvent]) -> frozenset[str]:
+    """Name the hosts without which a file system begins, because they join it later."""
+    return frozenset(asked.host for asked in events if event_class(asked.kind).brings == "new")
 
 
 def reality(trial: Trial) -> Reality:

@@ -1,23 +1,22 @@
 """Events in a trial: each is done at its time to a host or the file system, which is polled until it is healthy."""
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from threading import Event, Thread
 
-from perjoule.drivers.protocols import Host, Hosts, LosesPackets, Mounted, SlowsDisks, TakesLinkDown, able
-from perjoule.execution.steps import ABSENT, steps
-from perjoule.model import COMMANDS, Happened, Health, TrialEvent, healthy_since
+from perjoule import drivers
+from perjoule.drivers.protocols import Command, Host, Hosts, Mounted, ServerEvent, Work
+from perjoule.execution.steps import steps
+from perjoule.model import Happened, Health, TrialEvent, healthy_since
 from perjoule.model.doubts import EVENTS, Doubt
 from perjoule.model.errors import PerjouleError, WorkloadError
 
 LOOK_S = 1.0  # between the beginnings of two questions to the file system
 END_S = 20.0  # for a question under way
 LATE_S, LATE_OUTSIDE_S = 0.05, 0.2  # above which an event is a doubt: here, and by a command over SSH
-Work = Callable[[], None]
 UNKNOWN = "it has not yet said that it is healthy"
 
 
@@ -32,6 +31,7 @@ class Course:
         self._hosts = {host.name: host for host in hosts.all}
         self._late_s = late_s  # above which an event is a doubt
         self._mounted = mounted
+        self._standing: dict[str, list[ServerEvent]] = {}  # what has happened to each host since it was last back
         self._gone: frozenset[str] = frozenset()  # hosts that were killed or cut off, and are not back
         self._under_way = ""  # the event whose work has not ended
         self._over = Event()  # of the load: what has not happened by then does not
@@ -83,7 +83,7 @@ class Course:
         weighed = list(self.happened)
         doubts: list[Doubt] = []
         for n, one in enumerate(self.happened):
-            if one.event.kind == "add":
+            if drivers.event_class(one.event.kind).brings == "new":
                 try:
                     weighed[n] = replace(one, gained_bytes=self._mounted.held_bytes(self._hosts[one.event.host]))
                 except WorkloadError as error:
@@ -101,24 +101,24 @@ class Course:
         What takes longer than the events themselves is begun when all of the same time have happened. Disks that will fail are
         weighed meanwhile.
         """
-        held_bytes = dict[TrialEvent, Future[int]]()
+        held_bytes = dict[str, Future[int]]()  # by the name of an event
         with ThreadPoolExecutor(thread_name_prefix="weigh") as pool:
             for at_s, weighed, events in steps(self.planned):
                 planned_s = began_s + at_s
                 if self._over.wait(max(0.0, planned_s - time.monotonic())):
                     return
-                held_bytes |= {one: pool.submit(self._mounted.held_bytes, self._hosts[one.host]) for one in weighed}
+                held_bytes |= {one.text: pool.submit(self._mounted.held_bytes, self._hosts[one.host]) for one in weighed}
                 if not self._done(events, planned_s, held_bytes):
                     return
 
-    def _done(self, events: Sequence[TrialEvent], planned_s: float, held_bytes: Mapping[TrialEvent, Future[int]]) -> bool:
+    def _done(self, events: Sequence[TrialEvent], planned_s: float, held_bytes: Mapping[str, Future[int]]) -> bool:
         """Do events of the same time; False if one can't be done."""
         works = list[tuple[TrialEvent, Work]]()
         event: TrialEvent | None = None
         try:
-            held = {event: held_bytes[event].result() for event in events if event in held_bytes}
+            held = {event.text: held_bytes[event.text].result() for event in events if event.text in held_bytes}
             for event in events:
-                if then := self._do(event, planned_s, held.get(event)):
+                if then := self._do(event, planned_s, held.get(event.text)):
                     works.append((event, then))
             for event, then in works:
                 self._under_way = event.text
@@ -134,59 +134,29 @@ class Course:
     def _do(self, event: TrialEvent, planned_s: float, held_bytes: int | None) -> Work | None:
         """Do an event, and return what takes longer than the event itself, and belongs to healing."""
         began_s = time.monotonic()
-        then = self._to_file_system(event) if event.kind in COMMANDS else self._to_host(event, self._hosts[event.host])
+        kind = drivers.event(event)
+        if isinstance(kind, Command):
+            then = kind.do(self._mounted, 1 + sum(one.event.kind == event.kind for one in self.happened))
+        else:
+            assert isinstance(kind, ServerEvent)
+            then = self._to_host(kind, self._hosts[event.host])
         ended_s = time.monotonic()
         if then:
             self._under_way = event.text
         self.happened += (Happened(event, planned_s, began_s, ended_s, held_bytes),)
         return then
 
-    def _to_file_system(self, event: TrialEvent) -> Work:
-        """Return the command."""
-        if event.kind == "scrub":
-            return self._mounted.scrub
-        taken_count = sum(one.event.kind == "snapshot" for one in self.happened)
-        return partial(self._mounted.snapshot, f"perjoule-{taken_count + 1}")
-
-    def _to_host(self, event: TrialEvent, host: Host) -> Work | None:
+    def _to_host(self, event: ServerEvent, host: Host) -> Work | None:
         """Do it, and return the rest."""
         self._mounted.hit = True
-        then: Work | None = None
-        match event.kind:
-            case "kill":
-                self._mounted.kill(host)
-            case "fail":
-                self._mounted.kill(host)
-                then = partial(self._mounted.erase, host)
-            case "cut":
-                able(host, TakesLinkDown).connect(up=False)
-            case "slow":
-                able(host, SlowsDisks).slow_disks(event.factor)
-            case "lossy":
-                able(host, LosesPackets).lose_packets(event.loss_ratio)
-            case "add":
-                then = partial(self._mounted.add, host)
-            case _:
-                then = self._restore(host)
-        if event.kind in ABSENT:
-            self._gone |= {event.host}
-        elif event.kind == "back":
-            self._gone -= {event.host}
+        standing = self._standing.setdefault(host.name, [])
+        then = event.do(host, self._mounted, standing)
+        if event.brings == "back":
+            standing.clear()
+        else:
+            standing.append(event)
+        self._gone = frozenset(name for name, events in self._standing.items() if any(one.takes for one in events))
         return then
-
-    def _restore(self, host: Host) -> Work | None:
-        """Undo what was done to a host, and return what remains to do."""
-        undone = [one.event.kind for one in self.happened if one.event.host == host.name]
-        since_back = undone[len(undone) - undone[::-1].index("back") :] if "back" in undone else undone
-        if "cut" in since_back:
-            able(host, TakesLinkDown).connect(up=True)
-        if "slow" in since_back:
-            able(host, SlowsDisks).slow_disks(1.0)
-        if "lossy" in since_back:
-            able(host, LosesPackets).lose_packets(0.0)
-        if "kill" in since_back:
-            self._mounted.revive(host)
-        return partial(self._mounted.replace, host) if "fail" in since_back else None
 
     def _ask(self) -> None:
         """Ask the file system from the first event on."""

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from perjoule import drivers
 from perjoule.campaign import impossible
 from perjoule.campaign.layouts import Deployed, deployed
-from perjoule.drivers.protocols import Check, FileSystem, Meter, Testbed, Workload
+from perjoule.drivers.protocols import Check, FileSystem, Meter, ServerEvent, Testbed, Workload
 from perjoule.execution import host_disks
-from perjoule.model import Campaign, EventKind, Trial
+from perjoule.model import Campaign, Trial
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 
 ROOT = Check("root rights", True, "", "log in as root, or set sudo = true", look="root", on="all")
@@ -52,9 +52,10 @@ def checks(campaign: Campaign, without: Container[Deployed] = (), *, connect: bo
             parts[f"workload {trial.workload.label}"] = drivers.workload(trial.workload)
             if deployed(trial) not in without:
                 parts[f"filesystem {trial.filesystem.label}"] = drivers.filesystem(trial.filesystem)
-    kinds: set[EventKind] = {event.kind for trial in campaign.trials for event in trial.events}
+    events = [drivers.event(event) for trial in campaign.trials for event in trial.events]
+    abilities = {event.needs for event in events if isinstance(event, ServerEvent) and event.needs}
     parts |= meters
-    needed = [*(part.checks() for part in parts.values()), *(bed.event_checks(kinds) for bed in testbeds.values())]
+    needed = [*(part.checks() for part in parts.values()), *(bed.ability_checks(abilities) for bed in testbeds.values())]
     for one in needed:
         found |= {check.name: check for check in one if check.name not in found or found[check.name].ok}
     answers = _answers([meter for meter in meters.values() if all(check.ok for check in meter.checks())]) if connect else ()

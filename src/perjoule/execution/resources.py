@@ -105,7 +105,7 @@ def _loads_bytes(group: Sequence[Trial], hosts: Hosts) -> int:
         stored_bytes = drivers.workload(trial.workload).stored_bytes(trial.clients_count)
         largest[trial.workload.label] = max(largest.get(trial.workload.label, 0), stored_bytes)
     filesystem = drivers.filesystem(group[0].filesystem)
-    explained = filesystem.amplification(hosts.without(group[0].joining))
+    explained = filesystem.amplification(hosts.without(drivers.joining(group[0].events)))
     ratio = explained.on_mirrors(filesystem.legs_count).write.disk_written_ratio if explained else float(filesystem.legs_count)
     return round(sum(largest.values()) * ratio)
 
@@ -115,14 +115,14 @@ def made_when_aged_bytes(trial: Trial, hosts: Hosts) -> int:
     filesystem = drivers.filesystem(trial.filesystem)
     if not filesystem.aged or not filesystem.aged.full_ratio:
         return 0
-    return filesystem.made_bytes(hosts.without(trial.joining)) or 0
+    return filesystem.made_bytes(hosts.without(drivers.joining(trial.events))) or 0
 
 
 def _planned(group: Sequence[Trial]) -> Hosts | None:
     """Return the hosts of a deployment; None if its layout is impossible."""
     try:
         hosts = drivers.testbed(group[0].testbed).planned(max(trial.clients_count for trial in group))
-        drivers.filesystem(group[0].filesystem).require_fit(hosts.without(group[0].joining))
+        drivers.filesystem(group[0].filesystem).require_fit(hosts.without(drivers.joining(group[0].events)))
     except CampaignError:
         return None
     return hosts

@@ -186,7 +186,7 @@ class _Group:
                 host.overwrite = self.campaign.confirmed
             hosts = replace(held, using=using)
             try:
-                began = hosts.without(first.joining)
+                began = hosts.without(drivers.joining(first.events))
                 mounted = deployment.enter_context(drivers.filesystem(first.filesystem).mount(began))
             except (MachineError, WorkloadError) as error:
                 time_limit.require_lent(held.lease, self._again)

@@ -3,10 +3,9 @@
 import itertools
 from collections.abc import Sequence
 
+from perjoule import drivers
 from perjoule.model import TrialEvent
 
-ABSENT = frozenset({"kill", "cut", "fail"})  # the file system is without the host until it is back
-CHANGES = ABSENT | {"back", "add"}  # what a host holds may be different afterwards
 WEIGH_S = 3.0  # before a disk fails: when its content is measured
 
 
@@ -17,9 +16,15 @@ def steps(planned: Sequence[TrialEvent]) -> list[tuple[float, tuple[TrialEvent, 
     """
     weighed: dict[float, list[TrialEvent]] = {}
     for n, event in enumerate(planned):
-        if event.kind == "fail":
-            changed_s = (one.at_s for one in planned[:n] if one.host == event.host and one.kind in CHANGES)
+        if drivers.event_class(event.kind).takes == "disk":
+            changed_s = (one.at_s for one in planned[:n] if one.host == event.host and _changes(one))
             weighed.setdefault(max(0.0, event.at_s - WEIGH_S, *changed_s), []).append(event)
     found = [(at_s, (), tuple(same)) for at_s, same in itertools.groupby(planned, key=lambda event: event.at_s)]
     found += [(at_s, tuple(those), ()) for at_s, those in weighed.items()]
     return sorted(found, key=lambda step: (step[0], bool(step[1])))  # events first
+
+
+def _changes(event: TrialEvent) -> bool:
+    """Whether its host may hold something else afterwards: the file system is without it, or has it again."""
+    kind = drivers.event_class(event.kind)
+    return bool(kind.takes or kind.brings)

@@ -139,7 +139,7 @@ class UnderWay:
                 loaded = self._workload.run(self._clients, self._place, raw)
         self._course.end_load()
         require_time(loaded.results)
-        if self._attempt.trial.joining:  # hosts that joined may have a disk for the data since then
+        if drivers.joining(self._attempt.trial.events):  # hosts that joined may have a disk for the data since then
             self._syncs = write_back.syncs(hosts, mounted)
         self._write_back(WRITE_BACK, loaded)
         return self._workload.read_back(self._clients, self._place, raw) or loaded
@@ -172,7 +172,7 @@ class UnderWay:
         self._phases.append(tail.phase)
         self._busy = tail.busy
         self._doubts += (*tail.doubts, *self._course.weigh())
-        if any(one.event.kind == "fail" for one in self._course.happened):
+        if any(drivers.event_class(one.event.kind).takes == "disk" for one in self._course.happened):
             self._write_back(REBUILT)
 
     def _write_back(self, name: str, loaded: Outcome | None = None) -> None:
@@ -216,7 +216,7 @@ def record(attempt: Attempt, ended: Ended, environment: Mapping[str, Json], up: 
     trial, hosts = attempt.trial, up.hosts if up else Hosts(())
     filesystem = drivers.filesystem(trial.filesystem)
     beneath_count = max((host.copies_count for host in hosts.all), default=1)  # the same on all hosts with data
-    began = hosts.without(trial.joining)
+    began = hosts.without(drivers.joining(trial.events))
     redundancy = filesystem.redundancy(began) if up else None
     amplification = filesystem.amplification(began) if up else None
     made = Record(

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Access, Hosts
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph.cluster import Cluster
-from perjoule.model import OPTIONS, EventKind
+from perjoule.model import OPTIONS
 
 EXAMPLE = """\
 [[filesystem]]
@@ -27,7 +27,7 @@ class Rados(ceph.Ceph):
     """A RADOS cluster on the hosts of a testbed."""
 
     offers: ClassVar[Access] = "pools"
-    unable: ClassVar[Mapping[EventKind, str]] = {"snapshot": "its clients use pools, of which perjoule takes none"}
+    unable: ClassVar[Mapping[str, str]] = {"snapshot": "its clients use pools, of which perjoule takes none"}
 
     def deployment(self, hosts: Hosts) -> Cluster:
         """With a pool for each client."""

@@ -24,7 +24,7 @@ from perjoule.filesystems._settings import Setting
 from perjoule.machine import mapped
 from perjoule.machine.each import each
 from perjoule.machine.mounts import kernel_check, require_mountable
-from perjoule.model import OPTIONS, EventKind, Json
+from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.model.units import Bytes, Seconds
 
@@ -56,7 +56,7 @@ class Rbd(ceph.Ceph):
         "client": {"rbd": "ceph-common"},
     }
     offers: ClassVar[Access] = "devices"
-    unable: ClassVar[Mapping[EventKind, str]] = {
+    unable: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("add", "scrub"), "no mapped image was seen through it"),
         "snapshot": "perjoule takes none of images",
     }

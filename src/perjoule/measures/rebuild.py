@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 from perjoule.energy.hosts import data_hosts, roles
 from perjoule.measures.overhead import total
-from perjoule.model import REBUILT, EventKind, Quantity, Redundancy, healthy_since
+from perjoule.model import REBUILT, Quantity, Redundancy, healthy_since
 from perjoule.model.doubts import EVENTS, TRAFFIC, Doubt
 from perjoule.trial.reading import Reading
 
-PARTS: frozenset[EventKind] = frozenset({"fail", "back"})  # of a rebuild: what others move is not distinguishable from it
+PARTS = frozenset({"fail", "back"})  # of a rebuild: what others move is not distinguishable from it
 LEAST_S = 1.0  # of the time before the failure, for a rate
 EXPLAINED_RATIO = 0.1  # by which bytes may differ from those that redundancy explains
 MOVED: Mapping[Quantity, str] = {

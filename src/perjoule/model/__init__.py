@@ -6,7 +6,7 @@ Nothing here is scaled: on an emulated testbed these are wall seconds, and only 
 
 from perjoule.model.campaign import LEAST_COUNT, Campaign, Spec, StopRule, Trial, trial_text
 from perjoule.model.doubts import Doubt
-from perjoule.model.events import COMMANDS, EventKind, Happened, Health, TrialEvent, healthy_since, joining
+from perjoule.model.events import Happened, Health, TrialEvent, healthy_since
 from perjoule.model.options import (
     OPTIONS,
     TO_RUN,
@@ -47,7 +47,6 @@ from perjoule.model.results import Cell, Interval, PartEnergy, Point, Ran, Repla
 from perjoule.model.series import DRIVE, SAMPLE, UNMEASURED, UNMETERED, Channel, Grade, Quantity, Semantics, Series, Specification
 
 __all__ = [
-    "COMMANDS",
     "DRIVE",
     "LEAST_COUNT",
     "OPTIONS",
@@ -70,7 +69,6 @@ __all__ = [
     "Direction",
     "Disk",
     "Doubt",
-    "EventKind",
     "Flow",
     "Grade",
     "Happened",
@@ -106,7 +104,6 @@ __all__ = [
     "covered_s",
     "healthy_since",
     "is_to_run",
-    "joining",
     "least_real",
     "option_name",
     "passed_on",

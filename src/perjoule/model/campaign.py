@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from perjoule.model.events import TrialEvent, joining
+from perjoule.model.events import TrialEvent
 from perjoule.model.options import Json, Overwrite, Permit
 from perjoule.model.units import clients_text
 
@@ -58,11 +58,6 @@ class Trial:
     def text(self) -> str:
         """Its name for people: "CephFS, fio write, 4 clients, repetition 2"."""
         return trial_text(self.filesystem.label, self.workload.label, self.clients_count, self.repetition)
-
-    @property
-    def joining(self) -> frozenset[str]:
-        """The hosts without which its file system begins."""
-        return joining(self.events)
 
 
 def trial_text(filesystem: str, workload: str, clients_count: int, repetition: int) -> str:

@@ -1,11 +1,20 @@
 """What happens to hosts or the file system while the load of a trial runs: as the campaign asks for it, and as it came about."""
 
+import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Final, Literal
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
 
-EventKind = Literal["kill", "cut", "slow", "fail", "lossy", "back", "add", "scrub", "snapshot"]
-COMMANDS: Final[frozenset[EventKind]] = frozenset({"scrub", "snapshot"})  # to the whole file system, which has no host
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from perjoule.model.options import Json
+from perjoule.model.units import exact_text, units_of
+
+# Options that records of each kind have, without effect where the kind has no such option: they had no others at first.
+AT_FIRST: Final[Mapping[str, float]] = {"factor": 1.0, "loss_ratio": 0.0}
+NAMED = re.compile(r"[a-z][a-z0-9_]{0,63}")  # kinds and their options
 
 
 @dataclass(frozen=True)
@@ -13,25 +22,64 @@ class TrialEvent:
     """Something that is done to a server, or to the file system, while the load runs."""
 
     at_s: float  # after the beginning of the phase "measure"
-    kind: EventKind
+    kind: str  # a driver of `perjoule.events`
     host: str = ""  # "": it is done to the file system as a whole
-    factor: float = 1.0  # by which a "slow" disk is slower
-    loss_ratio: float = 0.0  # of the packets that the host sends over a "lossy" link
+    options: Mapping[str, Json] = field(default_factory=dict[str, Json])  # of its kind, by field: {"factor": 10.0}
 
     @property
     def text(self) -> str:
-        """Its name in tables and figures: "kill storage-2", "scrub"."""
-        by = {"slow": f" {self.factor:g} times", "lossy": f" {self.loss_ratio * 100:g} %"}.get(self.kind, "")
-        return f"{self.kind} {self.host}{by}".rstrip()
+        """Its name in tables and figures: "kill storage-2", "slow storage-2 10 times", "scrub"."""
+        return " ".join(filter(None, (self.kind, self.host, *(_text(name, value) for name, value in self.options.items()))))
 
-    def identity(self) -> Mapping[str, object]:
+    def identity(self) -> Mapping[str, Json]:
         """What makes two of them equal; a loss only where there is one, so that trials keep their names."""
-        return {key: value for key, value in asdict(self).items() if key != "loss_ratio" or value}
+        return {"at_s": self.at_s, "kind": self.kind, "host": self.host, "factor": AT_FIRST["factor"], **self.options}
+
+    @property
+    def data(self) -> Mapping[str, Json]:
+        """It as a record keeps it, its options beside the rest."""
+        return {"at_s": self.at_s, "kind": self.kind, "host": self.host, **AT_FIRST, **self.options}
+
+    @classmethod
+    def read(cls, data: object) -> "TrialEvent":
+        """Read `data`. Raises ValueError."""
+        if isinstance(data, TrialEvent):
+            return data
+        fields = dict(cast("Mapping[str, Any]", data)) if isinstance(data, Mapping) else {}
+        at_s, kind, host = fields.pop("at_s", None), fields.pop("kind", None), fields.pop("host", "")
+        if not _is_number(at_s) or not isinstance(kind, str) or not isinstance(host, str):
+            raise ValueError("an event has a time, a kind and a host")
+        if strange := next((name for name in (kind, *fields) if not NAMED.fullmatch(name)), None):
+            raise ValueError(f'"{strange[:60]}" is not the name of a kind of event or of an option')
+        if strange := next(
+            (name for name, value in fields.items() if not (isinstance(value, str | bool) or _is_number(value))), None
+        ):
+            raise ValueError(f"{strange} of an event is neither text nor a number")
+        return cls(float(at_s), kind, host, {name: value for name, value in fields.items() if value != AT_FIRST.get(name)})
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Let pydantic read and write it."""
+        written = core_schema.plain_serializer_function_ser_schema(lambda event: event.data)
+        return core_schema.no_info_plain_validator_function(cls.read, serialization=written)
 
 
-def joining(events: Sequence[TrialEvent]) -> frozenset[str]:
-    """Name the hosts without which a file system begins, because they join it later."""
-    return frozenset(event.host for event in events if event.kind == "add")
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def option_text(name: str, value: Json) -> Json:
+    """Write an option as a campaign has it, a size or a time with its unit."""
+    units = units_of(name)
+    return exact_text(value, units) if units and isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _text(name: str, value: Json) -> str:
+    """Return an option in a name; a number without a unit is a factor."""
+    written = option_text(name, value)
+    if not isinstance(written, float):
+        return str(written)
+    return f"{written * 100:g} %" if name.endswith("_ratio") else f"{written:g} times"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from perjoule import drivers
 from perjoule.drivers.protocols import require_time
 from perjoule.machine.untrusted import from_json, json_from
-from perjoule.model import Doubt, Json, Outcome, Record, Spec, Traits, Trial
+from perjoule.model import Doubt, Json, Outcome, Record, Spec, Traits, Trial, TrialEvent
 from perjoule.model.errors import PerjouleError, WorkloadError
 from perjoule.model.records import FORMAT
 
@@ -81,7 +81,7 @@ def to_json(value: object) -> Json:
     """Turn a value of `perjoule.model` into JSON data."""
     if isinstance(value, float) and not math.isfinite(value):
         return {"$float": str(value)}
-    if isinstance(value, Doubt):
+    if isinstance(value, Doubt | TrialEvent):
         return {**value.data}
     if value is None or isinstance(value, _SCALARS):
         return value

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass as plain
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -20,6 +20,7 @@ from perjoule import catalogue
 from perjoule.catalogue import Node
 from perjoule.drivers.protocols import (
     REBUILD,
+    Ability,
     Check,
     Completed,
     Counters,
@@ -33,7 +34,7 @@ from perjoule.drivers.protocols import (
     planned,
 )
 from perjoule.machine import removal
-from perjoule.model import OPTIONS, Disk, EventKind, Reality
+from perjoule.model import OPTIONS, Disk, Reality
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import MIB, BytesPerSecond, Hertz, Ratio, Seconds
 
@@ -52,6 +53,7 @@ class Simulated(Testbed):
     """A cluster of the catalogue that exists only in files, with counters at constant rates."""
 
     reality: ClassVar[Reality] = "simulated"
+    eventful: ClassVar[bool] = True
 
     cluster: str = "odroid-hc4"
     """The cluster of the catalogue that provides the hosts."""
@@ -81,9 +83,9 @@ class Simulated(Testbed):
     """What fails on purpose: nothing, holding the hosts, or writing back."""
 
     @property
-    def events(self) -> frozenset[EventKind]:
-        """All, without any effect on its hosts."""
-        return frozenset(get_args(EventKind))
+    def abilities(self) -> frozenset[type[Ability]]:
+        """All that events ask for, without any effect on its hosts."""
+        return frozenset({TakesLinkDown, LosesPackets, SlowsDisks})
 
     def planned(self, clients_count: int) -> Hosts:
         """The catalogue's, but for clients and storage hosts."""

@@ -140,7 +140,7 @@ def test_a_scrub_and_snapshots_happen_to_the_file_system_as_a_whole(testbed):
 
 def test_a_lossy_link_has_its_share_and_only_such_trials_have_other_names():
     (one, *_) = campaign.parse(text(LOSSY)).trials
-    assert [(event.text, event.loss_ratio) for event in one.events] == [("lossy storage-3 2 %", 0.02)]
+    assert [(event.text, event.options) for event in one.events] == [("lossy storage-3 2 %", {"loss_ratio": 0.02})]
     assert one.id != campaign.parse(text(LOSSY.replace("2 %", "3 %"))).trials[0].id
     # as it was before links could be lossy, so that earlier results are resumed
     assert one.events[0].identity().keys() - {"loss_ratio"} == KEYS
@@ -200,7 +200,7 @@ def test_editors_know_events():
         (text(SLOW, testbed=VIRTUAL.replace("xfs", "directory")), "slow storage-1 10 times can't happen on this testbed virtual"),
         (
             text(SLOW, testbed=CLUSTER),
-            "slow storage-1 10 times can't happen on this testbed cluster; use testbed virtual, or kill",
+            "slow storage-1 10 times can't happen on this testbed cluster: the disks of this host can't be slowed ",
         ),
         (text(testbed='kind = "local"'), "no event can happen to the hosts of testbed local; use testbed virtual or cluster"),
         (text(FAIL + KILL.replace("10 s", "11 s"), filesystem=GOAL_2), "kill storage-2: its daemons have already ended"),
@@ -213,7 +213,10 @@ def test_editors_know_events():
             text(FAIL.replace("storage-2", "metadata-1"), filesystem=GOAL_2),
             "fail metadata-1 can't happen: only disks of storage hosts fail",
         ),
-        (text(LOSSY, testbed=CLUSTER), "lossy storage-3 2 % can't happen on this testbed cluster; use testbed virtual, or kill"),
+        (
+            text(LOSSY, testbed=CLUSTER),
+            "lossy storage-3 2 % can't happen on this testbed cluster: .*lose packets; use testbed virtual, or kill",
+        ),
         (text(LOSSY.replace('loss = "2 %"', "")), 'lossy needs a loss; loss = "1 %"'),
         (text(LOSSY.replace("2 %", "100 %")), "loss = .* is out of range"),
         (text(KILL + 'loss = "1 %"'), "line .*: only lossy has a loss"),

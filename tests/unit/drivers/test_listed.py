@@ -9,7 +9,7 @@ from places import ROOT
 from tests.kernels.image import packages
 
 README, DEBIAN = ("docs/README.md", "setup/debian-packages")
-ROWS = {"testbeds": "testbeds", "filesystems": "file systems", "workloads": "workloads", "meters": "meters"}
+ROWS = {"testbeds": "testbeds", "filesystems": "file systems", "workloads": "workloads", "meters": "meters", "events": "events"}
 BROUGHT_ALONG = {"ceph-base", "glusterfs-cli"}  # by packages that are listed
 DRIVERS = [(part, kind) for part in drivers.PROTOCOLS for kind in drivers.kinds(part)]
 

@@ -8,7 +8,7 @@ import pytest
 from perjoule.drivers.protocols import Host, Hosts, LosesPackets, SlowsDisks, TakesLinkDown
 from perjoule.execution import happening
 from perjoule.execution.happening import LATE_OUTSIDE_S, UNKNOWN, Course
-from perjoule.model import COMMANDS, EventKind, Happened, Health, TrialEvent, healthy_since
+from perjoule.model import Happened, Health, Json, TrialEvent, healthy_since
 from perjoule.model.errors import TransientError, WorkloadError
 from scripted import ScriptedHost, ScriptedMount
 
@@ -89,10 +89,11 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(happening, "LOOK_S", 0.01)
 
 
-def events(*asked: tuple[float, EventKind]) -> tuple[TrialEvent, ...]:
-    def one(at_s: float, kind: EventKind) -> TrialEvent:
-        host = "" if kind in COMMANDS else "storage-1"
-        return TrialEvent(at_s, kind, host, 10.0 if kind == "slow" else 1.0, 0.05 if kind == "lossy" else 0.0)
+def events(*asked: tuple[float, str]) -> tuple[TrialEvent, ...]:
+    def one(at_s: float, kind: str) -> TrialEvent:
+        host = "" if kind in ("scrub", "snapshot") else "storage-1"
+        options: dict[str, dict[str, Json]] = {"slow": {"factor": 10.0}, "lossy": {"loss_ratio": 0.05}}
+        return TrialEvent(at_s, kind, host, options.get(kind, {}))
 
     return tuple(one(*wanted) for wanted in asked)
 

@@ -7,14 +7,14 @@ import pytest
 
 from perjoule.measures.events import loading, stages, stalls_s
 from perjoule.measures.points import points
-from perjoule.model import EventKind, Happened, Health, Outcome, TrialEvent
+from perjoule.model import Happened, Health, Outcome, TrialEvent
 from perjoule.summary.trial import trial_summary
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
 HEALTHY_S = 17.5
 
 
-def happened(kind: EventKind = "kill", began_s=12.0, ended_s=12.02, planned_s=11.99):
+def happened(kind: str = "kill", began_s=12.0, ended_s=12.02, planned_s=11.99):
     return Happened(TrialEvent(planned_s - 10.0, kind, "storage-2"), planned_s, began_s, ended_s)
 
 

@@ -5,6 +5,7 @@ Drivers declare here what they can do and what they need; other code does not as
 
 from perjoule.drivers.protocols.abilities import Ability, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLinkDown, able
 from perjoule.drivers.protocols.checks import Check, Port
+from perjoule.drivers.protocols.event import ELSEWHERE, Command, Event, ServerEvent, Work
 from perjoule.drivers.protocols.filesystem import Access, FileSystem, Mounted, Pool
 from perjoule.drivers.protocols.host import MADE, REBUILD, ClockOffset, Completed, Counters, Host, Launcher, Process
 from perjoule.drivers.protocols.hosts import Hosts, Lease, Machine, PlannedHost, planned
@@ -15,6 +16,7 @@ from perjoule.drivers.protocols.within import Within
 from perjoule.drivers.protocols.workload import ListsUsers, Need, Workload, require_time
 
 __all__ = [
+    "ELSEWHERE",
     "MADE",
     "REBUILD",
     "Ability",
@@ -22,8 +24,10 @@ __all__ = [
     "Check",
     "Cleaned",
     "ClockOffset",
+    "Command",
     "Completed",
     "Counters",
+    "Event",
     "FileSystem",
     "Footing",
     "Host",
@@ -43,12 +47,14 @@ __all__ = [
     "Port",
     "Process",
     "Seeks",
+    "ServerEvent",
     "Sink",
     "SlowsDisks",
     "TakesLinkDown",
     "Testbed",
     "Tunable",
     "Within",
+    "Work",
     "Workload",
     "able",
     "planned",

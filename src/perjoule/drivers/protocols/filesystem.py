@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 from perjoule.drivers.protocols.checks import Check, Port
 from perjoule.drivers.protocols.host import Host
 from perjoule.drivers.protocols.hosts import Hosts
-from perjoule.model import Aged, Amplification, Disk, EventKind, Json, Reality, Redundancy
+from perjoule.model import Aged, Amplification, Disk, Json, Reality, Redundancy
 from perjoule.model.errors import WorkloadError
 
 Access = Literal["folders", "pools", "devices"]  # how a client gets at its data
@@ -138,7 +138,7 @@ class FileSystem(ABC):
     unit_bytes: ClassVar[float] = inf
     # After the loss of a server, as was seen, and says when it has: events can happen to its servers.
     heals: ClassVar[bool] = False
-    unable: ClassVar[Mapping[EventKind, str]] = MappingProxyType({})  # events that can't happen to it, each with the reason
+    unable: ClassVar[Mapping[str, str]] = MappingProxyType({})  # kinds of events that can't happen to it, each with the reason
     # Programs that a site's own of this kind runs: on a host that has one, nothing is deployed unless the user says so.
     daemons: ClassVar[tuple[str, ...]] = ()
     # A file that a site's own of this kind has on a host also while it does not run, where ours would be mounted over it.

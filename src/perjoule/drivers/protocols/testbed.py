@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from perjoule import catalogue
+from perjoule.drivers.protocols.abilities import Ability
 from perjoule.drivers.protocols.checks import Check
 from perjoule.drivers.protocols.hosts import Hosts
 from perjoule.drivers.protocols.tunable import Offered
-from perjoule.model import EventKind, Overwrite, Permit, Reality
+from perjoule.model import Overwrite, Permit, Reality
 from perjoule.model.hardware import Cluster
 
 
@@ -45,6 +46,7 @@ class Testbed(ABC):
 
     __test__: ClassVar[bool] = False  # the name is the field's; pytest is not to collect it
     elsewhere: ClassVar[bool] = False  # its hosts are other machines: what is installed on this one says nothing of them
+    eventful: ClassVar[bool] = False  # events can happen to its servers
     reality: ClassVar[Reality] = "real"  # what its hosts are; on emulated and simulated ones this machine's cores do the work
     deployment_s: ClassVar[float] = 0.0  # of hosts and a file system, up and down again, roughly
     also_called: ClassVar[Mapping[str, str]] = {}  # an option that it does not have -> what to write
@@ -52,8 +54,8 @@ class Testbed(ABC):
     scale_ratio: float = 1.0  # their speed over that hardware's
 
     @property
-    def events(self) -> frozenset[EventKind]:
-        """The events that can happen to its hosts."""
+    def abilities(self) -> frozenset[type[Ability]]:
+        """What its hosts are able to do, which options may decide."""
         return frozenset()
 
     @property
@@ -128,8 +130,8 @@ class Testbed(ABC):
         """Check what options need that are off by default, so that `doctor` can say whether they work here; none is needed."""
         return ()
 
-    def event_checks(self, kinds: Set[EventKind]) -> tuple[Check, ...]:
-        """Check what this machine needs besides so that events of these kinds can happen to its hosts."""
+    def ability_checks(self, abilities: Set[type[Ability]]) -> tuple[Check, ...]:
+        """Check what this machine needs besides so that its hosts have these of their `abilities`."""
         return ()
 
     def lacking(self, clients_count: int, wanted: Sequence[Check]) -> tuple[Check, ...]:

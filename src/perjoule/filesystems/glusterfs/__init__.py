@@ -31,7 +31,7 @@ from perjoule.filesystems.glusterfs.tuning import require_permitted
 from perjoule.machine.each import each
 from perjoule.machine.mounts import has_own_mounts
 from perjoule.machine.ports import listens
-from perjoule.model import OPTIONS, WHOLE_FILE, EventKind, Json, Redundancy, passed_on
+from perjoule.model import OPTIONS, WHOLE_FILE, Json, Redundancy, passed_on
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 
 EXAMPLE = '[[filesystem]]\nkind = "glusterfs"\nlayout = "dispersed"\nredundancy = 1\n'
@@ -54,7 +54,7 @@ class GlusterFS(Deployed):
     state: ClassVar = f"{ROOMS['state']}/glusterd.info"
     unit_bytes: ClassVar[float] = WHOLE_FILE  # its name's hash says on which replicas, or bricks of a code
     heals: ClassVar[bool] = True
-    unable: ClassVar[Mapping[EventKind, str]] = {
+    unable: ClassVar[Mapping[str, str]] = {
         "scrub": "its scrubber checks only files that bitrot detection has signed, minutes after they were written",
         "snapshot": "its snapshots need bricks on thin LVM volumes",
     }

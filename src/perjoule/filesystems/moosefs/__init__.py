@@ -26,7 +26,7 @@ from perjoule.filesystems._options import Deployed
 from perjoule.filesystems._settings import Setting
 from perjoule.filesystems.moosefs import parse as words
 from perjoule.machine.each import each
-from perjoule.model import OPTIONS, EventKind, Json, Redundancy
+from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
 from perjoule.model.units import SecondsOrZero, bytes_text
 
@@ -59,9 +59,7 @@ class MooseFS(Deployed):
     }
     daemons: ClassVar = ("mfsmaster", "mfschunkserver", "mfsmetalogger")
     heals: ClassVar[bool] = True
-    unable: ClassVar[Mapping[EventKind, str]] = {
-        "scrub": "its chunk servers test chunks all the time, and no command begins a round"
-    }
+    unable: ClassVar[Mapping[str, str]] = {"scrub": "its chunk servers test chunks all the time, and no command begins a round"}
     unit_bytes: ClassVar[float] = words.CHUNK_BYTES
     copied_by_client: ClassVar = False  # it writes to the first of a chain of chunk servers, each of which passes the data on
     largest_host_bytes: ClassVar[int] = 480 * 1024**2  # its master at 458 MiB and a client at 413 were measured

@@ -27,7 +27,7 @@ from perjoule.filesystems._settings import Setting
 from perjoule.filesystems.orangefs import parse as words
 from perjoule.machine.each import each
 from perjoule.machine.mounts import device_check, fuse
-from perjoule.model import OPTIONS, EventKind, Json, Redundancy
+from perjoule.model import OPTIONS, Json, Redundancy
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import Bytes
 
@@ -51,7 +51,7 @@ class OrangeFS(SelfBuilt):
     in_user_space: ClassVar = False
     copied_by_client: ClassVar = True  # it spreads one copy over the data servers
     heals: ClassVar[bool] = True
-    unable: ClassVar[Mapping[EventKind, str]] = {
+    unable: ClassVar[Mapping[str, str]] = {
         "add": "its servers and clients read at their start which servers there are, and which handles are on which",
         "scrub": "it keeps no checksums of data",
         "snapshot": "it has none",

@@ -18,7 +18,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Check, Cleaned, ClockOffset, Footing, Host, Hosts, Offered, Testbed, planned
 from perjoule.machine.each import each
-from perjoule.model import COMMANDS, OPTIONS, EventKind, Json, Overwrite, Permit
+from perjoule.model import OPTIONS, Json, Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.model.options import InventoryFile
 from perjoule.model.units import Bytes, Seconds
@@ -55,6 +55,8 @@ class Cluster(Testbed):
     """Real hosts, uncapped, over SSH; each needs sshd, bash, procps, util-linux and the software to measure."""
 
     elsewhere: ClassVar[bool] = True
+    # A network that is not ours is not cut and loses nothing, nor are disks slowed down or failed.
+    eventful: ClassVar[bool] = True
     also_called: ClassVar[Mapping[str, str]] = {
         "config": "no ssh configuration into a campaign, because it can run programs: add --ssh-config {value} to the command"
     }
@@ -96,14 +98,6 @@ class Cluster(Testbed):
     records name them. The numbers of clients and servers stay what the campaign says."""
     patience_s: Seconds = 180.0
     """How long to wait, between trials, for hosts to come back whose connection was lost, for example while they reboot."""
-
-    @property
-    def events(self) -> frozenset[EventKind]:
-        """Daemons can be killed and started again, hosts can join, and the file system has its own commands.
-
-        A network that is not ours is not cut and loses nothing, nor are disks slowed down or failed.
-        """
-        return frozenset({"kill", "back", "add", *COMMANDS})
 
     @model_validator(mode="after")
     def _named(self) -> Self:

@@ -8,14 +8,25 @@ import dataclasses
 import os
 from collections.abc import Generator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from perjoule import catalogue
-from perjoule.drivers.protocols import Check, Cleaned, Host, Hosts, Testbed, planned
-from perjoule.model import OPTIONS, Disk, EventKind, Json, Reality
+from perjoule.drivers.protocols import (
+    Ability,
+    Check,
+    Cleaned,
+    Host,
+    Hosts,
+    LosesPackets,
+    SlowsDisks,
+    TakesLinkDown,
+    Testbed,
+    planned,
+)
+from perjoule.model import OPTIONS, Disk, Json, Reality
 from perjoule.model.errors import MachineError
 from perjoule.model.hardware import Cluster, Node
 from perjoule.model.units import BYTES, Bytes, Ratio, Seconds, exact_text
@@ -40,6 +51,7 @@ class Virtual(Testbed):
     """One namespace per host of a catalogue's cluster; network, CPU and disk capped to that hardware times `scale`."""
 
     reality: ClassVar[Reality] = "emulated"
+    eventful: ClassVar[bool] = True
     deployment_s: ClassVar[float] = 12.0  # from the first runs on two cores
 
     cluster: str = "odroid-hc4"
@@ -92,10 +104,10 @@ class Virtual(Testbed):
         )
 
     @property
-    def events(self) -> frozenset[EventKind]:
+    def abilities(self) -> frozenset[type[Ability]]:
         """A disk is slowed down by its cap, so it needs one."""
         capped = self.disk_cap and self.disk != "directory"
-        return frozenset(kind for kind in get_args(EventKind) if capped or kind != "slow")
+        return frozenset({TakesLinkDown, LosesPackets, *([SlowsDisks] if capped else [])})
 
     @property
     def models_power(self) -> bool:
@@ -185,9 +197,9 @@ class Virtual(Testbed):
         """Check for netem, dm-delay and caps of memory."""
         return requirements.optional(self.disk)
 
-    def event_checks(self, kinds: Set[EventKind]) -> tuple[Check, ...]:
+    def ability_checks(self, abilities: Set[type[Ability]]) -> tuple[Check, ...]:
         """Check for netem, which loses packets."""
-        return (requirements.netem(),) if "lossy" in kinds else ()
+        return (requirements.netem(),) if LosesPackets in abilities else ()
 
     @property
     def _link(self) -> Link:
