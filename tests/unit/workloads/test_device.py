@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from perjoule import campaign, drivers
-from perjoule.drivers.protocols import FileSystem, Host, Hosts, Mounted, Process, Workload
+from perjoule.drivers.protocols import FileSystem, Hosts, LendsDevices, Mounted, Process, Workload
 from perjoule.model.errors import CampaignError, TransientError, WorkloadError
 from perjoule.model.units import MIB
 from places import EXAMPLES
@@ -20,7 +20,7 @@ class Started(Exception):
     """A fio would have been started."""
 
 
-class Client(ScriptedHost):
+class Client(ScriptedHost, LendsDevices):
     def __init__(self, folder: Path, *, size_bytes: int = 64 * MIB) -> None:
         super().__init__()
         self.directory, self.size_bytes = folder, size_bytes
@@ -92,11 +92,8 @@ def test_a_device_that_is_another_or_gone_is_not_alive(key: str, now: str | None
             mounted.alive()
 
 
-def test_a_host_without_devices_says_so(tmp_path: Path) -> None:
-    class Bare(Client):
-        device = Host.device
-
-    with pytest.raises(CampaignError, match="lends no block devices"), filesystem().mount(Hosts((Bare(tmp_path),))):
+def test_a_host_without_devices_says_so() -> None:
+    with pytest.raises(CampaignError, match="lends no block devices"), filesystem().mount(Hosts((ScriptedHost(),))):
         pass
 
 
