@@ -9,7 +9,7 @@ import pytest
 
 from on_hosts import hosts_of
 from perjoule import campaign, drivers
-from perjoule.drivers.protocols import Host
+from perjoule.drivers.protocols import Ages, Host, able
 from perjoule.execution import runner
 from perjoule.model import Spec
 from perjoule.results.verification import verify
@@ -38,7 +38,7 @@ def test_a_file_system_is_as_full_as_df_says_and_has_the_files_that_were_counted
     driver = drivers.filesystem(Spec(kind, {**SHARED[kind], "aged": {**AGED, "overwrites": rounds_count}}))
     assert driver.aged is not None
     with hosts_of(servers=2).hold(2) as hosts, driver.mount(hosts) as mounted:
-        found: dict[str, Any] = dict(mounted.age(driver.aged))
+        found: dict[str, Any] = dict(able(mounted, Ages).age(driver.aged))
         client = hosts.clients[1]
         place = mounted.directories[client.name]
         used, available = map(int, said(client, "df", "--output=used,avail", "--block-size=1", place)[-2:])
@@ -55,7 +55,7 @@ def test_a_local_file_system_is_filled_in_its_own_file_and_nowhere_else(kind: st
     driver = drivers.filesystem(Spec("local", {"type": kind, "size": "512 MiB", "aged": {**AGED, "full": "80 %"}}))
     assert driver.aged is not None
     with hosts_of().hold(1) as hosts, driver.mount(hosts) as mounted:
-        found: dict[str, Any] = dict(mounted.age(driver.aged))
+        found: dict[str, Any] = dict(able(mounted, Ages).age(driver.aged))
         (client,) = hosts.clients
         used, available = map(
             int, said(client, "df", "--output=used,avail", "--block-size=1", mounted.directories[client.name])[-2:]

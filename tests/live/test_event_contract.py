@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 import tomlkit
 
+from lacking import lacking
 from perjoule import campaign, drivers
 from perjoule.drivers.protocols import Command, FileSystem
-from perjoule.execution import runner
+from perjoule.execution import readiness, runner
 from perjoule.model import healthy_since
 from perjoule.results.verification import verify
 from perjoule.store import create, open_results
@@ -50,6 +51,8 @@ def test_an_event_happens_is_undone_and_leaves_a_valid_trial(kind: str, tmp_path
     before = [{"at": "1 s", "kind": "kill", "host": event["host"]}] if cls.brings == "back" else []
     events = [*before, event, *([] if whole or cls.brings else [back])]
     asked = campaign.parse(tomlkit.dumps(CAMPAIGN | {"filesystem": [able(kind)], "event": events}))
+    if missing := lacking(readiness.checks(asked)):
+        pytest.skip(missing)
     results = create(tmp_path / "results", asked.text, asked.name, asked.overrides)
     runner.run(asked, results, lambda notice: None)
     stored = open_results(tmp_path / "results")

@@ -9,7 +9,7 @@ import pytest
 
 from on_hosts import checksum, hosts_of, received_bytes, write
 from perjoule import drivers
-from perjoule.drivers.protocols import FileSystem, Hosts, Mounted, Testbed
+from perjoule.drivers.protocols import FileSystem, Hosts, Killable, Mounted, TellsHealth, Testbed, able
 from perjoule.model import Json
 from perjoule.model.errors import CampaignError, MachineError, TransientError
 from perjoule.model.units import MIB
@@ -132,14 +132,15 @@ def test_a_host_that_comes_back_ends_no_process_by_a_number_of_before() -> None:
     """glusterd ends the self-heal daemon that it finds noted, and in its new namespace another process has that number."""
     with hosts_of(servers=2).hold(1) as hosts, glusterfs(layout="replicated", hosts=2).mount(hosts) as mounted:
         host = hosts.by_role("storage")[1]
-        mounted.kill(host)
+        killable, health = able(mounted, Killable), able(mounted, TellsHealth)
+        killable.kill(host)
         noted = host.run(["find", host.directory / "glusterfs" / "run", "-name", "*.pid"], timeout_s=10).stdout.split()
         assert any("shd" in path for path in noted)
         for path in noted:
             host.put("1\n", Path(path))  # glusterd itself
-        mounted.revive(host)
+        killable.revive(host)
         until_s = time.monotonic() + 60
-        while (lacking := mounted.absent() or mounted.degraded()) and time.monotonic() < until_s:
+        while (lacking := health.absent() or health.degraded()) and time.monotonic() < until_s:
             time.sleep(0.5)
         assert lacking == ""
 

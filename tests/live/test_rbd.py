@@ -12,7 +12,7 @@ import pytest
 
 from on_hosts import hosts_of
 from perjoule import campaign, drivers, store
-from perjoule.drivers.protocols import Host
+from perjoule.drivers.protocols import Host, TellsHealth, able
 from perjoule.execution import runner
 from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._ceph.cluster import Cluster
@@ -109,7 +109,7 @@ def test_a_client_reads_from_its_device_what_it_wrote_after_mapping_it_again_and
             verified(client, mounted.devices[client.name], "read")
             verified(client, mounted.devices[client.name], "write")
             mounted.alive()
-            assert mounted.absent()
+            assert able(mounted, TellsHealth).absent()
         assert images() == others
         assert not any((host.directory / "ceph").exists() for host in hosts.all)
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Host, Mounted, ServerEvent, Work
+from perjoule.drivers.protocols import Growable, Host, Mounted, ServerEvent, Work, able
 from perjoule.model import OPTIONS
 
 EXAMPLE = '[[event]]\nat = "20 s"\nkind = "add"\nhost = "storage-4"\n'
@@ -24,4 +24,4 @@ class Add(ServerEvent):
 
     def do(self, host: Host, mounted: Mounted, standing: Sequence[ServerEvent]) -> Work:
         """Return what has it serve."""
-        return partial(mounted.add, host)
+        return partial(able(mounted, Growable).add, host)

@@ -10,7 +10,18 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import ELSEWHERE, FileSystem, Host, Mounted, ServerEvent, Testbed, Work
+from perjoule.drivers.protocols import (
+    ELSEWHERE,
+    FileSystem,
+    Host,
+    Killable,
+    LosesDisks,
+    Mounted,
+    ServerEvent,
+    Testbed,
+    Work,
+    able,
+)
 from perjoule.model import OPTIONS
 from perjoule.model.errors import CampaignError
 
@@ -31,9 +42,9 @@ class Fail(ServerEvent):
 
     def do(self, host: Host, mounted: Mounted, standing: Sequence[ServerEvent]) -> Work:
         """End the daemons; the erasure follows."""
-        mounted.kill(host)
-        return partial(mounted.erase, host)
+        able(mounted, Killable).kill(host)
+        return partial(able(mounted, LosesDisks).erase, host)
 
     def undo(self, host: Host, mounted: Mounted) -> Work:
         """Return what puts an empty disk there."""
-        return partial(mounted.replace, host)
+        return partial(able(mounted, LosesDisks).replace, host)

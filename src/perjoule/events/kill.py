@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Host, Mounted, ServerEvent
+from perjoule.drivers.protocols import Host, Killable, Mounted, ServerEvent, able
 from perjoule.model import OPTIONS
 
 EXAMPLE = '[[event]]\nat = "20 s"\nkind = "kill"\nhost = "storage-2"\n'
@@ -22,8 +22,8 @@ class Kill(ServerEvent):
 
     def do(self, host: Host, mounted: Mounted, standing: Sequence[ServerEvent]) -> None:
         """End them."""
-        mounted.kill(host)
+        able(mounted, Killable).kill(host)
 
     def undo(self, host: Host, mounted: Mounted) -> None:
         """Start them again."""
-        mounted.revive(host)
+        able(mounted, Killable).revive(host)

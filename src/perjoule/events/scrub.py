@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Command, Mounted, Work
+from perjoule.drivers.protocols import Command, Mounted, Scrubs, Work, able
 from perjoule.model import OPTIONS
 
 EXAMPLE = '[[event]]\nat = "20 s"\nkind = "scrub"\n'
@@ -21,4 +21,4 @@ class Scrub(Command):
 
     def do(self, mounted: Mounted, number: int) -> Work:
         """Return the command."""
-        return mounted.scrub
+        return able(mounted, Scrubs).scrub

@@ -7,7 +7,7 @@ from functools import partial
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Command, Mounted, Work
+from perjoule.drivers.protocols import Command, Mounted, TakesSnapshots, Work, able
 from perjoule.model import OPTIONS
 
 EXAMPLE = '[[event]]\nat = "20 s"\nkind = "snapshot"\n'
@@ -19,4 +19,4 @@ class Snapshot(Command):
 
     def do(self, mounted: Mounted, number: int) -> Work:
         """Return the command."""
-        return partial(mounted.snapshot, f"perjoule-{number}")
+        return partial(able(mounted, TakesSnapshots).snapshot, f"perjoule-{number}")

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from perjoule import drivers
-from perjoule.drivers.protocols import Hosts, Mounted
+from perjoule.drivers.protocols import Ages, Hosts, Mounted, able
 from perjoule.execution import settling
 from perjoule.measures.ageing import energy_j
 from perjoule.model import Campaign, Doubt, Json, Record, Series, Trial
@@ -42,7 +42,7 @@ def age(campaign: Campaign, trial: Trial, hosts: Hosts, mounted: Mounted, result
             meters.enter_context(drivers.meter(spec).record(hosts, sink))
         idle_bytes_per_s = settling.rate_bytes_per_s(hosts, campaign.settle_s)
         began_s = time.monotonic()
-        done = mounted.age(wanted)
+        done = able(mounted, Ages).age(wanted)
         ended_s = time.monotonic()
         tail = settling.tail(
             hosts, mounted, settle_s=campaign.settle_s, quiet_s=campaign.quiet_s, idle_bytes_per_s=idle_bytes_per_s

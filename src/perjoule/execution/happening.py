@@ -8,7 +8,19 @@ from dataclasses import replace
 from threading import Event, Thread
 
 from perjoule import drivers
-from perjoule.drivers.protocols import Command, Host, Hosts, Mounted, ServerEvent, Work
+from perjoule.drivers.protocols import (
+    Command,
+    Host,
+    Hosts,
+    Killable,
+    Mounted,
+    Scrubs,
+    ServerEvent,
+    TellsHealth,
+    TellsHeld,
+    Work,
+    able,
+)
 from perjoule.execution.steps import steps
 from perjoule.model import Happened, Health, TrialEvent, healthy_since
 from perjoule.model.doubts import EVENTS, Doubt
@@ -85,7 +97,7 @@ class Course:
         for n, one in enumerate(self.happened):
             if drivers.event_class(one.event.kind).brings == "new":
                 try:
-                    weighed[n] = replace(one, gained_bytes=self._mounted.held_bytes(self._hosts[one.event.host]))
+                    weighed[n] = replace(one, gained_bytes=self._held_bytes(self._hosts[one.event.host]))
                 except WorkloadError as error:
                     doubts.append(EVENTS.doubt(f"can't tell what {one.event.host} has got: {error}"))
         self.happened = tuple(weighed)
@@ -107,9 +119,12 @@ class Course:
                 planned_s = began_s + at_s
                 if self._over.wait(max(0.0, planned_s - time.monotonic())):
                     return
-                held_bytes |= {one.text: pool.submit(self._mounted.held_bytes, self._hosts[one.host]) for one in weighed}
+                held_bytes |= {one.text: pool.submit(self._held_bytes, self._hosts[one.host]) for one in weighed}
                 if not self._done(events, planned_s, held_bytes):
                     return
+
+    def _held_bytes(self, host: Host) -> int:
+        return able(self._mounted, TellsHeld).held_bytes(host)
 
     def _done(self, events: Sequence[TrialEvent], planned_s: float, held_bytes: Mapping[str, Future[int]]) -> bool:
         """Do events of the same time; False if one can't be done."""
@@ -148,7 +163,8 @@ class Course:
 
     def _to_host(self, event: ServerEvent, host: Host) -> Work | None:
         """Do it, and return the rest."""
-        self._mounted.hit = True
+        if isinstance(self._mounted, Killable):
+            self._mounted.hit = True
         standing = self._standing.setdefault(host.name, [])
         then = event.do(host, self._mounted, standing)
         if event.brings == "back":
@@ -175,12 +191,13 @@ class Course:
         if self.failure:
             return self.failure.what
         try:
-            absent = self._mounted.absent()
+            health = able(self._mounted, TellsHealth)
+            absent = health.absent()
             if absent and not gone:
                 return absent
             if gone and not absent:
                 return f"it has not noticed the loss of {', '.join(sorted(gone))}"
-            return self._mounted.degraded() or self._mounted.unscrubbed()
+            return health.degraded() or (self._mounted.unscrubbed() if isinstance(self._mounted, Scrubs) else "")
         except Exception as error:  # an answer that can't be read is none, and the next one may be
             return f"no answer: {_said(error)}"
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from perjoule.drivers.protocols import Hosts, Mounted
+from perjoule.drivers.protocols import Hosts, Mounted, WorksInBackground
 from perjoule.model import Phase
 from perjoule.model.doubts import IN_FLIGHT, Doubt
 from perjoule.model.errors import WorkloadError
@@ -81,9 +81,8 @@ def tail(
             mounted.alive()
         else:
             try:
-                what = (
-                    unhealthy or mounted.busy
-                )()  # asked after the end, so that a quiet file system's answer costs this trial nothing
+                # Asked after the end, so that a quiet file system's answer costs this trial nothing.
+                what = unhealthy() if unhealthy else _busy(mounted)
             except WorkloadError as error:
                 doubts.append(IN_FLIGHT.doubt(f"can't tell whether the file system is quiet: {error}"))
             if what:
@@ -127,3 +126,8 @@ def _moved(before: Mapping[_Key, int | None], after: Mapping[_Key, int | None]) 
     """Return the differences that are known: a missing reading and a counter that was reset have none."""
     pairs = [(key, before.get(key), ended) for key, ended in after.items()]
     return {key: ended - began for key, began, ended in pairs if began is not None and ended is not None and ended >= began}
+
+
+def _busy(mounted: Mounted) -> str:
+    """Return the background work of a file system, as far as it says. Raises WorkloadError."""
+    return mounted.busy() if isinstance(mounted, WorksInBackground) else ""

@@ -12,7 +12,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from perjoule.drivers.protocols import Host, Hosts, Mounted
+from perjoule.drivers.protocols import (
+    Ages,
+    CachesOnServers,
+    Growable,
+    Host,
+    Hosts,
+    Killable,
+    LosesDisks,
+    Mounted,
+    TellsHeld,
+    Unmounts,
+)
 from perjoule.filesystems._ageing import Ageing
 from perjoule.filesystems._daemons import Daemon, Daemons, last_words
 from perjoule.filesystems._settings import Setting, as_facts, in_force
@@ -32,7 +43,7 @@ STOP_S = 0.2  # for a daemon to end by itself: its data are not needed any more,
 Options = TypeVar("Options", bound="Deployed")
 
 
-class Deployment(Mounted, Generic[Options]):
+class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks, TellsHeld, Unmounts, Generic[Options]):
     """One file system on its hosts. A driver implements `serve`, `attach`, `report`, `locate`, and overrides what differs.
 
     Making one only plans: it raises CampaignError if the layout is impossible, and touches nothing.
@@ -171,7 +182,7 @@ class Deployment(Mounted, Generic[Options]):
 
     def join(self, host: Host) -> None:
         """Start its servers on a further host, the last of `bearers`, and have them take their share of the data."""
-        super().add(host)  # which refuses
+        raise WorkloadError(Growable.lack, where=host.name)
 
     def age(self, wanted: Aged) -> Mapping[str, Json]:
         clients = [(client, self.directories[client.name]) for client in self.hosts.clients]

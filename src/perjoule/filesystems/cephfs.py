@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Host, Hosts, Tunable
+from perjoule.drivers.protocols import Check, Host, Hosts, TakesSnapshots, Tunable
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
 from perjoule.filesystems._ceph.cluster import Cluster
@@ -115,7 +115,7 @@ class CephFs(ceph.Ceph):
         return ceph.Layout(self, hosts.management.address, osds, pools, hosts.metadata.name, self.client_cache_bytes, striping)
 
 
-class _CephFs(Cluster):
+class _CephFs(Cluster, TakesSnapshots):
     """A Ceph cluster with its file system mounted by every client."""
 
     options: CephFs

@@ -40,7 +40,7 @@ class Device(OnOwnDevices):
 
         def lent(client: Host) -> Path:
             if not isinstance(client, LendsDevices):
-                raise CampaignError(LendsDevices.lack, where=client.name, next="use testbed virtual or local")
+                raise CampaignError(LendsDevices.lack, where=client.name, next=LendsDevices.advice)
             path = client.device("device", size_bytes=self.size_bytes, device=self.device)
             client.run(["mkdir", "-p", _folder(client)], timeout_s=SHORT_S)
             return path

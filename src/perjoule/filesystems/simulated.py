@@ -10,7 +10,24 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import REBUILD, Check, FileSystem, Host, Hosts, Mounted, Tunable
+from perjoule.drivers.protocols import (
+    REBUILD,
+    Check,
+    FileSystem,
+    Growable,
+    Host,
+    Hosts,
+    Killable,
+    LosesDisks,
+    Mounted,
+    Scrubs,
+    TakesSnapshots,
+    TellsHealth,
+    TellsHeld,
+    Tunable,
+    Unmounts,
+    WorksInBackground,
+)
 from perjoule.filesystems._on_clients import OnClients
 from perjoule.model import OPTIONS, Aged, Json, Redundancy
 from perjoule.model.errors import CampaignError, TransientError
@@ -149,7 +166,18 @@ class Simulated(FileSystem):
         return (Check("simulated file system", True, "needs nothing"),)
 
 
-class _OnServers(OnClients):
+class _OnServers(
+    OnClients,
+    Growable,
+    Killable,
+    LosesDisks,
+    Scrubs,
+    TakesSnapshots,
+    TellsHealth,
+    TellsHeld,
+    Unmounts,
+    WorksInBackground,
+):
     rebuild_s = 0.0
     each_bytes = 0
     scrubbed_s = 0.0  # when
@@ -210,6 +238,9 @@ class _OnServers(OnClients):
             "deleted_bytes": again_bytes,
             "overwritten_bytes": again_bytes // 4,
         }
+
+    def degraded(self) -> str:
+        return self.busy()
 
     def busy(self) -> str:
         if time.monotonic() < self._rebuilt_s:

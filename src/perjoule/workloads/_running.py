@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 
-from perjoule.drivers.protocols import Host, Mounted, Process
+from perjoule.drivers.protocols import CachesOnServers, Host, Mounted, Process
 from perjoule.machine.each import each
 from perjoule.machine.scripts import BASH, REMOVE_OLD
 from perjoule.model.doubts import CACHE, Doubt
@@ -89,8 +89,9 @@ def cold(clients: Sequence[Host], mounted: Mounted) -> list[Doubt]:
     """Drop caches, also those of servers' kernels, and return doubts."""
     mounted.drop_caches()
     doubts = [CACHE.doubt(f"{mounted.undropped} was not dropped")] if mounted.undropped else []
+    servers = mounted.caching if isinstance(mounted, CachesOnServers) else ()
     try:
-        each(dict.fromkeys((*clients, *mounted.caching)), lambda host: host.drop_caches())
+        each(dict.fromkeys((*clients, *servers)), lambda host: host.drop_caches())
     except WorkloadError as error:
         doubts.append(CACHE.doubt(f"page caches were not dropped: {error}"))
     return doubts

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Host, Mounted, Need, Workload
+from perjoule.drivers.protocols import Check, Host, Mounted, Need, Unmounts, Workload, able
 from perjoule.machine.each import each
 from perjoule.machine.untrusted import read_as
 from perjoule.model import OPTIONS, ClientResult, Direction, Json, Outcome
@@ -114,7 +114,7 @@ class Idle(Workload):
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Wait. Raises WorkloadError if the file system can't be unmounted, TransientError if it can't be mounted again."""
-        with nullcontext() if self.mounted else mounted.unmounted():
+        with nullcontext() if self.mounted else able(mounted, Unmounts).unmounted():
             time.sleep(self.rest_s)
             began_s = time.monotonic()
             time.sleep(self.duration_s)

@@ -5,7 +5,21 @@ import time
 
 import pytest
 
-from perjoule.drivers.protocols import Host, Hosts, LosesPackets, SlowsDisks, TakesLinkDown
+from perjoule.drivers.protocols import (
+    Growable,
+    Host,
+    Hosts,
+    Killable,
+    LosesDisks,
+    LosesPackets,
+    Scrubs,
+    SlowsDisks,
+    TakesLinkDown,
+    TakesSnapshots,
+    TellsHealth,
+    TellsHeld,
+    able,
+)
 from perjoule.execution import happening
 from perjoule.execution.happening import LATE_OUTSIDE_S, UNKNOWN, Course
 from perjoule.model import Happened, Health, Json, TrialEvent, healthy_since
@@ -28,7 +42,7 @@ class Server(ScriptedHost, LosesPackets, SlowsDisks, TakesLinkDown):
         self.done.append(f"lose {loss_ratio:g}")
 
 
-class Healing(ScriptedMount):
+class Healing(ScriptedMount, Growable, Killable, LosesDisks, Scrubs, TakesSnapshots, TellsHealth, TellsHeld):
     """It misses a server from the moment at which that is killed until it is back, and then heals for `heals_s`."""
 
     def __init__(self, host: Server, *, heals_s: float = 0.0, notices: bool = True) -> None:
@@ -243,7 +257,7 @@ def test_a_host_whose_content_is_unknown_has_a_doubt() -> None:
 def test_a_file_system_that_none_can_join_fails_the_trial() -> None:
     host = ScriptedHost("storage-1")
     course = Course(events((0.0, "add")), Hosts((host,)), ScriptedMount(host))
-    assert_fails(course, "add storage-1 could not be done: storage-1: no host can join this file system")
+    assert_fails(course, "add storage-1 could not be done: no host can join this file system")
 
 
 def test_a_scrub_is_done_when_it_begins_and_the_file_system_is_healthy_when_it_has_ended() -> None:
@@ -395,7 +409,7 @@ def test_health_counts_from_the_first_of_the_answers_with_which_the_row_ends() -
 
 def test_a_mount_without_daemons_of_ours_has_none_to_kill() -> None:
     with pytest.raises(WorkloadError, match="no daemons that perjoule started"):
-        ScriptedMount(ScriptedHost()).kill(ScriptedHost("storage-1"))
+        able(ScriptedMount(ScriptedHost()), Killable)
 
 
 class Outlasting(Healing):

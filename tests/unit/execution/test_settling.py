@@ -8,12 +8,27 @@ from typing import cast
 
 import pytest
 
-from perjoule.drivers.protocols import Counters, Hosts, Mounted
+from perjoule.drivers.protocols import Counters, Hosts, WorksInBackground
 from perjoule.execution import settling
 from perjoule.execution.settling import tail
 from perjoule.model.errors import TransientError, WorkloadError
+from scripted import ScriptedMount
 
 MIB = 1024**2
+
+
+class Working(ScriptedMount, WorksInBackground):
+    """A file system whose work and daemons are as given."""
+
+    def __init__(self, work: Callable[[], str], daemons: Callable[[], object]) -> None:
+        super().__init__()
+        self.work, self.daemons = work, daemons
+
+    def busy(self) -> str:
+        return self.work()
+
+    def alive(self) -> None:
+        self.daemons()
 
 
 class Server:
@@ -73,7 +88,7 @@ def after(
     idle: float = 0.0,
 ) -> settling.Tail:
     hosts = cast("Hosts", SimpleNamespace(servers=(server,), all=(server,)))
-    mounted = cast("Mounted", SimpleNamespace(busy=busy, alive=alive, directories={}))
+    mounted = Working(busy, alive)
     return tail(hosts, mounted, settle_s=1.0, quiet_s=quiet_s, idle_bytes_per_s=idle)
 
 
@@ -118,7 +133,7 @@ def test_after_events_the_wait_is_for_health(clock: Clock) -> None:
     """A rebuild that outlasts its load belongs to its trial: the tail ends after it."""
     server = Server(clock, rate=50 * MIB, until_s=5.0)
     hosts = cast("Hosts", SimpleNamespace(servers=(server,), all=(server,)))
-    mounted = cast("Mounted", SimpleNamespace(busy=lambda: pytest.fail("asked"), alive=nothing, directories={}))
+    mounted = Working(lambda: pytest.fail("asked"), nothing)
 
     def unhealthy() -> str:
         return "rebuilding" if clock.now_s < 8 else ""
@@ -165,7 +180,7 @@ def test_a_reading_that_is_missing_is_neither_bytes_nor_quiet(clock: Clock, gap:
 def test_a_missing_reading_hides_no_other_server_and_is_looked_at_again(clock: Clock) -> None:
     """Both servers are quiet, but until 2.5 s nobody knows it of one of them."""
     hosts = together(Server(clock), Gappy(clock, (0.4, 2.5)))
-    mounted = cast("Mounted", SimpleNamespace(busy=nothing, alive=nothing, directories={}))
+    mounted = Working(nothing, nothing)
     found = tail(hosts, mounted, settle_s=1.0, quiet_s=30.0, idle_bytes_per_s=0.0)
     assert found.phase.ended_s == pytest.approx(2.75, abs=0.3)
     assert found.doubts == ()
@@ -193,6 +208,6 @@ def test_a_counter_that_began_again_has_not_moved_backwards(clock: Clock) -> Non
             return lambda: Counters(self.clock.now_s, 0.0, 0, 0, 0, 10**12 if self.clock.now_s < 0.9 else 0)
 
     hosts = together(Server(clock, rate=50 * MIB, until_s=3.1), Restarted(clock))
-    mounted = cast("Mounted", SimpleNamespace(busy=nothing, alive=nothing, directories={}))
+    mounted = Working(nothing, nothing)
     found = tail(hosts, mounted, settle_s=1.0, quiet_s=30.0, idle_bytes_per_s=0.0)
     assert 3.1 <= found.phase.ended_s <= 3.6

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from perjoule.drivers.protocols import Hosts, Process
+from perjoule.drivers.protocols import Hosts, Process, WorksInBackground, able
 from perjoule.filesystems.moosefs import MooseFS
 from perjoule.filesystems.moosefs import parse as words
 from perjoule.model import Flow
@@ -189,7 +189,7 @@ def test_both_releases_are_brought_up_and_read_alike(release: int) -> None:
         assert (mounted.facts["goal"], mounted.facts["trash_s"]) == (2, 0)
         assert str(mounted.facts["version"]).startswith(f"{release}.")
         assert mounted.locate(Path("/any")) == ("storage-1", "storage-2")
-        assert mounted.busy() == ""
+        assert able(mounted, WorksInBackground).busy() == ""
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_master_that_does_not_answer_has_lost_nothing(release: int) -> None:
             with pytest.raises(TransientError, match=r"^mfsmaster on metadata-1: did not answer client-1: mfscli last said: "):
                 mounted.alive()
             with pytest.raises(TransientError, match="did not answer client-1"):
-                mounted.busy()
+                able(mounted, WorksInBackground).busy()
 
 
 def test_a_chunk_server_that_the_master_does_not_name_is_lost() -> None:

@@ -1,7 +1,7 @@
 """What all loads do before they measure: with cold caches on every host that keeps data."""
 
 from perjoule import drivers
-from perjoule.drivers.protocols import Host
+from perjoule.drivers.protocols import CachesOnServers, Host
 from perjoule.model import Spec
 from perjoule.model.errors import WorkloadError
 from perjoule.workloads._running import cold
@@ -10,7 +10,7 @@ from scripted import ScriptedHost, ScriptedMount
 from typed import as_written
 
 
-class Served(ScriptedMount):
+class Served(ScriptedMount, CachesOnServers):
     """A file system of servers with kernels of their own, of which one also loads."""
 
     def __init__(self, clients: tuple[Host, ...], servers: tuple[Host, ...]) -> None:

@@ -15,6 +15,7 @@ class Ability(ABC):
     """Something that some parts of a kind can do."""
 
     lack: ClassVar[str]  # the sentence of an error of a part that can't
+    advice: ClassVar[str] = ""  # and what to do
 
 
 A = TypeVar("A", bound=Ability)
@@ -23,7 +24,7 @@ A = TypeVar("A", bound=Ability)
 def able(part: object, ability: type[A]) -> A:
     """Return a part as one that has an ability. Raises WorkloadError if it has not."""
     if not isinstance(part, ability):
-        raise WorkloadError(ability.lack, where=part.name if isinstance(part, Host) else "")
+        raise WorkloadError(ability.lack, where=part.name if isinstance(part, Host) else "", next=ability.advice)
     return part
 
 
@@ -31,6 +32,7 @@ class LendsDevices(Ability):
     """A host that lends raw block devices."""
 
     lack = "this host lends no block devices"
+    advice = "use testbed virtual or local"
 
     @abstractmethod
     def device(self, name: str, *, size_bytes: int, device: str = "") -> Path:

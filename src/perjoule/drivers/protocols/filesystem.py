@@ -13,7 +13,6 @@ from perjoule.drivers.protocols.checks import Check, Port
 from perjoule.drivers.protocols.host import Host
 from perjoule.drivers.protocols.hosts import Hosts
 from perjoule.model import Aged, Amplification, Disk, Json, Reality, Redundancy
-from perjoule.model.errors import WorkloadError
 
 Access = Literal["folders", "pools", "devices"]  # how a client gets at its data
 
@@ -40,13 +39,7 @@ class Mounted(ABC):
         ""  # of a trial's data, so that names of objects differ in a store without folders; "" for all trials together
     )
     undropped: str = ""  # caches that neither its `drop_caches` nor the hosts' drop, as words for a doubt; "": none is known
-    hit: bool = False  # events have happened to its servers: what it lacks since then is not a failure
     logs_there: Sequence[tuple[Host, Path]] = ()  # the same for those that daemons write on their hosts
-
-    @property
-    def caching(self) -> tuple[Host, ...]:
-        """Its servers, whose kernels cache what they store, where those are not the clients' own; () if they are not ours."""
-        return ()
 
     @abstractmethod
     def locate(self, path: Path) -> tuple[str, ...]:
@@ -59,68 +52,6 @@ class Mounted(ABC):
     @abstractmethod
     def alive(self) -> None:
         """Check that every daemon still runs. Raises TransientError with the last output of one that died."""
-
-    def unmounted(self) -> AbstractContextManager[None]:
-        """Unmount it on all clients while the block runs. Raises WorkloadError if it is not perjoule's to unmount."""
-        raise WorkloadError("this file system is not perjoule's to unmount", next="remove mounted = false from the workload")
-
-    def busy(self) -> str:
-        """Return the file system's background work, by its own status: "scrub of 2 placement groups"; "" if it is idle.
-
-        Cheap enough to call after each trial. Raises WorkloadError if it can't be determined.
-        """
-        return ""
-
-    def absent(self) -> str:
-        """Return the servers that the file system has lost, by its own status; "" if it has them all. Raises WorkloadError."""
-        return ""
-
-    def degraded(self) -> str:
-        """Return what is missing until redundancy is complete, on the servers that it has; "" if it is. Raises WorkloadError."""
-        return self.busy()
-
-    def age(self, wanted: Aged) -> Mapping[str, Json]:
-        """Fill it, overwrite and delete, and return what was done, for the record.
-
-        Raises WorkloadError: it can't be filled so far, or not at all.
-        """
-        raise WorkloadError("this file system can't be aged", next="remove aged from the file system")
-
-    def scrub(self) -> None:
-        """Begin to read all data and compare them with their checksums, by its own command. Raises WorkloadError."""
-        raise WorkloadError("this file system has no scrub that a command begins")
-
-    def unscrubbed(self) -> str:
-        """Return what the last `scrub` has not checked yet; "" if nothing, or there was none. Raises WorkloadError."""
-        return ""
-
-    def snapshot(self, name: str) -> None:
-        """Take a snapshot of all that is in it, by its own command. Raises WorkloadError."""
-        raise WorkloadError("this file system takes no snapshots")
-
-    def kill(self, host: Host) -> None:
-        """End its daemons on a server by SIGKILL; they count as ended on purpose. Raises WorkloadError: there are none."""
-        raise WorkloadError("this file system has no daemons that perjoule started", where=host.name)
-
-    def revive(self, host: Host) -> None:
-        """Start what `kill` ended on a server, on its data. Raises WorkloadError."""
-        raise WorkloadError("this file system has no daemons that perjoule started", where=host.name)
-
-    def held_bytes(self, host: Host) -> int:
-        """Return how much of users' data, as copies or parts, is on a server. Raises WorkloadError."""
-        raise WorkloadError("this file system does not say how much it stores on a server", where=host.name)
-
-    def erase(self, host: Host) -> None:
-        """Erase the data of a server whose daemons were killed. Raises WorkloadError."""
-        raise WorkloadError("this file system has no data that perjoule may erase", where=host.name)
-
-    def replace(self, host: Host) -> None:
-        """Have a server whose data were erased serve again, without data, and begin to rebuild them. Raises WorkloadError."""
-        raise WorkloadError("this file system has no data that perjoule may replace", where=host.name)
-
-    def add(self, host: Host) -> None:
-        """Have a further storage host serve, and begin to spread the data. Raises WorkloadError."""
-        raise WorkloadError("no host can join this file system", where=host.name)
 
 
 class FileSystem(ABC):

@@ -4,11 +4,13 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from perjoule.drivers.protocols.abilities import able
 from perjoule.drivers.protocols.filesystem import Mounted
 from perjoule.drivers.protocols.host import Host
+from perjoule.drivers.protocols.mounted_abilities import CachesOnServers, Unmounts
 
 
-class Within(Mounted):
+class Within(Mounted, CachesOnServers, Unmounts):
     """The same file system with other folders; what happens to the whole happens to it."""
 
     def __init__(self, whole: Mounted, below: Path, names: Iterable[str], layout_name: str = "") -> None:
@@ -29,7 +31,7 @@ class Within(Mounted):
     @property
     def caching(self) -> tuple[Host, ...]:
         """As of the whole."""
-        return self._whole.caching
+        return self._whole.caching if isinstance(self._whole, CachesOnServers) else ()
 
     def locate(self, path: Path) -> tuple[str, ...]:
         """Locate a path as its own first host sees it; the whole asks its own first client."""
@@ -46,8 +48,4 @@ class Within(Mounted):
 
     def unmounted(self) -> AbstractContextManager[None]:
         """As of the whole."""
-        return self._whole.unmounted()
-
-    def busy(self) -> str:
-        """As of the whole."""
-        return self._whole.busy()
+        return able(self._whole, Unmounts).unmounted()

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from perjoule.drivers.protocols import Host, Hosts, Pool
+from perjoule.drivers.protocols import Host, Hosts, Pool, Scrubs, TellsHealth, WorksInBackground
 from perjoule.filesystems._ceph import commands
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
@@ -31,7 +31,7 @@ OBJECTS_AT_ONCE = 256
 PG_LIST: commands.Command = {"prefix": "pg dump", "dumpcontents": ["pgs"], "target": "mgr"}
 
 
-class Cluster(Deployment[ceph.Ceph]):
+class Cluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground):
     """One Ceph cluster; its clients use its pools."""
 
     kind = "ceph"
@@ -149,6 +149,10 @@ class Cluster(Deployment[ceph.Ceph]):
 
     def _osds(self, host: Host) -> tuple[ceph.Osd, ...]:
         return tuple(osd for osd in self.layout.osds if osd.host == host.name)
+
+    def degraded(self) -> str:
+        """All that is missing is work in the background."""
+        return self.busy()
 
     def busy(self) -> str:
         """Return the background work of placement groups: scrub, recovery, backfill, snapshot trimming."""

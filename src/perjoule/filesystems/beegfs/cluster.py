@@ -4,7 +4,7 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perjoule.drivers.protocols import Host, Hosts
+from perjoule.drivers.protocols import Host, Hosts, WorksInBackground
 from perjoule.filesystems._daemons import Daemon, last_words
 from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems._settings import Setting
@@ -27,7 +27,7 @@ BENCH_BYTES = 16 * MIB  # that each target writes when the servers are all that 
 Job = tuple[words.Kind, int, Host]  # a server's kind and number, and where it runs
 
 
-class Cluster(Deployment["BeeGFS"]):
+class Cluster(Deployment["BeeGFS"], WorksInBackground):
     """One BeeGFS while it is up."""
 
     kind = "beegfs"

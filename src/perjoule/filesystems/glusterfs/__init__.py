@@ -20,7 +20,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Host, Hosts, Port, Tunable
+from perjoule.drivers.protocols import Host, Hosts, Port, TellsHealth, Tunable, WorksInBackground
 from perjoule.filesystems._daemons import Daemon, last_words
 from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems._options import Deployed
@@ -110,7 +110,7 @@ class GlusterFS(Deployed):
         return _GlusterFS(self, hosts)
 
 
-class _GlusterFS(Deployment[GlusterFS]):
+class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
     """One volume with the daemons that serve and mount it. Healthy means that all bricks are online."""
 
     kind = "glusterfs"

@@ -19,7 +19,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Host, Hosts, Port, Tunable
+from perjoule.drivers.protocols import Check, Host, Hosts, Port, TakesSnapshots, TellsHealth, Tunable, WorksInBackground
 from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._deployment import SHORT_S, Deployment
 from perjoule.filesystems._options import Deployed
@@ -117,7 +117,7 @@ class MooseFS(Deployed):
         return _MooseFS(self, hosts)
 
 
-class _MooseFS(Deployment[MooseFS]):
+class _MooseFS(Deployment[MooseFS], TakesSnapshots, TellsHealth, WorksInBackground):
     """One MooseFS. Healthy means that the master knows the space of all chunk servers."""
 
     kind = "moosefs"

@@ -18,7 +18,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Host, Hosts, Port, Tunable
+from perjoule.drivers.protocols import Check, Host, Hosts, Port, TellsHealth, Tunable
 from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._deployment import Deployment
 from perjoule.filesystems._journals import Beneath
@@ -103,7 +103,7 @@ class OrangeFS(SelfBuilt):
         return _OrangeFS(self, hosts)
 
 
-class _OrangeFS(Deployment[OrangeFS]):
+class _OrangeFS(Deployment[OrangeFS], TellsHealth):
     """One OrangeFS. Healthy means that all servers answer."""
 
     kind = "orangefs"
