@@ -2,6 +2,7 @@
 
 import math
 import tomllib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from pydantic import ValidationError
 
 from perjoule import drivers
 from perjoule.cli.meters._printing import table_text
+from perjoule.energy.choosing import parts_of
 from perjoule.meters.plugwise import Plugwise, stick
 from perjoule.model import Json
 from perjoule.model.errors import CampaignError, MachineError
@@ -106,13 +108,47 @@ def test_wrong_options_are_reported(wrong, said):
         drivers.build("meters", "plugwise", {**right, **wrong})
 
 
-def test_a_circle_on_a_host_that_is_not_there_is_reported(listen):
-    from types import SimpleNamespace
+def boards(count: int) -> tuple[SimpleNamespace, ...]:
+    return tuple(SimpleNamespace(name=f"osd-{n}", role="storage") for n in range(1, count + 1))
 
-    host = SimpleNamespace(name="storage-1", role="storage")
+
+def test_a_circle_on_a_host_that_is_not_there_is_reported(listen):
     table = {"kind": "plugwise", "address": "/dev/null", "circles": {"000D6F0000B1B64B": "storage-9"}}
     with pytest.raises(CampaignError, match="storage-9"):
-        listen(table, any, hosts=(host,))
+        listen(table, any, hosts=boards(1))
+
+
+@pytest.mark.parametrize("words", ["servers", "osd-[1-3]", "osd-1,osd-2,osd-3"])
+def test_one_circle_feeds_all_boards_and_another_one_all_disks(listen, words):
+    """The Cubieboards' wiring: their watts are the sum of both Circles', neither one channel nor one host's."""
+    with simulator.serve(Behaviour(Waveform("constant", high_w=50))) as table:
+        circles = dict(zip(simulator.CIRCLES, (f"{words}/board", f"{words}/disks"), strict=True))
+        heard = listen({**table, "circles": circles, "rate": "50 Hz"}, lambda heard: len(heard.samples) > 6, hosts=boards(3))
+    channels = {sample[0] for sample in heard.samples}
+    covered = ("osd-1", "osd-2", "osd-3")
+    assert {(one.host, one.component, one.covers) for one in channels} == {("", "board", covered), ("", "disks", covered)}
+    found = parts_of("wall", list(channels), frozenset(covered), frozenset(covered))
+    assert {(sign, one.component) for sign, one in found.net} == {(1, "board"), (1, "disks")}
+
+
+@pytest.mark.parametrize(
+    "fed",
+    [("", ""), ("osd-1", "osd-1"), ("servers/disks", "osd-[1-2]/disks"), ("osd-1,osd-2", "osd-2,osd-1"), ("servers", "servers")],
+)
+def test_two_circles_that_feed_the_same_are_refused(listen, fed):
+    table = {"kind": "plugwise", "address": "/dev/null", "circles": dict(zip(simulator.CIRCLES, fed, strict=True))}
+    both = "000D6F0000B1B64B and 000D6F0000B1C02A feed the same"
+    with pytest.raises(CampaignError, match=f"{both} .*; say in circles what each feeds"):
+        listen(table, any, hosts=boards(2))
+
+
+@pytest.mark.parametrize(
+    ("fed", "said"),
+    [("osd-1/bord", "a host has no bord"), ("/disks", "names no hosts"), ("osd-[1/disks", "bracket without its partner")],
+)
+def test_a_part_that_no_host_has_is_reported(fed, said):
+    with pytest.raises(ValidationError, match=said):
+        drivers.build("meters", "plugwise", {"address": "/dev/ttyUSB0", "circles": {simulator.CIRCLES[0]: fed}})
 
 
 def test_its_table_is_toml_as_it_is_printed():

@@ -1,5 +1,6 @@
 """The boundary of a meter: a host, the switch, a group, or the total."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -50,6 +51,23 @@ def boundary(meter: str, covers: tuple[str, ...], hosts: Hosts, component: str =
         host = "" if named[0] == SWITCH else named[0]
         return Boundary(meter, host, component or (SWITCH if not host else "all"))
     return Boundary(meter, "", component or "group", named)
+
+
+def apart(meter: str, option: str, fed: Mapping[str, Boundary]) -> None:
+    """Check that the parts of a meter cover different things: two that cover the same would be one channel, of mixed readings.
+
+    Raises:
+        CampaignError: two cover the same; it names both.
+    """
+    taken: dict[tuple[str, str, frozenset[str]], str] = {}
+    for part, where in fed.items():
+        first = taken.setdefault((where.host, where.component, frozenset(where.covers)), part)
+        if first != part:
+            hosts = where.host or ", ".join(where.covers)
+            what = " of ".join(filter(None, (where.component if where.component != "all" else "", hosts)))
+            raise CampaignError(
+                f"{first} and {part} feed the same ({what})", where=f"meter {meter}", next=f"say in {option} what each feeds"
+            )
 
 
 def members(hosts: Hosts) -> dict[str, list[str]]:

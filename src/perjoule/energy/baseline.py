@@ -24,11 +24,13 @@ from perjoule.model import Record
 
 OMITTED = "dynamic energy omitted: idle-power uncertainty exceeds 20 % of the added energy"
 UNSETTLED = "dynamic energy omitted: idle power is not known both before and after the load (a longer settle, or a faster meter)"
+STATED = "stated number"  # that stands for a part
+STEADY = ("accuracy", STATED)  # errors that are the same in all windows
 
 
 @dataclass(frozen=True)
 class Idle:
-    """Idle power of a boundary, with its standard uncertainty except for the meter's accuracy."""
+    """Idle power of a boundary, with its standard uncertainty except for what is wrong alike under load."""
 
     mean_w: float
     standard_w: float
@@ -59,7 +61,7 @@ def idle(record: Record, parts: SignedSeries) -> Idle | None:
         if len(budgets) < len(parts):
             return None
         total = combined(
-            [(sign, replace(one, terms=tuple(t for t in one.terms if t.name != "accuracy"))) for sign, one in budgets]
+            [(sign, replace(one, terms=tuple(t for t in one.terms if t.name not in STEADY))) for sign, one in budgets]
         )
         scatter_w = hypot(*(_scatter_w(rates(integral(series), began_s, ended_s)) for _, series in parts))
         found.append((total.value_j / length_s, hypot(total.standard_j / length_s, scatter_w)))
@@ -73,8 +75,8 @@ def dynamic(energy: Budget, without: Idle, length_s: float) -> Budget | None:
     left_j = energy.value_j - without.mean_w * length_s
     terms: list[Term] = []
     for term in energy.terms:
-        if term.source:
-            continue  # a coefficient of modelled watts, which means another thing to what a load adds
+        if term.source or term.name == STATED:
+            continue  # a coefficient of modelled watts means another thing to what a load adds, and a constant nothing
         if term.name != "accuracy":
             terms.append(term)
         elif term.factor_j:

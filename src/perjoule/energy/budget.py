@@ -21,6 +21,7 @@ LARGE_RATIO = 0.2  # of a dynamic energy, above which its uncertainty refuses it
 # What would make a term smaller.
 SHRINK = {
     "accuracy": "a meter of a better class, a smaller range, or a calibration",
+    "stated number": "metering this part while the load runs",
     "resolution": "a smaller range, a finer meter, or a longer window",
     "noise": "a longer window, or more samples",
     "under-sampling": "sampling more often, or a meter that integrates",

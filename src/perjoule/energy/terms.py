@@ -1,6 +1,7 @@
 """The terms of the budget of one channel over one window, from the meter's specification and its samples.
 
 accuracy        (a*P + b*R) * T / sqrt(3): any error within the stated limit is equally likely
+stated number   u * T, of a number that stands for a part and was not measured with the load
 resolution      q / sqrt(12) of a sample, once if the samples stand on one step; of a counter at either end
 noise           that of a sample over the root of the number that is independent, n (1-r)/(1+r), r by idle time if that is longer
                 than the window
@@ -55,7 +56,8 @@ def budget(series: Series, began_s: float, ended_s: float, *, quiet: tuple[tuple
     value_j = found.value + beside_idle_j(now.whole, both)
     listed = _terms(now, value_j, both, quiet, found.coverage_ratio)
     terms = [term for term in listed if term.standard_j > ROUNDING_RATIO * abs(value_j)]
-    unstated = [] if stated.gain_ratio is not None or stated.offset is not None else ["accuracy"]
+    known = any(part is not None for part in (stated.gain_ratio, stated.offset, stated.sigma))
+    unstated = [] if known else ["accuracy"]
     unstated += ["latency"] if stated.latency_s is None and channel.semantics in ("average", "instantaneous") else []
     unstated += ["clock"] if stated.clock_s is None and _dated(series) else []
     return Budget(value_j, tuple(terms), tuple(unstated) if channel.grade not in ("modelled", "nameplate") else ())
@@ -101,6 +103,8 @@ def _terms(
     factor_j = (stated.gain_ratio or 0.0) * abs(value_j) / sqrt(3)
     offset_j = (stated.offset or 0.0) * (sqrt(2) if channel.semantics == "counter" else length_s) / sqrt(3)
     yield Term("accuracy", factor_j + offset_j, name, shared=True, rectangular=True, factor_j=factor_j)
+    if stated.sigma:
+        yield Term("stated number", stated.sigma * length_s, name, shared=True)
     latency_s = stated.latency_s
     if (reading_j := _reading(now, began_s, ended_s)) is not None:
         yield Term("resolution", readings_j(whole, both, None, _step_j(now)), name)

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from perjoule import drivers
+from perjoule.drivers import together
 from perjoule.drivers.protocols import Ages, Hosts, Mounted, able
 from perjoule.execution import settling
 from perjoule.measures.ageing import energy_j
@@ -38,8 +39,7 @@ def age(campaign: Campaign, trial: Trial, hosts: Hosts, mounted: Mounted, result
     if wanted is None or not wanted.full_ratio:
         return None
     with results.place() as place, new_ageing(place) as (folder, sink), ExitStack() as meters:
-        for spec in trial.meters:
-            meters.enter_context(drivers.meter(spec).record(hosts, sink))
+        meters.enter_context(together.recording(map(drivers.meter, trial.meters), hosts, sink))
         idle_bytes_per_s = settling.rate_bytes_per_s(hosts, campaign.settle_s)
         began_s = time.monotonic()
         done = able(mounted, Ages).age(wanted)

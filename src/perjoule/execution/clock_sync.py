@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+from perjoule.drivers import together
 from perjoule.drivers.protocols import Host, Hosts, Meter, Process
 from perjoule.energy.alignment import QUIET_S, Drift, drift, offset, pattern
 from perjoule.model import Clock, Series
@@ -26,9 +27,7 @@ def align(hosts: Hosts, meters: Sequence[Meter], results: Results, duration_s: f
     """Run a load pattern on the servers (on all hosts if there are none), record the meters, and keep both."""
     loaded = hosts.servers or hosts.all
     with results.place() as place, new_pattern(place) as (folder, sink):
-        with ExitStack() as stack:
-            for meter in meters:
-                stack.enter_context(meter.record(hosts, sink))
+        with together.recording(meters, hosts, sink):
             time.sleep(QUIET_S)
             edges_s = drive(loaded, pattern(duration_s, seed), folder.through)
             time.sleep(QUIET_S)

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from perjoule import drivers
+from perjoule.drivers import together
 from perjoule.drivers.protocols import Hosts, Mounted, Seeks, require_time
 from perjoule.energy.hosts import serving
 from perjoule.execution import layouts, pauses, settling, write_back
@@ -119,7 +120,7 @@ class UnderWay:
         hosts, sink = self._up.hosts, self._attempt.sink
         with ExitStack() as recording:
             meters = map(drivers.meter, self._attempt.trial.meters)
-            self._metered = tuple(recording.enter_context(meter.record(hosts, sink)) for meter in meters)
+            self._metered = recording.enter_context(together.recording(meters, hosts, sink))
             with self._phase("baseline"):
                 idle_bytes_per_s = settling.rate_bytes_per_s(hosts, self._campaign.settle_s)
             with self._steady():

@@ -2,12 +2,12 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.boundary import Boundary, boundary
+from perjoule.drivers.boundary import Boundary, apart, boundary
 from perjoule.drivers.protocols import Hosts, Sink
 from perjoule.meters._metered import Metered
 from perjoule.model import DRIVE, OPTIONS
@@ -23,6 +23,8 @@ _DRIVES = (
 class AtDrives(Metered):
     """A meter with a probe for each drive. The description is not a docstring, for the reason in Metered."""
 
+    adds_up: ClassVar[bool] = True  # whether probes that feed the same are added to one reading
+
     drives: Annotated[Mapping[str, str], Field(description=_DRIVES, min_length=1)]
 
     @property
@@ -32,9 +34,13 @@ class AtDrives(Metered):
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
-        """Stream the probes' readings. Raises CampaignError: no host has such a name."""
+        """Stream the probes' readings. Raises CampaignError: no host has such a name, or two probes feed the same."""
         for host in self.named["drives"]:
             boundary(self.label, (host,), hosts)
+        if self.drives:
+            where = boundary(self.label, self.covers, hosts, self.component)
+            each = {self.drives[probe] if self.adds_up else probe: probe for probe in self.drives}
+            apart(self.label, "drives", {name: self.fed(where, self.drives[probe], probe) for name, probe in each.items()})
         with super().record(hosts, sink) as doubts:
             yield doubts
 

@@ -24,7 +24,7 @@ ASKED_S = 15.0  # for an answer before a campaign, whatever the meter's own time
 MOST_WORDS = 300  # characters of what a meter said, in a sentence
 
 _COVERS = 'What it feeds: hosts by name or pattern ("stor-[1-4]"), "servers", "clients", "switch".'
-_COMPONENT = 'The part of one host that it feeds, if not the whole host: "disks", "board", ...'
+_COMPONENT = 'The part of each host that it feeds, if not whole hosts: "disks", "board", ...'
 _NAME = "The name of its channels, if there are several of a kind; its kind by default."
 MOMENTS_HZ = 2.0  # by default, of meters of momentary power: no energy is computed from one reading a second
 RATE = "How often it is polled, on average; polls are jittered so that they can't lock to a timer."

@@ -50,6 +50,7 @@ class Specification:
     range_value: float | None = None  # where a counter falls back to 0
     most_w: float | None = None  # the highest power that it can show or that can flow
     clock_s: float | None = None  # standard uncertainty of the times of its samples
+    sigma: float | None = None  # standard uncertainty of its values, the same error in all of them
 
 
 @dataclass(frozen=True)

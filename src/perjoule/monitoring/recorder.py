@@ -3,13 +3,14 @@
 import threading
 from array import array
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from math import nan
 from typing import TypeVar
 
 import numpy as np
 
 from perjoule import drivers
+from perjoule.drivers import together
 from perjoule.drivers.protocols import Hosts, Meter, Sink
 from perjoule.model import SAMPLE, Channel, Json, Series
 
@@ -52,13 +53,13 @@ class Memory(Sink):
 
 
 @contextmanager
-def recording(meters: Sequence[Meter], sink: Sink) -> Generator[list[list[str]]]:
+def recording(meters: Sequence[Meter], sink: Sink) -> Generator[tuple[list[str], ...]]:
     """Stream meters into a sink during the block; yields each one's doubts, complete when it has ended.
 
     There are no hosts: what a meter covers is taken literally.
     """
-    with ExitStack() as stack:
-        yield [stack.enter_context(meter.record(Hosts(()), sink)) for meter in meters]
+    with together.recording(meters, Hosts(()), sink) as doubts:
+        yield doubts
 
 
 def found(addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:

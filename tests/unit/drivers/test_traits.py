@@ -31,8 +31,22 @@ KNOWING = {
     "planning/measuring.py": "writes a campaign for virtual hosts, with a load that all file systems carry",
 }
 # Their names are also words of something else: a role of a meter's grade, an option, a way to put users together, a direction, a
-# kind of disk, the kernel's own name of its devices.
-WORDS = {"cluster", "csv", "device", "directory", "idle", "local", "modelled", "nvme", "rbd", "simulated", "system", "together"}
+# kind of disk, the kernel's own name of its devices, a shape of a waveform.
+WORDS = {
+    "cluster",
+    "constant",
+    "csv",
+    "device",
+    "directory",
+    "idle",
+    "local",
+    "modelled",
+    "nvme",
+    "rbd",
+    "simulated",
+    "system",
+    "together",
+}
 EVENTS = {*drivers.kinds("events")}  # words of English: what is asked is that no kind of event is compared with one
 NAMES = {kind for part in drivers.PROTOCOLS for kind in drivers.kinds(part)}
 IMPORTED = re.compile(rf"perjoule\.({'|'.join(PARTS)})\b")

@@ -10,12 +10,14 @@ import math
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from typing import Annotated, Any
 
 from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.boundary import Boundary, boundary
+from perjoule.drivers.boundary import Boundary, apart, boundary, names
+from perjoule.drivers.names import unfold
 from perjoule.drivers.protocols import Check, Hosts, Sink
 from perjoule.meters._address import LineAddress, line
 from perjoule.meters._metered import Metered, Read, Reading
@@ -34,6 +36,7 @@ rate = "0.25 Hz"
 
 FIX = ".venv/bin/pip install 'perjoule[meters]'"
 WINDOWS_S = (1.0, 8.0)
+PARTS = ("board", "disks", "supply")
 MOST_FRAME_BYTES = 1024  # a frame has some hundred
 
 
@@ -47,7 +50,19 @@ def _are_circles(circles: Mapping[str, str]) -> Mapping[str, str]:
     named = {mac.upper(): fed for mac, fed in circles.items()}
     if not named or any(len(mac) != 16 or set(mac) - set("0123456789ABCDEF") for mac in named):
         raise ValueError("name circles by the 16 hexadecimal digits on their backs (such as 000D6F0000B1B64B)")
+    for text in named.values():
+        hosts, part = _fed(text)
+        if part and part not in PARTS:
+            raise ValueError(f'"{text}": a host has no {part} (known: {", ".join(PARTS)})')
+        if part and not hosts:
+            raise ValueError(f'"{text}" names no hosts (write "servers/{part}")')
     return named
+
+
+def _fed(text: str) -> tuple[tuple[str, ...], str]:
+    """Return the hosts and the part of them that a Circle feeds: "servers/disks". Raises ValueError: names are no pattern."""
+    hosts, _, part = text.partition("/")
+    return tuple(unfold(hosts)) if hosts else (), part
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -58,7 +73,8 @@ class Plugwise(Metered):
     """The stick's serial line."""
 
     circles: Annotated[Mapping[str, str], AfterValidator(_are_circles)]
-    """What each Circle feeds: a host's name, "switch", or "" for what `covers` says."""
+    """What each Circle feeds: hosts by name, pattern or "servers", or a part of each of them ("servers/disks"; also "board",
+    "supply"), "switch", or "" for what `covers` says. Two can't feed the same."""
 
     window_s: Annotated[Seconds, AfterValidator(_is_window)] = 8.0
     """The window of each reading: 1 s or 8 s."""
@@ -69,15 +85,27 @@ class Plugwise(Metered):
     @property
     def named(self) -> Mapping[str, tuple[str, ...]]:
         """What it feeds, as a whole and by Circle."""
-        return {**super().named, "circles": tuple(filter(None, self.circles.values()))}
+        return {**super().named, "circles": tuple(host for text in self.circles.values() for host in _fed(text)[0])}
 
     @contextmanager
     def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
-        """Stream the Circles' readings. Raises CampaignError: there is no host of such a name."""
-        for fed in self.named["circles"]:
-            boundary(self.label, (fed,), hosts)
-        with super().record(hosts, sink) as doubts:
+        """Stream the Circles' readings. Raises CampaignError: there is no host of such a name, or two feed the same."""
+        where = boundary(self.label, self.covers, hosts, self.component)
+        own = copy(self)  # `replace` can't: options have other names than fields
+        object.__setattr__(own, "circles", {mac: self._literal(text, hosts) for mac, text in self.circles.items()})
+        apart(self.label, "circles", {mac: own.feeds(where, text) for mac, text in own.circles.items()})
+        with super(Plugwise, own).record(hosts, sink) as doubts:
             yield doubts
+
+    def _literal(self, text: str, hosts: Hosts) -> str:
+        """Write what a Circle feeds with the names of hosts that words like "servers" stand for."""
+        words, part = _fed(text)
+        return f"{','.join(names(self.label, words, hosts))}{'/' if part else ''}{part}"
+
+    def feeds(self, where: Boundary, text: str) -> Boundary:
+        """Return what a Circle covers, where names of hosts are written out."""
+        hosts, part = _fed(text)
+        return boundary(where.meter, hosts, Hosts(()), part) if hosts else where
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
@@ -111,10 +139,9 @@ class Plugwise(Metered):
             yield read
 
     def _channel(self, where: Boundary, fed: str) -> Channel:
-        own = boundary(where.meter, (fed,), Hosts(())) if fed else where
         step_w = 1 / stick.PULSES_PER_J / self.window_s
         stated = Specification(resolution=step_w, period_s=1.0, latency_s=self.timeout_s)
-        return own.channel("power", "window mean", "wall", stated)
+        return self.feeds(where, fed).channel("power", "window mean", "wall", stated)
 
     def checks(self) -> tuple[Check, ...]:
         """Check for pyserial."""

@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
@@ -65,6 +65,8 @@ class Quarch(AtDrives):
 
     grade: Literal["component", "wall"] = "component"
     """Where the modules sit: "component" between supply and drive, "wall" for modules of the mains."""
+
+    adds_up: ClassVar[bool] = False
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:

@@ -117,7 +117,8 @@ def _shown(figure: Figure, axis: Axis, paper: Paper) -> Iterator[Recipe]:
     if axis.step and peaks:
         end = _end(figure, axis, axis.last - axis.step)
         highest = max(peaks, key=lambda one: one.value)
-        yield Recipe(f"no axis goes on beyond the highest sample ({figure.place})", highest, (end,), lambda v: v(end), "at least")
+        rule = f"no axis continues beyond the highest sample ({figure.place})"
+        yield Recipe(rule, highest, (end,), lambda v: v(end), "at least")
 
 
 def _on(figure: Figure, axis: Axis, paper: Paper) -> list[Number]:

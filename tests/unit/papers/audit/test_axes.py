@@ -93,7 +93,7 @@ def test_the_audit_finds_a_fit_that_the_paper_contradicts(field: str, wrong: dic
 @pytest.mark.parametrize(
     ("was", "wrong", "rule"),
     [
-        ('printed = "63.68 W"', 'printed = "48.22 W"', "no axis goes on beyond the highest sample (Figure 5)"),
+        ('printed = "63.68 W"', 'printed = "48.22 W"', "no axis continues beyond the highest sample (Figure 5)"),
         ('printed = "63.68 W"', 'printed = "79.14 W"', "at most the last tick of Figure 5 and a step"),
         ('"365.57", "82.08"', '"3655.7", "82.08"', "throughput <= highest power x the last tick of Figure 3"),
         ('"0.066 TiB/W", cluster', '"0.66 TiB/W", cluster', "at most the last tick of Figure 6 and a step"),

@@ -1,0 +1,76 @@
+"""A part's power as a number that was measured once: https://www.iariajournals.org/software/ (Green Storage, section V-C a)
+
+The paper meters the supply of everything and subtracts the switch's idle power, 15.46 W, measured over one hour with a standard
+deviation of 1.13 W. So a meter of the whole cluster and this number give the energy of the servers alone. The number is not a
+reading: its error is the same in every window, and each trial says that it was not measured there.
+"""
+
+import math
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from perjoule.drivers.boundary import SWITCH, boundary
+from perjoule.drivers.protocols import Check, Hosts, Meter, Sink
+from perjoule.meters._sampler import sampling
+from perjoule.model import OPTIONS, Specification
+from perjoule.model.format import estimate
+from perjoule.model.units import Watts
+
+EXAMPLE = """
+[[meter]]
+kind = "constant"
+power = "15.46 W"
+uncertainty = "1.13 W"
+"""
+
+RATE_HZ = 1.0
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Constant(Meter):
+    """The power of the switch as a number, so that a meter of everything gives the energy of the servers."""
+
+    power_w: Watts = Field(gt=0)
+    """Its power."""
+
+    uncertainty_w: Watts = Field(ge=0)
+    """The number's standard uncertainty: at least that of its mean; the standard deviation of its samples covers more."""
+
+    grade: Literal["wall", "PDU"] = "wall"
+    """How it was measured: that of the meter from which it is subtracted, because grades are never mixed."""
+
+    name: str = "constant"
+    """The name of its channel."""
+
+    @contextmanager
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+        """Stream the number; the hosts don't matter."""
+        stated = Specification(sigma=self.uncertainty_w)
+        channel = boundary(self.name, (SWITCH,), hosts).channel("power", "window mean", self.grade, stated)
+        before_s = math.nan
+
+        def sample() -> None:
+            nonlocal before_s
+            now_s = time.monotonic()
+            if now_s > before_s:
+                sink.append(channel, now_s, self.power_w, now_s - before_s, now_s, now_s)
+            before_s = now_s
+
+        with sampling(self.name, RATE_HZ, sample) as doubts:
+            yield doubts
+        number, error = (estimate(watts) for watts in (self.power_w, self.uncertainty_w))
+        doubts.append(f"{self.name}: {number} ± {error} W of the switch are a number, and were not measured in this trial")
+
+    @property
+    def sampled_hz(self) -> float:
+        """How often the number is written."""
+        return RATE_HZ
+
+    def checks(self) -> tuple[Check, ...]:
+        """Check nothing: there are no requirements."""
+        return ()
