@@ -16,9 +16,10 @@ import numpy as np
 from perjoule import prediction, store
 from perjoule.energy.hosts import roles
 from perjoule.exporting.archive import open_archive, unpacked
-from perjoule.measures.overhead import CPU, edges_error, total, window
+from perjoule.measures.overhead import CPU
 from perjoule.model import Record, Series
 from perjoule.prediction.identification import counted_ratios
+from perjoule.trial.counters import edges_error, total, window
 from perjoule.trial.reading import Reading
 
 BUNDLES = sorted((Path(__file__).parents[1] / "docs" / "list" / "bundles").glob("*.zip"))

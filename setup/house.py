@@ -6,6 +6,7 @@ the rule of emulation if it decides by scale and grade whose joules a channel ha
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -15,7 +16,7 @@ SCALED = frozenset({"scale", "at_scale", "dilation"})
 GRADED = frozenset({"grade", "grades", "GRADES", "DEVICE_GRADES", "DILATED"})
 LINES = ("energy", "trial", "measures", "statistics", "papers", "summary", "results", "figures")
 NUMBERS = (*LINES, "report", "prediction", "monitoring")
-REGISTRY = Path("model/metrics.py")
+REGISTRY, ENTRIES = Path("model/metrics.py"), "measures"  # the file, and the room whose files have entries of their own
 PROTOCOLS = ("Host", "Mounted", "FileSystem", "Testbed", "Workload", "Meter", "Event")
 
 
@@ -25,9 +26,10 @@ def counts(src: Path) -> Mapping[str, int]:
     trees = {path.relative_to(root): ast.parse(path.read_text()) for path in sorted(root.rglob("*.py"))}
     numbers = {path: tree for path, tree in trees.items() if path.parts[0] in NUMBERS}
     folders = {path.parent for path in root.rglob("*.py")}
-    keys = {node.value for node in ast.walk(trees[REGISTRY]) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    keys = {key for key in keys if key.isidentifier() and "_" in key}
-    typed = [key for path, tree in trees.items() if path != REGISTRY for key in _texts(tree) if key in keys]
+    keys = {key for path, tree in trees.items() for key in _defined(path, tree) if key.isidentifier() and "_" in key}
+    typed = [
+        key for path, tree in trees.items() for key in (Counter(_texts(tree)) - _defined(path, tree)).elements() if key in keys
+    ]
     lines = [path for path in root.rglob("*.py") if path.relative_to(root).parts[0] in LINES]
     return {
         "siblings in the widest folder": max(len(_siblings(folder)) for folder in folders),
@@ -82,7 +84,15 @@ def _names(tree: ast.AST) -> set[str]:
     return names | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
 
 
-def _texts(tree: ast.Module) -> Iterator[str]:
+def _defined(path: Path, tree: ast.Module) -> Counter[str]:
+    """Return the texts of what defines metrics: the registry's file, and the entries of measures."""
+    if path == REGISTRY:
+        return Counter(_texts(tree))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Metric"]
+    return Counter(text for call in calls if path.parts[0] == ENTRIES for text in _texts(call))
+
+
+def _texts(tree: ast.AST) -> Iterator[str]:
     yield from (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 

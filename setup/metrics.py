@@ -1,11 +1,11 @@
-"""Write docs/reference/metrics.md, the list of all metrics, from their registry (perjoule/model/metrics.py).
+"""Write docs/reference/metrics.md, the list of all metrics, from their registry (perjoule/model/metrics.py), which gathers them.
 
 Usage: .venv/bin/python setup/metrics.py
 """
 
 from pathlib import Path
 
-from perjoule.model.metrics import BOUNDARIES, ENTRIES, PIECES, ROLES, Metric
+from perjoule.model.metrics import BOUNDARIES, PIECES, ROLES, STAGES, Metric, entries
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "metrics.md"
 HEAD = """# Metrics
@@ -38,6 +38,10 @@ PARTS = """
 `{role}` stands for
 
 """
+EVENTS = """
+`{stage}` of a load during which something happens to servers stands for
+
+"""
 USERS = """
 With `user/NAME/` before its key, a metric is that of one of several users; `share_ratio`, `busy_s` and `jobs_count` always are.
 """
@@ -48,12 +52,13 @@ def page() -> str:
     boundaries = "".join(f"- {f'`{one.prefix}`' if one.prefix else 'nothing'}: {one.hosts}\n" for one in BOUNDARIES)
     roles = "".join(f"- `{role}`: {hosts}\n" for role, hosts in ROLES.items())
     pieces = "".join(f"- `{piece}`: {name}\n" for piece, name in PIECES.items())
-    return "".join((HEAD, *map(row, ENTRIES), TAIL, boundaries, REST, pieces, PARTS, roles, USERS))
+    stages = "".join(f"- `{stage}`: {words}\n" for stage, words in STAGES.items())
+    return "".join((HEAD, *map(row, entries()), TAIL, boundaries, REST, pieces, PARTS, roles, EVENTS, stages, USERS))
 
 
 def row(one: Metric) -> str:
     """Lay out an entry."""
-    definition = one.definition.format(boundary="the boundary", role="the role", piece="the piece")
+    definition = one.definition.format(boundary="the boundary", role="the role", piece="the piece", stage="in the stage")
     label = f"{one.label} {'†' * one.headline}{'‡' * one.energy}".strip()
     unit, better = one.unit.symbol or "1", one.better or "–"
     return f"| `{one.key}` | {label} | {unit} | {better} | {definition} |\n"

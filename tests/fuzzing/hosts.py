@@ -13,7 +13,6 @@ from typing import Any, cast
 from pydantic import TypeAdapter
 
 from perjoule import publishing, store
-from perjoule.measures.ageing import ageing
 from perjoule.meters.nvme import answers
 from perjoule.meters.powersensor3 import frames
 from perjoule.meters.quarch import stripes
@@ -26,6 +25,7 @@ from perjoule.testbeds.cluster import archive, facts
 from perjoule.testbeds.cluster.heard import Heard
 from perjoule.testbeds.cluster.host import SshHost
 from perjoule.testbeds.slurm import commands, ranks
+from perjoule.trial.ageing import ageing
 from perjoule.views.life.ageing import ageing_table, wear_table
 
 from .mutate import changed

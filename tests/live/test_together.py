@@ -6,11 +6,11 @@ import pytest
 
 from perjoule import campaign
 from perjoule.execution import runner
-from perjoule.measures.fairness import mixes
 from perjoule.measures.points import points
 from perjoule.model.units import MIB
 from perjoule.results.verification import verify
 from perjoule.statistics.scaling import scaling
+from perjoule.statistics.users import mixes
 from perjoule.store import Results, create, open_results
 from perjoule.summary import summary
 

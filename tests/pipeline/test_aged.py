@@ -8,13 +8,13 @@ import pytest
 from perjoule import campaign, report, store
 from perjoule.execution import runner
 from perjoule.filesystems.simulated import CLAIMED_S
-from perjoule.measures.ageing import ageing
 from perjoule.model import value_at
 from perjoule.model.doubts import IN_FLIGHT
 from perjoule.results.verification import verify
 from perjoule.store import Results
 from perjoule.store.ageing import ageing_series
 from perjoule.summary import summary
+from perjoule.trial.ageing import ageing
 from perjoule.views.life.ageing import ageing_table, wear_table
 
 CAMPAIGN = """

@@ -11,12 +11,12 @@ from perjoule.drivers.protocols import Workload
 from perjoule.execution import runner
 from perjoule.execution.notices import Notice
 from perjoule.figures import rendering
-from perjoule.measures.fairness import mixes
 from perjoule.measures.points import points
 from perjoule.model import Campaign, Outcome, Point
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import MIB
 from perjoule.results.verification import verify
+from perjoule.statistics.users import mixes
 from perjoule.store import Results, create, open_results
 from perjoule.summary import summary
 from perjoule.views.content import Content

@@ -55,6 +55,8 @@ def spelled(text: str) -> Iterator[str]:
     """What a module says of metrics that is not its to say."""
     tree = ast.parse(text)
     described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+    entries = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) in ("Metric", "Unit"))
+    described |= {id(node) for entry in entries for node in ast.walk(entry)}
     tables = {id(node.value) for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)}
     for node in ast.walk(tree):
         match node:

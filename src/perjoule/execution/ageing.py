@@ -9,10 +9,10 @@ from perjoule import drivers
 from perjoule.drivers import together
 from perjoule.drivers.protocols import Ages, Hosts, Mounted, able
 from perjoule.execution import settling
-from perjoule.measures.ageing import energy_j
 from perjoule.model import Campaign, Doubt, Json, Record, Series, Trial
 from perjoule.store import Results
 from perjoule.store.ageing import ageing_series, new_ageing
+from perjoule.trial.ageing import energy_j
 
 
 @dataclass(frozen=True)

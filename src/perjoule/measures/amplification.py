@@ -8,26 +8,42 @@ journals and metadata of the file system and its daemons: up to another 3 % (mea
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Literal
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Literal
 
 from perjoule.energy.hosts import loaded_servers
-from perjoule.model import Flow, Record
+from perjoule.measures import overhead
+from perjoule.model import Flow, Numbers, Record
 from perjoule.model.doubts import CACHE, IN_FLIGHT, TRAFFIC, Doubt
+from perjoule.model.metrics import BYTE_PER_BYTE, Metric
+
+if TYPE_CHECKING:
+    from perjoule.trial.load import Load
+
+METRICS = (
+    Metric("derived_network_received_{role}_ratio", "received, derived", BYTE_PER_BYTE,
+           "what redundancy explains of bytes that {role} received"),
+    Metric("derived_network_sent_{role}_ratio", "sent, derived", BYTE_PER_BYTE,
+           "what redundancy explains of bytes that {role} sent"),
+    Metric("derived_disk_read_{role}_ratio", "disk read, derived", BYTE_PER_BYTE,
+           "what redundancy explains of bytes that disks of {role} read"),
+    Metric("derived_disk_written_{role}_ratio", "disk written, derived", BYTE_PER_BYTE,
+           "what redundancy explains of bytes that disks of {role} wrote"),
+)  # fmt: skip
 
 TOLERANCE_RATIO = 0.03  # of what is derived, or of the user's bytes where that is more
 HEADER_RATIO = 66 / 1448
 ACKNOWLEDGEMENT_RATIO = 66 / (2 * 1448)  # of what comes the other way
 JOURNAL_RATIO = 0.03  # of what is derived: journals and metadata, on disks
 
-# Field of `model.Flow` to the metric that measured it, and to the field of the opposite way.
-METRICS: Mapping[str, str] = {
-    "client_sent_ratio": "network_sent_client_ratio",
-    "client_received_ratio": "network_received_client_ratio",
-    "storage_received_ratio": "network_received_servers_ratio",
-    "storage_sent_ratio": "network_sent_servers_ratio",
-    "disk_written_ratio": "disk_written_servers_ratio",
-    "disk_read_ratio": "disk_read_servers_ratio",
+# Field of `model.Flow` to the key of the metric that measured it, and to the field of the opposite way.
+MEASURED: Mapping[str, str] = {
+    "client_sent_ratio": overhead.COUNTED["network_sent"].of("client").key,
+    "client_received_ratio": overhead.COUNTED["network_received"].of("client").key,
+    "storage_received_ratio": overhead.COUNTED["network_received"].of("servers").key,
+    "storage_sent_ratio": overhead.COUNTED["network_sent"].of("servers").key,
+    "disk_written_ratio": overhead.COUNTED["disk_written"].of("servers").key,
+    "disk_read_ratio": overhead.COUNTED["disk_read"].of("servers").key,
 }
 OPPOSITE: Mapping[str, str] = {
     "client_sent_ratio": "client_received_ratio",
@@ -45,32 +61,34 @@ SUBJECTS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Derived metrics by name ("derived_" before that of the measured one), and a doubt for each that does not explain it."""
+def measure(load: "Load") -> Numbers:
+    """Return what redundancy explains of what was measured for each of the users' bytes, if there are any."""
+    if not load.moved_bytes:
+        return Numbers()
+    return compare(load.record, load.results[0].direction, load.numbers(overhead.measure).metrics)
 
-    metrics: Mapping[str, float]
-    doubts: tuple[Doubt, ...]
 
-
-def compare(record: Record, direction: Literal["write", "read", "idle"], measured: Mapping[str, float]) -> Comparison:
+def compare(record: Record, direction: Literal["write", "read", "idle"], measured: Mapping[str, float]) -> Numbers:
     """Compare measurements in one direction with what the file system derived from its layout.
 
     Args:
         record: with the amplification; without one, or if both directions ran in the trial, nothing is compared.
         direction: of the user's bytes.
-        measured: metrics per user byte, from `measures.overhead`; missing ones are not compared, nor are networks if the load ran
-            on servers, which the layout ignores.
+        measured: metrics per user byte; missing ones are not compared, nor are networks if the load ran on servers, which the
+            layout ignores.
+
+    Returns:
+        Derived numbers ("derived_" before the key of the measured one), and a doubt for each that does not explain it.
     """
     directions = {r.direction for r in record.outcome.results} if record.outcome else set[str]()
     if record.amplification is None or direction == "idle" or directions != {direction}:
-        return Comparison({}, ())
+        return Numbers()
     flow = record.amplification.write if direction == "write" else record.amplification.read
     derived: dict[str, float] = asdict(flow)
-    telling = set(METRICS) - (set(OPPOSITE) if loaded_servers(record) else set[str]())
-    found = {name: measured[metric] for name, metric in METRICS.items() if metric in measured and name in telling}
+    telling = set(MEASURED) - (set(OPPOSITE) if loaded_servers(record) else set[str]())
+    found = {name: measured[metric] for name, metric in MEASURED.items() if metric in measured and name in telling}
     doubts = [_doubt(direction, name, value, derived) for name, value in found.items()]
-    return Comparison({f"derived_{METRICS[name]}": derived[name] for name in found}, tuple(d for d in doubts if d))
+    return Numbers.plain({f"derived_{MEASURED[name]}": derived[name] for name in found}, tuple(d for d in doubts if d))
 
 
 def unexplained(flow: Flow, measured: Mapping[str, float]) -> Mapping[str, float]:
@@ -78,7 +96,7 @@ def unexplained(flow: Flow, measured: Mapping[str, float]) -> Mapping[str, float
 
     Only what `compare` compared counts: metrics that have a derived one beside them.
     """
-    told = {name: measured[metric] for name, metric in METRICS.items() if f"derived_{metric}" in measured}
+    told = {name: measured[metric] for name, metric in MEASURED.items() if f"derived_{metric}" in measured}
     return {name: value for name, value in told.items() if _unlike(asdict(flow), name, value)}
 
 

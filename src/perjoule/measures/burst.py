@@ -1,42 +1,42 @@
-"""A write's numbers up to the last client's fsync, from the channels of its headline."""
+"""A write's numbers up to the last client's fsync, from the channels of its headline, and the share that was on disk by then."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from perjoule.energy.hosts import server_names
-from perjoule.measures.energies import Energies, Work, energies
-from perjoule.measures.overhead import total, window
-from perjoule.measures.throughput import rates
-from perjoule.model.metrics import METRICS
-from perjoule.trial.reading import Reading
-from perjoule.trial.windows import Windows
+from perjoule.measures import energies, throughput
+from perjoule.model import Numbers
+from perjoule.model.metrics import PERCENT, Metric, metric_of
+
+if TYPE_CHECKING:
+    from perjoule.trial.load import Load
+
+DURABLE = Metric("durable_ratio", "% on disk", PERCENT,
+                 "what the servers' disks had written at the burst's end / at the headline's", "higher")  # fmt: skip
+METRICS = (DURABLE,)
 
 
-def burst(reading: Reading, span: Windows, work: Work) -> Energies:
-    """Return a write's numbers up to the last client's fsync, and the share that was on disk by then; none of a read."""
+def measure(load: "Load") -> Numbers:
+    """Return the numbers of the burst; none of a load that no write-back closes."""
+    span = load.span
     if not span.durable:
-        return Energies({})
-    until_fsync = replace(work, duration_s=reading.dilation.emulated(span.burst_s - span.began_s))
-    power = energies(reading, span.began_s, span.burst_s, until_fsync)
-    numbers = {**rates(reading.record, until_fsync), **power.metrics}
-    metrics = {f"burst_{name}": value for name, value in numbers.items() if f"burst_{name}" in METRICS}
-    if (share := durable_ratio(reading, span)) is not None:
-        metrics["durable_ratio"] = share
-    missed = () if power.grade == reading.metering.servers.grade else power.doubts
-    return Energies(
-        metrics,
-        doubts=tuple(doubt.of("until the clients' fsync") for doubt in missed),
-        shared={f"burst_{name}": errors for name, errors in power.shared.items() if f"burst_{name}" in metrics},
-    )
+        return Numbers()
+    duration_s = load.emulated(span.burst_s - span.began_s)
+    power = energies.of_window(load.reading, span.began_s, span.burst_s, replace(energies.work(load), duration_s=duration_s))
+    rates = Numbers.plain(throughput.rates(load.record, load.moved_bytes, load.operations_count, duration_s))
+    numbers = {metric_of(key).burst: one.bare for key, one in {**rates.by_key, **power.by_key}.items() if one.value is not None}
+    numbers.pop("", None)
+    missed = () if power.grade == load.reading.metering.servers.grade else power.doubts
+    doubts = tuple(doubt.of("until the clients' fsync") for doubt in missed)
+    return Numbers({**numbers, **Numbers.plain(durable_ratio(load)).by_key}, doubts)
 
 
-def durable_ratio(reading: Reading, found: Windows) -> float | None:
+def durable_ratio(load: "Load") -> dict[str, float]:
     """Return the share of the disks' writes until the headline's end that were on disk when the burst ended.
 
-    None without a write-back, without counters of all disks, or if nothing was written.
+    None without counters of all disks, or if nothing was written.
     """
-    if not found.durable:
-        return None
-    began_s, _ = window(reading.record, found.began_s, found.ended_s)
-    hosts, ends_s = server_names(reading.record), (found.burst_s, found.ended_s)
-    early, all_bytes = (total(reading.series, "disk_written", hosts, began_s, end_s).value for end_s in ends_s)
-    return None if early is None or not all_bytes else early / all_bytes
+    span, hosts = load.span, server_names(load.record)
+    began_s, _ = load.around(span.began_s, span.ended_s)
+    early, all_bytes = (load.total("disk_written", hosts, began_s, end_s).value for end_s in (span.burst_s, span.ended_s))
+    return {} if early is None or not all_bytes else {DURABLE.key: early / all_bytes}

@@ -1,28 +1,41 @@
-"""A window's energy to metrics: each boundary with its power, its work per joule, and its uncertainty.
+"""A window's energy to numbers: each boundary with its power, its work per joule, and its uncertainty.
 
-Each energy and each work per joule has two more metrics, half a 95 % interval each: "uncertainty", from all known errors of one
-trial, and "shared_uncertainty", from the errors that all repetitions on the same meter share, which their scatter does not show.
-Shared errors are also listed by source, so a comparison knows what cancels. The uncertainty of modelled power comes from the
-sigmas of the catalogue's coefficients; nameplates have no known uncertainty.
+Each energy and each work per joule has half a 95 % interval, from all known errors of one trial, and the part of it from the
+errors that all repetitions on the same meter share, which their scatter does not show. Shared errors are also listed by source,
+so a comparison knows what cancels. The uncertainty of modelled power comes from the sigmas of the catalogue's coefficients;
+nameplates have no known uncertainty.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from perjoule.energy.baseline import OMITTED, UNSETTLED, dynamic, idle
-from perjoule.energy.budget import NORMAL, Budget, edp_uncertainty
-from perjoule.energy.choosing import REAL
-from perjoule.energy.coefficients import coefficient_terms
-from perjoule.energy.contradictions import margin_j
-from perjoule.energy.power import Boundaries, joules
-from perjoule.measures.same_devices import disagreements
-from perjoule.measures.sides import sides
-from perjoule.measures.split import split_j
-from perjoule.model.doubts import METERS, Doubt
-from perjoule.model.format import number
+from perjoule.model import Number, Numbers
 from perjoule.model.merit import edp
-from perjoule.model.metrics import NET, metric_of
-from perjoule.trial.reading import Reading
+from perjoule.model.metrics import EDP, J_S, MIB_PER_J, NET, OP_PER_J, PER_JOULE, J, Metric, W
+from perjoule.model.metrics import ENERGY as ENERGY_KEY
+from perjoule.model.metrics import POWER as POWER_KEY
+
+if TYPE_CHECKING:
+    from perjoule.energy.budget import Budget
+    from perjoule.trial.energies import Energies
+    from perjoule.trial.load import Load
+    from perjoule.trial.reading import Reading
+
+ENERGY = Metric("{boundary}" + ENERGY_KEY, "J", J, "energy of {boundary}", "lower", energy=True, headline=True,
+                quantity="energy", budgeted=True)  # fmt: skip
+POWER = Metric("{boundary}" + POWER_KEY, "W", W, "energy of {boundary} / duration", "lower", energy=True, headline=True,
+               quantity="power")  # fmt: skip
+EFFICIENCY = Metric("{boundary}" + PER_JOULE[0], "MiB/J", MIB_PER_J, "bytes moved / energy of {boundary}", "higher", energy=True,
+                    together=True, headline=True, quantity="efficiency", budgeted=True)  # fmt: skip
+OPERATIONS = Metric("{boundary}" + PER_JOULE[1], "op/J", OP_PER_J,
+                    "operations / energy of {boundary}, of a load that moves no bytes", "higher", energy=True, together=True,
+                    headline=True, budgeted=True)  # fmt: skip
+EDP_OF_NET = Metric(EDP, "EDP", J_S, "energy x duration, of the servers without the switch", "lower", energy=True,
+                    together=True, headline=True, quantity="energy-delay product")  # fmt: skip
+EDP_HALF = Metric("edp_uncertainty_js", "EDP uncertainty", J_S, "half of the 95 % interval of the EDP of one trial", "lower",
+                  energy=True, together=True)  # fmt: skip
+METRICS = (ENERGY, POWER, EFFICIENCY, OPERATIONS, EDP_OF_NET, EDP_HALF)
 
 TIMER_S = 1e-3  # to which a window's ends are known
 UNBUDGETED = ("nameplate",)
@@ -35,123 +48,100 @@ class Work:
     The work of an idle file system is to keep data: capacity times time. It has no energy-delay product, and no dynamic energy.
     """
 
-    per_j: str  # "efficiency_bytes_per_j", "operations_per_j", "usable_bytes_per_w"; "" if that is not known
+    per_j: Metric | None  # None if it is not known
     count: float
     duration_s: float
     loaded: bool = True
-    divisors: Mapping[str, float] = field(default_factory=dict[str, float])  # of joules, by metric
+    divisors: Mapping[Metric, float] = field(default_factory=dict[Metric, float])  # of joules
 
 
-@dataclass(frozen=True)
-class Energies:
-    """Metrics of a window, the budgets behind them by boundary, and their doubts."""
+def work(load: "Load") -> Work:
+    """Return the work of a load's headline window."""
+    if load.idle:
+        from perjoule.measures.idle import kept
 
-    metrics: Mapping[str, float]
-    budgets: Mapping[str, Budget] = field(default_factory=dict[str, Budget])
-    grade: str = ""
-    source: str = ""
-    doubts: tuple[Doubt, ...] = ()
-    shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])  # as `Point.shared`
-    omitted: Mapping[str, str] = field(default_factory=dict[str, str])  # as `Point.omitted`
-    grades: Mapping[str, str] = field(default_factory=dict[str, str])  # as `Point.grades`
-    unstated: tuple[str, ...] = ()  # as `Point.unstated`
+        return kept(load)
+    if load.moved_bytes:
+        return Work(EFFICIENCY, load.moved_bytes, load.duration_s)
+    return Work(OPERATIONS, load.operations_count, load.duration_s)
 
 
-def energies(reading: Reading, began_s: float, ended_s: float, work: Work) -> Energies:
-    """Return the energy of a window in every boundary that meters cover: of the servers, of the clients, and of all."""
-    dilation = reading.dilation
-    found = reading.servers(began_s, ended_s)
-    both = sides(reading, found, began_s, ended_s)
-    added = _added(reading, found, began_s, ended_s) if work.loaded else ""
-    parts = {"net": found.net, "gross": found.gross, "controller": found.boards}
-    parts |= {"dynamic": added} if isinstance(added, Budget) else {}
-    known = {name: one for name, one in parts.items() if one is not None and one.value_j > 0} | {
-        name: one.net for name, one in both.named.items() if one.net is not None and one.net.value_j > 0
-    }
-    budgets = {name: one.times(dilation.emulated(1.0)) for name, one in known.items()}
-    grades = {name: one.grade for name, one in both.named.items()}
-    metrics: dict[str, float] = {}
-    shared: dict[str, Mapping[str, float]] = {}
-    for name, one in budgets.items():
-        prefix = "" if name == "net" else f"{name}_"
-        metrics |= energy_metrics(prefix, one.value_j, work)
-        if grades.get(name, found.grade) not in UNBUDGETED and one.terms:
-            metrics |= _uncertainties(prefix, one, work)
-            shared |= _shared(prefix, one, work)
-    if work.loaded and (net := budgets.get("net")) is not None:
-        metrics["edp_js"] = edp(net.value_j, work.duration_s)
-        shared |= {"edp_js": shared["energy_j"]} if "energy_j" in shared else {}
-        if found.grade not in UNBUDGETED and net.terms:
-            time_ratio = dilation.emulated(TIMER_S) / work.duration_s
-            metrics["edp_uncertainty_js"] = metrics["edp_js"] * edp_uncertainty(net.expanded_j / net.value_j, NORMAL * time_ratio)
-    doubts = [*found.doubts, *(doubt for one in both.named.values() for doubt in one.doubts)]
-    undynamic = {"dynamic": added} if isinstance(added, str) and added else {}
-    omitted = {**both.refused, **undynamic, **_without_net(found)}
-    unstated = tuple(name for name, one in budgets.items() if "accuracy" in one.unknown and grades.get(name, found.grade) in REAL)
-    doubts += disagreements(reading, began_s, ended_s)
-    packages_j = joules(reading.signed(reading.metering.servers.packages), began_s, ended_s)
-    if packages_j:
-        if found.net is not None and found.grade in REAL and packages_j > found.net.value_j + margin_j(found.net):
-            more = f"are more than the {number(found.net.value_j)} J of their servers"
-            doubts.append(
-                METERS.doubt(f"{number(packages_j)} J of the processors (RAPL) {more} by {found.source}: one of them is wrong")
-            )
-        metrics |= energy_metrics("cpu_package_", dilation.emulated(packages_j), work)
-        doubts.append(METERS.doubt("cpu_package_* are joules of the processors alone (RAPL), not of a whole server"))
-    metrics |= {key: dilation.emulated(part_j) for key, part_j in split_j(reading, found, both, began_s, ended_s).items()}
-    return Energies(metrics, budgets, found.grade, found.source, tuple(doubts), shared, omitted, grades, unstated)
+def measure(load: "Load") -> Numbers:
+    """Return the energies of the headline window, and those of its processors and disks by their own meters."""
+    from perjoule.energy.power import joules
+
+    numbers = of_window(load.reading, *load.window, work(load))
+    disks = load.reading.metering.disks
+    disks_j = joules(load.reading.signed(disks.net), *load.window) if disks else None
+    return replace(numbers, by_key={**numbers.by_key, **_bare("device", disks_j and load.emulated(disks_j), work(load))})
 
 
-def energy_metrics(prefix: str, energy_j: float, work: Work) -> dict[str, float]:
-    """Return the metrics of one boundary: energy, mean power, and work per joule, and joules per divisor."""
-    metrics = {f"{prefix}energy_j": energy_j, f"{prefix}mean_w": energy_j / work.duration_s}
+def of(load: "Load", boundary: str) -> Number:
+    """Return the energy of a boundary in the headline window, for measures that divide it."""
+    return load.numbers(measure).by_key.get(ENERGY.of(boundary).key, Number())
+
+
+def of_window(reading: "Reading", began_s: float, ended_s: float, work: Work) -> Numbers:
+    """Return the energy of a window in every boundary, and its work per joule."""
+    from perjoule.trial.energies import energies
+
+    known = energies(reading, began_s, ended_s, loaded=work.loaded)
+    by_key = {key: one for name, budget in known.budgets.items() for key, one in _of(name, budget, known, work)}
+    if work.loaded and (net := known.budgets.get(NET)) is not None:
+        by_key |= _edp(net, _stated(NET, net, known), reading.dilation.emulated(TIMER_S), work)
+    # grades, and why an energy is missing, are said of the energies themselves
+    servers = {NET: known.grade} if known.grade else {}
+    for name in dict.fromkeys([*servers, *known.budgets, *known.grades, *known.refused]):
+        key = ENERGY.of(name).key
+        by_key[key] = replace(
+            by_key.get(key, Number()),
+            grade={**known.grades, **servers}.get(name, ""),
+            source=known.source if name == NET else "",
+            unstated=name in known.unstated,
+            why_not=known.refused.get(name, ""),
+        )
+    return Numbers({**by_key, **_bare("CPU package", known.packages_j, work)}, known.doubts)
+
+
+def _of(boundary: str, budget: "Budget", known: "Energies", work: Work) -> Iterator[tuple[str, Number]]:
+    """Return the numbers of one boundary, by key."""
+    stated = _stated(boundary, budget, known)
+    shared = budget.shared if stated else {}
+    inverse = {source: -ratio for source, ratio in shared.items()}
+    for metric, value, slope in _values(budget.value_j, work):
+        errors = inverse if slope < 0 else shared
+        number = Number(value, shared=errors)
+        if stated and slope:
+            number = Number(value, budget.expanded_j * abs(slope), budget.shared_j * abs(slope), errors)
+        yield metric.of(boundary).key, number
+
+
+def _values(energy_j: float, work: Work) -> Iterator[tuple[Metric, float, float]]:
+    """Return each metric of an energy, its value, and what a joule more moves it by; 0 if it has no uncertainty of its own."""
+    yield ENERGY, energy_j, 1.0
+    yield POWER, energy_j / work.duration_s, 0.0
     if work.per_j:
-        metrics[f"{prefix}{work.per_j}"] = work.count / energy_j
-    return metrics | {f"{prefix}{key}": energy_j / amount for key, amount in work.divisors.items()}
+        yield work.per_j, work.count / energy_j, -work.count / energy_j**2
+    for metric, amount in work.divisors.items():
+        yield metric, energy_j / amount, 1 / amount
 
 
-def _shared(prefix: str, one: Budget, work: Work) -> dict[str, Mapping[str, float]]:
-    """Return the errors that all repetitions share in energy, mean power and work per joule of one boundary."""
-    if not (found := one.shared):
-        return {}
-    shared: dict[str, Mapping[str, float]] = {f"{prefix}{key}": found for key in ("energy_j", "mean_w", *work.divisors)}
-    if work.per_j:
-        shared[f"{prefix}{work.per_j}"] = {source: -ratio for source, ratio in found.items()}
-    return shared
+def _bare(boundary: str, energy_j: float | None, work: Work) -> dict[str, Number]:
+    """Return the numbers of a boundary without a budget."""
+    return {metric.of(boundary).key: Number(value) for metric, value, _ in _values(energy_j, work)} if energy_j else {}
 
 
-def _without_net(found: Boundaries) -> dict[str, str]:
-    """Say why the servers with the switch have an energy, and those without it have none."""
-    if found.net is not None or found.gross is None or found.parts is None:
-        return {}
-    if found.parts.net:
-        why = "that of one of their channels is refused"
-    else:
-        why = f"{found.source} counts them together with the switch (cover the servers alone, or meter the switch as well)"
-    return {NET: f"energy of the servers omitted: {why}; the gross_* metrics have that of servers and switch"}
+def _stated(boundary: str, budget: "Budget", known: "Energies") -> bool:
+    """Whether anything is known of an energy's errors."""
+    return known.grade_of(boundary) not in UNBUDGETED and bool(budget.terms)
 
 
-def _added(reading: Reading, found: Boundaries, began_s: float, ended_s: float) -> Budget | str:
-    """Return what a load added to the net energy, or why it is omitted; "" without a net energy."""
-    if found.net is None:
-        return ""
-    net = reading.signed(found.parts.net) if found.parts else ()
-    if (without := idle(reading.record, net)) is None:
-        return UNSETTLED
-    added = dynamic(found.net, without, length_s := ended_s - began_s)
-    if added is not None and found.grade == "modelled":
-        idle_time = ((*w, -length_s / len(without.windows) / (w[1] - w[0])) for w in without.windows)
-        added = added.and_terms(coefficient_terms(reading.record, reading.series, net, ((began_s, ended_s, 1.0), *idle_time)))
-    return OMITTED if added is None or added.value_j <= 0 else added
+def _edp(net: "Budget", stated: bool, timer_s: float, work: Work) -> dict[str, Number]:
+    """Return the energy-delay product, which is uncertain by its power and by its time."""
+    from perjoule.energy.budget import NORMAL, edp_uncertainty
 
-
-def _uncertainties(prefix: str, one: Budget, work: Work) -> dict[str, float]:
-    # what a joule more or less moves each of these by
-    moves = {"energy_j": 1.0} | {key: 1 / amount for key, amount in work.divisors.items()}
-    moves |= {work.per_j: work.count / one.value_j**2} if work.per_j else {}
-    found: dict[str, float] = {}
-    for key, by in moves.items():
-        of = metric_of(f"{prefix}{key}")
-        found |= {of.uncertainty: one.expanded_j * by} if one.expanded_j else {}
-        found |= {of.shared_uncertainty: one.shared_j * by} if one.shared_j else {}
-    return found
+    product_js = edp(net.value_j, work.duration_s)
+    if not stated:
+        return {EDP: Number(product_js)}
+    ratio = edp_uncertainty(net.expanded_j / net.value_j, NORMAL * timer_s / work.duration_s)
+    return {EDP: Number(product_js, shared=net.shared), EDP_HALF.key: Number(product_js * ratio)}

@@ -5,51 +5,72 @@ An access lies somewhere between two samples, so a gap may be up to two sampling
 docs/explanations/how-numbers-are-made.md.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from perjoule.energy.hosts import data_hosts, roles
-from perjoule.energy.integral import integral
-from perjoule.energy.samples import Floats
+from perjoule.energy.hosts import data_hosts
 from perjoule.measures.energies import Work
-from perjoule.measures.overhead import total
-from perjoule.model import Quantity, Record, Series
+from perjoule.model import Numbers, Quantity, Record
 from perjoule.model.doubts import METERS, UNDILATED, Doubt
 from perjoule.model.hardware import Node
-from perjoule.trial.reading import Dilation, Reading
+from perjoule.model.metrics import IDLE, PERCENT, Metric, S, Unit, W
 
-COUNTED: Mapping[Quantity, str] = {
-    "cpu": "idle_cpu_{role}_ratio",
-    "switches": "idle_switches_{role}_hz",
-    "network_received": "idle_network_received_{role}_bytes_per_s",
-    "network_sent": "idle_network_sent_{role}_bytes_per_s",
-    "disk_read": "idle_disk_read_{role}_bytes_per_s",
-    "disk_written": "idle_disk_written_{role}_bytes_per_s",
-}
-_ACCESS: tuple[Quantity, Quantity] = ("disk_read", "disk_written")
+if TYPE_CHECKING:
+    from perjoule.trial.load import Load
+    from perjoule.trial.reading import Dilation
+
+_GB_PER_W = Unit("GB/W", "B/W", 1e9)
+_KJ_PER_TB_DAY = Unit("kJ/TB-day", "W/B", 1e3 / (1e12 * 86400))
+_KIB_PER_S, _PER_S = Unit("KiB/s", "B/s", 1024), Unit("1/s", "1/s")
+
+POWER = Metric("{boundary}" + IDLE[1], "idle W", W, "energy of {boundary} without a load / duration", "lower", energy=True,
+               headline=True, budgeted=True, idle=True)  # fmt: skip
+USABLE = Metric("{boundary}" + IDLE[0], "GB/W", _GB_PER_W,
+                "capacity that redundancy leaves to user data x duration without a load / energy of {boundary}", "higher",
+                energy=True, headline=True, budgeted=True, idle=True)  # fmt: skip
+PER_RAW_BYTE = Metric("{boundary}raw_w_per_byte", "kJ/TB-day raw", _KJ_PER_TB_DAY,
+                      "energy of {boundary} without a load / duration / capacity of the data hosts' disks", "lower", energy=True,
+                      headline=True, budgeted=True, idle=True)  # fmt: skip
+PER_USABLE_BYTE = Metric("{boundary}usable_w_per_byte", "kJ/TB-day", _KJ_PER_TB_DAY,
+                         "energy of {boundary} without a load / duration / capacity that redundancy leaves to user data",
+                         "lower", energy=True, headline=True, budgeted=True, idle=True)  # fmt: skip
+OF_ROLE = Metric("idle_{role}_w", "idle W", W, "energy of {role} without a load / duration", "lower", energy=True, idle=True)
+COUNTED: Mapping[Quantity, Metric] = {
+    "cpu": Metric("idle_cpu_{role}_ratio", "idle CPU", PERCENT, "CPU time of {role} without a load / duration; 1: one core",
+                  "lower", idle=True),
+    "switches": Metric("idle_switches_{role}_hz", "context switches", _PER_S,
+                       "context switches of {role} without a load / duration", "lower", idle=True),
+    "network_received": Metric("idle_network_received_{role}_bytes_per_s", "idle received", _KIB_PER_S,
+                               "bytes that {role} received without a load / duration", "lower", idle=True),
+    "network_sent": Metric("idle_network_sent_{role}_bytes_per_s", "idle sent", _KIB_PER_S,
+                           "bytes that {role} sent without a load / duration", "lower", idle=True),
+    "disk_read": Metric("idle_disk_read_{role}_bytes_per_s", "idle disk read", _KIB_PER_S,
+                        "bytes that disks of {role} read without a load / duration", "lower", idle=True),
+    "disk_written": Metric("idle_disk_written_{role}_bytes_per_s", "idle disk written", _KIB_PER_S,
+                           "bytes that disks of {role} wrote without a load / duration", "lower", idle=True),
+}  # fmt: skip
+LONGEST = Metric("longest_gap_{role}_s", "longest gap", S, "longest time without an access to the disks of one of {role}",
+                 "higher", idle=True)  # fmt: skip
+SLEEPABLE = Metric("sleepable_{role}_ratio", "% sleepable", PERCENT,
+                   "time in gaps between accesses of at least the least gap / duration, the mean over {role}", "higher",
+                   idle=True)  # fmt: skip
+METRICS = (POWER, USABLE, PER_RAW_BYTE, PER_USABLE_BYTE, OF_ROLE, *COUNTED.values(), LONGEST, SLEEPABLE)
+
+LEAST_GAP = "least_gap_s"  # as the workload's results have it
 _FEW = 4  # sampling periods in the least gap, below which samples hardly show it
 
 
-@dataclass(frozen=True)
-class Idle:
-    """The metrics of an idle trial by role, and their doubts."""
-
-    metrics: Mapping[str, float] = field(default_factory=dict[str, float])
-    doubts: tuple[Doubt, ...] = ()
-
-
-def work(record: Record, duration_s: float) -> Work:
+def kept(load: "Load") -> Work:
     """Return the work of an idle trial: the capacity that was kept, times the time, as far as it is known."""
-    divisors, per_j, kept = {"idle_w": duration_s}, "", 0.0
+    record, duration_s = load.record, load.duration_s
+    divisors, per_j, usable = {POWER: duration_s}, None, 0.0
     if each_bytes := capacities_bytes(record):
-        divisors["raw_w_per_byte"] = sum(each_bytes) * duration_s
+        divisors[PER_RAW_BYTE] = sum(each_bytes) * duration_s
         if record.redundancy is not None:
             alike_bytes = len(each_bytes) * min(each_bytes)  # each host holds as much as the smallest
-            per_j, kept = "usable_bytes_per_w", alike_bytes * record.redundancy.usable_ratio * duration_s
-            divisors["usable_w_per_byte"] = kept
-    return Work(per_j, kept, duration_s, loaded=False, divisors=divisors)
+            per_j, usable = USABLE, alike_bytes * record.redundancy.usable_ratio * duration_s
+            divisors[PER_USABLE_BYTE] = usable
+    return Work(per_j, usable, duration_s, loaded=False, divisors=divisors)
 
 
 def capacities_bytes(record: Record) -> tuple[float, ...]:
@@ -66,68 +87,43 @@ def _nodes(record: Record) -> Mapping[str, Node]:
     return {host.name: nodes[host.node] for host in record.hosts if host.node in nodes}
 
 
-def idle(reading: Reading, began_s: float, ended_s: float) -> Idle:
-    """Return the power of each role, what it did by itself, and the gaps between accesses to its disks."""
-    record, series, emulated = reading.record, reading.series, reading.dilation.emulated
-    metrics: dict[str, float] = {}
+def measure(load: "Load") -> Numbers:
+    """Return the power of each role, what it did by itself, and the gaps between accesses to its disks; nothing of a load."""
+    if not load.idle:
+        return Numbers()
+    from perjoule.trial.counters import disk_gaps_s
+
+    record, reading, (began_s, ended_s) = load.record, load.reading, load.window
+    numbers: dict[str, float] = {}
     doubts: dict[Doubt, None] = dict.fromkeys(_dilated(reading.dilation))
     nodes = _nodes(record)
-    length_s = emulated(ended_s - began_s)
-    least_s = record.outcome.measured.get("least_gap_s") if record.outcome else None
-    for role, names in roles(record).items():
+    length_s = load.duration_s
+    least_s = record.outcome.measured.get(LEAST_GAP) if record.outcome else None
+    for role, names in load.roles.items():
         drawn_j = reading.energy(reading.metering.by_role[role], began_s, ended_s).net_j
         if drawn_j is not None:
-            metrics[f"idle_{role}_w"] = emulated(drawn_j) / length_s
+            numbers[OF_ROLE.of(role).key] = load.emulated(drawn_j) / length_s
         for quantity, metric in COUNTED.items():
-            found = total(series, quantity, names, began_s, ended_s)
+            found = load.total(quantity, names, began_s, ended_s)
             doubts |= dict.fromkeys(found.doubts if found.value is None else ())
             if found.value is not None:
-                metrics[metric.format(role=role)] = found.value / length_s
+                numbers[metric.of(role).key] = found.value / length_s
         with_disks = sorted(name for name in names if name not in nodes or nodes[name].disks)
-        gaps = {name: disk_gaps_s(series, name, began_s, ended_s) for name in with_disks}
-        known = [(emulated(found[0]), emulated(found[1])) for found in gaps.values() if found is not None]
+        gaps = [disk_gaps_s(reading.series, name, began_s, ended_s) for name in with_disks]
+        known = [(reading.dilation.emulated(found[0]), load.emulated(found[1])) for found in gaps if found is not None]
         if known:
-            metrics[f"longest_gap_{role}_s"] = max(float(own_s.max(initial=0.0)) for own_s, _ in known)
+            numbers[LONGEST.of(role).key] = max(float(own_s.max(initial=0.0)) for own_s, _ in known)
             if least_s is None:
                 continue
             asleep_s = sum(float(own_s[own_s >= least_s].sum()) for own_s, _ in known)
-            metrics[f"sleepable_{role}_ratio"] = asleep_s / (len(known) * length_s)
+            numbers[SLEEPABLE.of(role).key] = asleep_s / (len(known) * length_s)
             if least_s < _FEW * (period_s := max(period_s for _, period_s in known)):
                 unseen = f"disks are seen every {period_s:.2g} s: gaps of {least_s:g} s between accesses are not visible"
                 doubts[METERS.doubt(unseen)] = None
-    return Idle(metrics, tuple(doubts))
+    return Numbers.plain(numbers, tuple(doubts))
 
 
-def disk_gaps_s(series: Sequence[Series], host: str, began_s: float, ended_s: float) -> tuple[Floats, float] | None:
-    """Return the gaps between accesses to a host's disks in a window, and the longest time between two samples, wall time.
-
-    None if the host has no counters of its disks, or no disk that was ever accessed, or samples do not cover the window.
-    Shapes: the gaps are (G,).
-    """
-    own = [s for s in series if s.channel.host == host and s.channel.quantity in _ACCESS]
-    if len(own) < len(_ACCESS):
-        return None
-    both = [integral(one).samples for one in own]
-    moments_s = np.unique(np.concatenate([samples.t_s for samples in both]))
-    if any(not len(s.t_s) or s.t_s[0] > began_s or s.t_s[-1] < ended_s for s in both):
-        return None
-    if not any(samples.value[-1] for samples in both):
-        return None
-    accessed = np.zeros(len(moments_s) - 1, dtype=bool)
-    for samples in both:
-        risen = np.flatnonzero(np.diff(samples.value) != 0)
-        first = np.searchsorted(moments_s, samples.t_s[risen])
-        last = np.searchsorted(moments_s, samples.t_s[risen + 1])
-        for low, high in zip(first, last, strict=True):
-            accessed[low:high] = True
-    edges_s = np.clip(moments_s, began_s, ended_s)
-    lengths_s = np.diff(edges_s)
-    run = np.cumsum(accessed)[~accessed]  # quiet steps of one gap have seen as many accesses
-    gaps_s: Floats = np.bincount(run, weights=lengths_s[~accessed]).astype(np.float64)
-    return gaps_s[gaps_s > 0], float(lengths_s.max())
-
-
-def _dilated(dilation: Dilation) -> Iterator[Doubt]:
+def _dilated(dilation: "Dilation") -> Iterator[Doubt]:
     if dilation.text:
         often = dilation.wall(1.0)
         yield UNDILATED.doubt(

@@ -1,16 +1,28 @@
 """The CPU share of programs outside the trial on the machine of all hosts, which no cap of the testbed limits."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from perjoule.energy.amount import amount
 from perjoule.energy.hosts import cores_count
-from perjoule.measures.overhead import total, window
-from perjoule.model import Record, Series
+from perjoule.model import Numbers, Record, Series
 from perjoule.model.doubts import MACHINE, Doubt
+from perjoule.model.metrics import PERCENT, Metric
+
+if TYPE_CHECKING:
+    from perjoule.trial.load import Load
+
+STRANGERS = Metric("strangers_cpu_ratio", "% strangers", PERCENT, "CPU time of strangers / the machine's", "lower")
+METRICS = (STRANGERS,)
 
 # Of the machine's CPU time. On quiet machines up to 10 % is charged to no host and to no kernel thread that is still there:
 # interrupts of networks and disks, workers that came and went. From there on capped hosts wait for their turn.
 MOST_RATIO = 0.1
+
+
+def measure(load: "Load") -> Numbers:
+    """Return the share of strangers; its doubt is among those about the whole trial."""
+    ratio = cpu_ratio(load.record, load.reading.series)
+    return Numbers() if ratio is None else Numbers.plain({STRANGERS.key: ratio})
 
 
 def cpu_ratio(record: Record, series: Sequence[Series]) -> float | None:
@@ -18,6 +30,9 @@ def cpu_ratio(record: Record, series: Sequence[Series]) -> float | None:
 
     All programs and kernel threads, less the hosts, perjoule itself, and kernel threads from the first to the last sample.
     """
+    from perjoule.energy.amount import amount
+    from perjoule.trial.counters import total, window
+
     count = cores_count(record)
     parts = {s.channel.component: s for s in series if s.channel.quantity == "cpu" and not s.channel.host}
     if record.outcome is None or count is None or not {"machine", "perjoule", "kernel"} <= parts.keys():

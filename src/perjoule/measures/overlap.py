@@ -6,17 +6,22 @@ which is a doubt; below `REFUSED_RATIO` no rate of all clients together is meani
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from perjoule.energy.amount import amount
 from perjoule.energy.efficiency import network_bytes_per_s, peak_bytes_per_s
 from perjoule.energy.hosts import data_hosts
-from perjoule.model import ClientResult, Quantity, Record, Series
+from perjoule.model import ClientResult, Numbers, Quantity, Record, Series
 from perjoule.model.doubts import APART, Doubt
-from perjoule.model.metrics import metric_of
-from perjoule.trial.reading import Reading
+from perjoule.model.metrics import MIB_PER_S, Metric
+
+if TYPE_CHECKING:
+    from perjoule.trial.load import Load
+
+COMMON = Metric("common_throughput_bytes_per_s", "common MiB/s", MIB_PER_S, "bytes moved while all clients ran / that time",
+                "higher", together=True)  # fmt: skip
+METRICS = (COMMON,)
 
 DOUBTED_RATIO = 2 / 3
-REFUSED_RATIO = 0.1
 CONSERVED_RATIO = 0.05  # by which a log's bytes may differ from those moved: a window may cut its first and last sample
 BOUND_RATIO = 1.02  # caps are kept to 2 %
 SPREAD_RATIO = 0.05
@@ -24,34 +29,28 @@ UNEVEN_RATIO = 1.5  # times its even share, from which a host's share of the byt
 STALL_RATIO = 0.2  # of the window, from which a stall explains why a client was late
 
 
-def overlap_ratio(results: Sequence[ClientResult]) -> float:
-    """Return the share of the time from the first start to the last end in which all load."""
-    began_s, ended_s = min(r.began_s for r in results), max(r.ended_s for r in results)
-    shared_s = min(r.ended_s for r in results) - max(r.began_s for r in results)
-    return max(0.0, shared_s) / (ended_s - began_s)
+def measure(load: "Load") -> Numbers:
+    """Return the throughput while all clients ran."""
+    rate = common_rate(load)
+    return Numbers() if rate is None else Numbers.plain({COMMON.key: rate})
 
 
-def told_rates(metrics: Mapping[str, float], results: Sequence[ClientResult]) -> Mapping[str, float]:
-    """Leave out aggregate rates if clients hardly overlapped; several users need not overlap."""
-    if any(r.user for r in results) or overlap_ratio(results) >= REFUSED_RATIO:
-        return metrics
-    return {key: value for key, value in metrics.items() if not metric_of(key).together}
-
-
-def common_rate(reading: Reading, results: Sequence[ClientResult]) -> float | None:
+def common_rate(load: "Load") -> float | None:
     """Return the throughput while all clients ran: bytes from the last start to the first end, over that time, in emulated time.
 
     A byte counts when its write or read call returned. None if a client has no log, a log does not add up to its client's bytes,
     or the rate is above what clients or servers can carry: then caches took bytes, and moved them later.
     """
-    record = reading.record
+    from perjoule.energy.amount import amount
+
+    record, results = load.record, load.results
     assert record.outcome is not None
     if len({r.direction for r in record.outcome.results}) > 1:
         return None  # a client's goodput is of both directions together
-    if any(r.user for r in results) or overlap_ratio(results) < REFUSED_RATIO:
+    if any(r.user for r in results) or not load.together:
         return None
     began_s, ended_s = max(r.began_s for r in results), min(r.ended_s for r in results)
-    logged = {s.channel.host: s for s in reading.series if s.channel.quantity == "goodput"}
+    logged = {s.channel.host: s for s in load.reading.series if s.channel.quantity == "goodput"}
     common_bytes = 0.0
     for one in results:
         if one.host not in logged:
@@ -60,7 +59,7 @@ def common_rate(reading: Reading, results: Sequence[ClientResult]) -> float | No
         if whole is None or shared is None or abs(whole - one.moved_bytes) > CONSERVED_RATIO * one.moved_bytes:
             return None
         common_bytes += shared
-    rate = common_bytes / reading.dilation.emulated(ended_s - began_s)
+    rate = common_bytes / load.emulated(ended_s - began_s)
     limits = (peak_bytes_per_s(record), network_bytes_per_s(record, [r.host for r in results]))
     return None if any(limit and rate > BOUND_RATIO * limit for limit in limits) else rate
 
@@ -81,6 +80,8 @@ def _apart(clients: Sequence[ClientResult], record: Record, series: Sequence[Ser
     shortest_s = min(r.ended_s - r.began_s for r in clients)
     if spread_s > SPREAD_RATIO * shortest_s:
         yield APART.doubt(f"clients started {spread_s:.3g} s apart, the shortest ran {shortest_s:.3g} s")
+    from perjoule.trial.load import REFUSED_RATIO, overlap_ratio
+
     overlap = overlap_ratio(clients)
     if overlap < DOUBTED_RATIO:
         first, last = min(clients, key=lambda r: r.ended_s), max(clients, key=lambda r: r.ended_s)
@@ -119,6 +120,8 @@ def served_bytes(results: Sequence[ClientResult], record: Record, series: Sequen
 
     Empty if a counter is missing, or all are 0.
     """
+    from perjoule.energy.amount import amount
+
     quantity: Quantity = "network_received" if results[0].direction == "write" else "network_sent"
     span = min(r.began_s for r in results), max(r.ended_s for r in results)
     hosts = data_hosts(record) - {r.host for r in results}

@@ -1,23 +1,31 @@
 """Doubts about a trial: physical bounds, caches, clients that did not run together, slow hosts, an exhausted machine."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from perjoule.catalogue import Cluster
 from perjoule.energy.efficiency import peak_bytes_per_s
 from perjoule.energy.hosts import cores_count, data_hosts, hardware, loaded_servers, roles
 from perjoule.measures import interference, overlap, stragglers
-from perjoule.measures.overhead import total, window
 from perjoule.measures.overlap import BOUND_RATIO
-from perjoule.model import ClientResult, Doubt, Record, Series
+from perjoule.model import ClientResult, Doubt, Numbers, Record, Series
 from perjoule.model.doubts import APART, CACHE, MACHINE
-from perjoule.trial.reading import Reading
 from perjoule.trial.windows import windows
+
+if TYPE_CHECKING:
+    from perjoule.trial.load import Load
+    from perjoule.trial.reading import Reading
 
 CACHED_RATIO = 0.9
 BUSY_RATIO = 0.95
 
 
-def doubts(reading: Reading) -> tuple[Doubt, ...]:
+def measure(load: "Load") -> Numbers:
+    """Return the doubts about its trial; it has no numbers."""
+    return Numbers(doubts=doubts(load.reading))
+
+
+def doubts(reading: "Reading") -> tuple[Doubt, ...]:
     """Return the doubts about a valid trial, each in one sentence; those about meters are in `energy.power`."""
     record, series = reading.record, reading.series
     if record.outcome is None or not record.outcome.results:
@@ -47,7 +55,7 @@ def _mixed(results: Sequence[ClientResult]) -> Iterator[Doubt]:
         yield APART.doubt("reads and writes ran together: each is charged with the energy and overhead of both")
 
 
-def _bounds(reading: Reading, results: Sequence[ClientResult]) -> Iterator[Doubt]:
+def _bounds(reading: "Reading", results: Sequence[ClientResult]) -> Iterator[Doubt]:
     record, emulated = reading.record, reading.dilation.emulated
     cluster = hardware(record)
     if cluster is None:
@@ -73,7 +81,7 @@ def _bounds(reading: Reading, results: Sequence[ClientResult]) -> Iterator[Doubt
                 yield CACHE.doubt(f"{direction}: {rate / tpp:.2f} times the theoretical peak performance of the cluster")
 
 
-def _disk_bounds(reading: Reading, results: Sequence[ClientResult], cluster: Cluster) -> Iterator[Doubt]:
+def _disk_bounds(reading: "Reading", results: Sequence[ClientResult], cluster: Cluster) -> Iterator[Doubt]:
     """Doubt clients with their own data that exceeded their disks, up to the end of the write-back."""
     record = reading.record
     nodes = {n.name: n for n in cluster.nodes}
@@ -91,6 +99,8 @@ def _disk_bounds(reading: Reading, results: Sequence[ClientResult], cluster: Clu
 
 
 def _cached(record: Record, series: Sequence[Series], reads: Sequence[ClientResult]) -> Iterator[Doubt]:
+    from perjoule.trial.counters import total, window
+
     read_bytes = sum(r.moved_bytes for r in reads)
     if not read_bytes or record.amplification is not None:  # `measures.amplification` compares then, and more closely
         return
@@ -111,6 +121,8 @@ def _cached(record: Record, series: Sequence[Series], reads: Sequence[ClientResu
 
 def _machine(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
     """Doubt a trial that used up the cores that all hosts share: it measured the machine."""
+    from perjoule.trial.counters import total
+
     assert record.outcome is not None
     count = cores_count(record)
     if not record.cluster or count is None or record.traits.reality == "real":

@@ -5,36 +5,72 @@ are, so bytes are added up and nothing is divided by those lost. Definitions are
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from perjoule.energy.hosts import data_hosts, roles
-from perjoule.measures.overhead import total
-from perjoule.model import REBUILT, Quantity, Redundancy, healthy_since
+from perjoule.energy.hosts import data_hosts
+from perjoule.model import REBUILT, Numbers, Quantity, Redundancy, healthy_since
 from perjoule.model.doubts import EVENTS, TRAFFIC, Doubt
-from perjoule.trial.reading import Reading
+from perjoule.model.metrics import BYTE_PER_BYTE, KJ_PER_TIB, MEBIBYTES, Metric, S
+
+if TYPE_CHECKING:
+    from perjoule.trial.load import Load
+
+LOST = Metric("rebuild_lost_bytes", "MiB lost", MEBIBYTES, "bytes of users' data, as copies or parts, that failed disks held",
+              rebuild=True)  # fmt: skip
+TIME = Metric("rebuild_s", "s until rebuilt", S, "time from the failure of a disk until the file system was healthy", "lower",
+              rebuild=True)  # fmt: skip
+RATIOS: Mapping[Quantity, Metric] = {
+    "network_received": Metric("rebuild_network_ratio", "rebuild network", BYTE_PER_BYTE,
+                               "bytes that data hosts received for the rebuild / bytes that failed disks held", "lower",
+                               rebuild=True),
+    "disk_read": Metric("rebuild_disk_read_ratio", "rebuild disk read", BYTE_PER_BYTE,
+                        "bytes that disks of data hosts read for the rebuild / bytes that failed disks held", "lower",
+                        rebuild=True),
+    "disk_written": Metric("rebuild_disk_written_ratio", "rebuild disk written", BYTE_PER_BYTE,
+                           "bytes that disks of data hosts wrote for the rebuild / bytes that failed disks held", "lower",
+                           rebuild=True),
+}  # fmt: skip
+DERIVED: Mapping[Quantity, Metric] = {
+    "network_received": Metric("derived_rebuild_network_ratio", "rebuild network, derived", BYTE_PER_BYTE,
+                               "what redundancy explains of bytes that data hosts received for the rebuild", rebuild=True),
+    "disk_read": Metric("derived_rebuild_disk_read_ratio", "rebuild disk read, derived", BYTE_PER_BYTE,
+                        "what redundancy explains of bytes that disks of data hosts read for the rebuild", rebuild=True),
+    "disk_written": Metric("derived_rebuild_disk_written_ratio", "rebuild disk written, derived", BYTE_PER_BYTE,
+                           "what redundancy explains of bytes that disks of data hosts wrote for the rebuild", rebuild=True),
+}  # fmt: skip
+ENERGY = Metric("rebuild_energy_per_byte_j", "rebuild kJ/TiB", KJ_PER_TIB,
+                "energy of the servers without the switch from the failure until healthy / bytes that failed disks held",
+                "lower", energy=True, rebuild=True)  # fmt: skip
+ADDED = Metric("rebuild_added_per_byte_j", "rebuild kJ/TiB added", KJ_PER_TIB,
+               "energy of the rebuild beyond what the servers drew before the failure / bytes that failed disks held", "lower",
+               energy=True, rebuild=True)  # fmt: skip
+MOVED: Mapping[Quantity, Metric] = {
+    "network_received": Metric("rebuild_network_received_{role}_bytes", "rebuild received", MEBIBYTES,
+                               "bytes that {role} received during the rebuild", "lower"),
+    "network_sent": Metric("rebuild_network_sent_{role}_bytes", "rebuild sent", MEBIBYTES,
+                           "bytes that {role} sent during the rebuild", "lower"),
+    "disk_read": Metric("rebuild_disk_read_{role}_bytes", "rebuild disk read", MEBIBYTES,
+                        "bytes that disks of {role} read during the rebuild", "lower"),
+    "disk_written": Metric("rebuild_disk_written_{role}_bytes", "rebuild disk written", MEBIBYTES,
+                           "bytes that disks of {role} wrote during the rebuild", "lower"),
+}  # fmt: skip
+METRICS = (
+    *(LOST, TIME),
+    *(metric for quantity, ratio in RATIOS.items() for metric in (ratio, DERIVED[quantity])),
+    *(ENERGY, ADDED, *MOVED.values()),
+)
 
 PARTS = frozenset({"fail", "back"})  # of a rebuild: what others move is not distinguishable from it
 LEAST_S = 1.0  # of the time before the failure, for a rate
 EXPLAINED_RATIO = 0.1  # by which bytes may differ from those that redundancy explains
-MOVED: Mapping[Quantity, str] = {
-    "network_received": "rebuild_network_received_{role}_bytes",
-    "network_sent": "rebuild_network_sent_{role}_bytes",
-    "disk_read": "rebuild_disk_read_{role}_bytes",
-    "disk_written": "rebuild_disk_written_{role}_bytes",
+SUBJECTS: Mapping[Quantity, str] = {
+    "network_received": "crossed the network",
+    "disk_read": "were read from disks",
+    "disk_written": "were written to disks",
 }
-WAYS: Mapping[Quantity, str] = {"network_received": "network", "disk_read": "disk_read", "disk_written": "disk_written"}
-SUBJECTS = {"network": "crossed the network", "disk_read": "were read from disks", "disk_written": "were written to disks"}
 
 
-@dataclass(frozen=True)
-class Rebuild:
-    """The metrics of a trial in which disks failed, and their doubts."""
-
-    metrics: Mapping[str, float] = field(default_factory=dict[str, float])
-    doubts: tuple[Doubt, ...] = ()
-
-
-def explained(kept: Redundancy) -> Mapping[str, float]:
+def explained(kept: Redundancy) -> Mapping[Quantity, float]:
     """Return the bytes that redundancy alone moves for each byte that a failed disk held.
 
     A copy is read once, sent once and written once. A part of a code of k data parts needs k others, read on k hosts. One host
@@ -42,65 +78,65 @@ def explained(kept: Redundancy) -> Mapping[str, float]:
     which sends the new one.
     """
     parts_count = float(kept.data_count or 1)
-    return {"network": parts_count, "disk_read": parts_count, "disk_written": float(kept.beneath_count)}
+    return {"network_received": parts_count, "disk_read": parts_count, "disk_written": float(kept.beneath_count)}
 
 
-def rebuild(reading: Reading, began_s: float) -> Rebuild:
+def measure(load: "Load") -> Numbers:
     """Return what the rebuild cost; nothing if no disk failed.
 
     Only what was lost, if it was not rebuilt by the end of the trial, or if something else happened in it.
-
-    Args:
-        reading: with the failures and the file system's answers after them.
-        began_s: when the window of the load or of its absence began.
     """
-    record, series, emulated = reading.record, reading.series, reading.dilation.emulated
+    record, reading, emulated, (began_s, _) = load.record, load.reading, load.emulated, load.window
     failed = [one for one in record.events if one.event.kind == "fail"]
     healthy_s = healthy_since(record.events, record.health)
     if not failed:
-        return Rebuild()
+        return Numbers()
     lost_bytes = sum(one.lost_bytes or 0 for one in failed)
-    metrics = {"rebuild_lost_bytes": float(lost_bytes)}
+    numbers = {LOST.key: float(lost_bytes)}
     written = next((phase for phase in record.phases if phase.name == REBUILT), None)
     if others := sorted({one.event.kind for one in record.events} - PARTS):
         what = f"{'another event' if len(others) == 1 else 'other events'} ({', '.join(others)})"
         verb = "was" if len(others) == 1 else "were"
         why = f"{what} {verb} in the trial, which may move bytes too"
-        return Rebuild(metrics, (EVENTS.doubt(f"the rebuild has no numbers of its own: {why}"),))
+        return Numbers.plain(numbers, (EVENTS.doubt(f"the rebuild has no numbers of its own: {why}"),))
     if healthy_s is None or written is None:
-        return Rebuild(metrics)
+        return Numbers.plain(numbers)
     first_s, last_s = failed[0].began_s, written.ended_s
-    metrics["rebuild_s"] = emulated(healthy_s - first_s)
-    for role, names in roles(record).items():
+    numbers[TIME.key] = emulated(healthy_s - first_s)
+    for role, names in load.roles.items():
         for quantity, metric in MOVED.items():
-            if (moved := total(series, quantity, names, first_s, last_s).value) is not None:
-                metrics[metric.format(role=role)] = moved
+            if (moved := load.total(quantity, names, first_s, last_s).value) is not None:
+                numbers[metric.of(role).key] = moved
     still = record.outcome is not None and all(r.direction == "idle" for r in record.outcome.results)
     if not still or not lost_bytes or first_s - began_s < LEAST_S:
         why = "less than a second was measured before it" if still and lost_bytes else "the disk held nothing" if still else ""
-        return Rebuild(metrics, (EVENTS.doubt(f"the rebuild is not compared with the redundancy: {why}"),) if why else ())
+        return Numbers.plain(numbers, (EVENTS.doubt(f"the rebuild is not compared with the redundancy: {why}"),) if why else ())
     lengthening = (last_s - first_s) / (first_s - began_s)  # of the time before, to that of the rebuild
-    for quantity, way in WAYS.items():
+    for quantity, ratio in RATIOS.items():
         spans = ((first_s, last_s), (began_s, first_s))
-        moved, before = (total(series, quantity, data_hosts(record), *span).value for span in spans)
+        moved, before = (load.total(quantity, data_hosts(record), *span).value for span in spans)
         if moved is not None and before is not None:
-            metrics[f"rebuild_{way}_ratio"] = (moved - before * lengthening) / lost_bytes
+            numbers[ratio.key] = (moved - before * lengthening) / lost_bytes
     whole_j, moved_j, before_j = (
         reading.servers(*span).net_j for span in ((first_s, healthy_s), (first_s, last_s), (began_s, first_s))
     )
     if whole_j is not None:
-        metrics["rebuild_energy_per_byte_j"] = emulated(whole_j) / lost_bytes
+        numbers[ENERGY.key] = emulated(whole_j) / lost_bytes
     if moved_j is not None and before_j is not None:
-        metrics["rebuild_added_per_byte_j"] = emulated(moved_j - before_j * lengthening) / lost_bytes
+        numbers[ADDED.key] = emulated(moved_j - before_j * lengthening) / lost_bytes
     if record.redundancy is None:
-        return Rebuild(metrics)
-    due = {way: ratio for way, ratio in explained(record.redundancy).items() if f"rebuild_{way}_ratio" in metrics}
-    apart = [way for way, ratio in due.items() if abs(metrics[f"rebuild_{way}_ratio"] / ratio - 1) > EXPLAINED_RATIO]
-    doubts = (_doubt(way, metrics[f"rebuild_{way}_ratio"], due[way]) for way in apart)
-    return Rebuild(metrics | {f"derived_rebuild_{way}_ratio": ratio for way, ratio in due.items()}, tuple(doubts))
+        return Numbers.plain(numbers)
+    due: list[tuple[Quantity, float, float]] = [
+        (way, ratio, numbers[RATIOS[way].key])
+        for way, ratio in explained(record.redundancy).items()
+        if RATIOS[way].key in numbers
+    ]
+    numbers |= {DERIVED[way].key: ratio for way, ratio, _ in due}
+    apart = (_doubt(way, measured, ratio) for way, ratio, measured in due if abs(measured / ratio - 1) > EXPLAINED_RATIO)
+    return Numbers.plain(numbers, tuple(apart))
 
 
-def _doubt(way: str, measured: float, due: float) -> Doubt:
+def _doubt(way: Quantity, measured: float, due: float) -> Doubt:
     size = "more" if measured > due else "fewer"
     return TRAFFIC.doubt(
         f"rebuild: {size} bytes {SUBJECTS[way]} than the {due:g} for each lost byte that redundancy explains, by more than "

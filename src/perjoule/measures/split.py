@@ -7,29 +7,38 @@ rest is what the hosts' meters count besides. If a part of a side is unknown, th
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from perjoule.energy.amount import amount
-from perjoule.energy.choosing import DILATED, Chosen
 from perjoule.energy.hosts import hardware
-from perjoule.energy.power import Boundaries, Parts, joules
-from perjoule.measures.sides import Sides
-from perjoule.model.metrics import PIECES
-from perjoule.trial.reading import Reading
+from perjoule.model import Numbers
+from perjoule.model.metrics import PIECES, J, Metric
+
+if TYPE_CHECKING:
+    from perjoule.energy.choosing import Chosen
+    from perjoule.energy.power import Boundaries, Parts
+    from perjoule.trial.load import Load
+    from perjoule.trial.reading import Reading
+
+PART = Metric("part_{piece}_j", "J of", J, "energy of both sides and the switch that went to: {piece}", "lower", energy=True)
+METRICS = (PART,)
 
 UNSPLIT = "unsplit"
 LEAST_RATIO = 1e-6  # of all pieces, below which one is left out: what is left of equal sums is rounding, no energy
 
 
-def split_j(reading: Reading, servers: Boundaries, found: Sides, began_s: float, ended_s: float) -> Mapping[str, float]:
-    """Return the joules of each piece in wall time, by metric; the pieces add up to what meters know of both sides.
+def measure(load: "Load") -> Numbers:
+    """Return the joules of each piece; the pieces add up to what meters know of both sides."""
+    pieces = pieces_j(load.reading, *load.window)
+    least_j = LEAST_RATIO * sum(map(abs, pieces.values()))
+    return Numbers.plain({PART.of(name).key: load.emulated(pieces[name]) for name in PIECES if pieces.get(name, 0.0) > least_j})
 
-    Args:
-        reading: of the trial.
-        servers: their energy in the window.
-        found: that of the clients and of all.
-        began_s: begin of the window, seconds.
-        ended_s: its end.
-    """
+
+def pieces_j(reading: "Reading", began_s: float, ended_s: float) -> Mapping[str, float]:
+    """Return the joules of each piece in wall time."""
+    from perjoule.trial.sides import sides
+
+    servers = reading.servers(began_s, ended_s)
+    found = sides(reading, servers, began_s, ended_s)
     pieces: dict[str, float] = {}
     both = servers.net_j is not None and found.loading.net_j is not None
     if found.all.net_j is not None and found.all is not servers and not both:
@@ -41,12 +50,14 @@ def split_j(reading: Reading, servers: Boundaries, found: Sides, began_s: float,
                 pieces[name] = pieces.get(name, 0.0) + part_j
     if servers.gross_j is not None and servers.net_j is not None:
         pieces["network"] = servers.gross_j - servers.net_j
-    least_j = LEAST_RATIO * sum(map(abs, pieces.values()))
-    return {f"part_{name}_j": pieces[name] for name in PIECES if pieces.get(name, 0.0) > least_j}
+    return pieces
 
 
-def _side(reading: Reading, side: str, one: Boundaries, chosen: Chosen, began_s: float, ended_s: float) -> dict[str, float]:
+def _side(reading: "Reading", side: str, one: "Boundaries", chosen: "Chosen", began_s: float, ended_s: float) -> dict[str, float]:
     """Return the pieces of servers or clients; empty if their energy is unknown."""
+    from perjoule.energy.choosing import DILATED
+    from perjoule.energy.power import joules
+
     if one.net_j is None or one.parts is None:
         return {}
     span = (began_s, ended_s)
@@ -68,8 +79,10 @@ def _side(reading: Reading, side: str, one: Boundaries, chosen: Chosen, began_s:
     return pieces | {f"{side}_rest" if len(pieces) == len(known) else UNSPLIT: left_j}
 
 
-def _above_idle_j(reading: Reading, parts: Parts, began_s: float, ended_s: float) -> float | None:
+def _above_idle_j(reading: "Reading", parts: "Parts", began_s: float, ended_s: float) -> float | None:
     """Return the joules of modelled boards above what they draw idle; None if the hardware is unknown."""
+    from perjoule.energy.amount import amount
+
     record = reading.record
     cluster = hardware(record)
     nodes = {node.name: node for node in cluster.nodes} if cluster else {}
@@ -81,6 +94,8 @@ def _above_idle_j(reading: Reading, parts: Parts, began_s: float, ended_s: float
     return sum(sign * (amount(one, began_s, ended_s).value or 0.0) for sign, one in above)
 
 
-def _component_j(reading: Reading, parts: Parts, component: str, began_s: float, ended_s: float) -> float:
+def _component_j(reading: "Reading", parts: "Parts", component: str, began_s: float, ended_s: float) -> float:
+    from perjoule.energy.amount import amount
+
     own = [(sign, s) for sign, s in reading.signed(parts.net) if s.channel.component == component]
     return sum(sign * (amount(s, began_s, ended_s).value or 0.0) for sign, s in own)

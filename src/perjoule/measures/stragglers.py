@@ -8,11 +8,7 @@ the slow one is busy all the time.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from perjoule.energy.amount import LEAST_COVERAGE_RATIO, amount
 from perjoule.energy.hosts import data_hosts, loading
-from perjoule.energy.integral import integral
 from perjoule.model import ClientResult, Quantity, Record, Series
 from perjoule.model.doubts import SLOW_HOST, Doubt
 from perjoule.model.units import seconds_text
@@ -46,6 +42,11 @@ def work(counter: Series, began_s: float, ended_s: float) -> Work | None:
     Between two readings, bytes are spread evenly. `took_s` is the least time in which 90 % of the bytes were moved, so pauses,
     in which others serve, do not count.
     """
+    import numpy as np
+
+    from perjoule.energy.amount import LEAST_COVERAGE_RATIO
+    from perjoule.energy.integral import integral
+
     inside = (counter.t_s > began_s) & (counter.t_s < ended_s) & np.isfinite(counter.value)
     edges_s = np.concatenate(([began_s], counter.t_s[inside], [ended_s]))
     upto, covered_s = integral(counter).until(edges_s)
@@ -110,6 +111,8 @@ def _busy(
     works: Mapping[str, Work], span: Windows, record: Record, series: Sequence[Series], quantity: Quantity
 ) -> Iterator[tuple[str, str]]:
     """Compare how long hosts were busy for a byte: their disks for bytes on disks, their CPUs for bytes in the network."""
+    from perjoule.energy.amount import amount
+
     of: Quantity = "disk_busy" if quantity.startswith("disk") else "cpu"
     busy_s = {s.channel.host: amount(s, span.began_s, span.ended_s).value for s in series if s.channel.quantity == of}
     costs = {host: own_s / done.moved_bytes for host, done in works.items() if (own_s := busy_s.get(host)) is not None}

@@ -1,24 +1,39 @@
 """How long the servers took to become idle after a load, from the channels of its headline."""
 
-from perjoule.energy.hosts import roles
-from perjoule.measures.overhead import total
-from perjoule.model import Quantity
-from perjoule.trial.reading import Reading
+from typing import TYPE_CHECKING
 
-MOVED: tuple[Quantity, ...] = ("network_received", "disk_read", "disk_written")
+from perjoule.model import Numbers, Quantity
+from perjoule.model.metrics import MEBIBYTES, J, Metric, S
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from perjoule.trial.load import Load
+
+LENGTH = Metric("tail_s", "tail", S, "length of the tail", "lower")
+ENERGY = Metric("tail_energy_j", "tail J", J, "energy of the servers without the switch in the tail", "lower", energy=True)
+MOVED: "Mapping[Quantity, Metric]" = {
+    "network_received": Metric("tail_network_received_bytes", "tail received", MEBIBYTES,
+                               "bytes that all hosts but clients received in the tail", "lower"),
+    "disk_read": Metric("tail_disk_read_bytes", "tail disk read", MEBIBYTES,
+                        "bytes that disks of all hosts but clients read in the tail", "lower"),
+    "disk_written": Metric("tail_disk_written_bytes", "tail disk written", MEBIBYTES,
+                           "bytes that disks of all hosts but clients wrote in the tail", "lower"),
+}  # fmt: skip
+METRICS = (LENGTH, ENERGY, *MOVED.values())
 
 
-def tail(reading: Reading) -> dict[str, float]:
+def measure(load: "Load") -> Numbers:
     """Return the length of the tail, the energy of the servers in it, and the bytes that they still moved."""
-    tail = next((p for p in reading.record.phases if p.name == "tail" and p.ended_s > p.began_s), None)
+    tail = next((p for p in load.record.phases if p.name == "tail" and p.ended_s > p.began_s), None)
     if tail is None:
-        return {}
-    metrics = {"tail_s": reading.dilation.emulated(tail.ended_s - tail.began_s)}
-    if (net_j := reading.servers(tail.began_s, tail.ended_s).net_j) is not None:
-        metrics["tail_energy_j"] = reading.dilation.emulated(net_j)
-    servers = roles(reading.record).get("servers", frozenset())
-    for quantity in MOVED:
-        moved = total(reading.series, quantity, servers, tail.began_s, tail.ended_s).value
+        return Numbers()
+    numbers = {LENGTH.key: load.emulated(tail.ended_s - tail.began_s)}
+    if (net_j := load.reading.servers(tail.began_s, tail.ended_s).net_j) is not None:
+        numbers[ENERGY.key] = load.emulated(net_j)
+    servers = load.roles.get("servers", frozenset())
+    for quantity, metric in MOVED.items():
+        moved = load.total(quantity, servers, tail.began_s, tail.ended_s).value
         if moved is not None:
-            metrics[f"tail_{quantity}_bytes"] = moved
-    return metrics
+            numbers[metric.key] = moved
+    return Numbers.plain(numbers)

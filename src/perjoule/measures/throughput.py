@@ -1,18 +1,39 @@
 """How fast the work of a window was done, and by how much of what the hardware could do."""
 
+from typing import TYPE_CHECKING
+
 from perjoule.energy.efficiency import peak_bytes_per_s
-from perjoule.measures.energies import Work
-from perjoule.model import Record
+from perjoule.model import Numbers, Record
+from perjoule.model.metrics import DURATION, MIB_PER_S, OP_PER_S, PERCENT, RATES, Metric, S
+
+if TYPE_CHECKING:
+    from perjoule.trial.load import Load
+
+THROUGHPUT = Metric(RATES[0], "MiB/s", MIB_PER_S, "bytes moved / duration", "higher", together=True, headline=True,
+                    quantity="throughput")  # fmt: skip
+OPERATIONS = Metric(RATES[1], "op/s", OP_PER_S, "operations / duration, of a load that moves no bytes", "higher", together=True,
+                    headline=True)  # fmt: skip
+OF_PEAK = Metric("tpp_ratio", "% TPP", PERCENT, "throughput / TPP", "higher", together=True, headline=True, quantity="share")
+PEAK = Metric("tpp_bytes_per_s", "TPP", MIB_PER_S, "theoretical peak performance of the data hosts")
+METRICS = (
+    Metric(DURATION, "s", S, "length of the window", "lower", headline=True, quantity="duration"),
+    *(THROUGHPUT, OPERATIONS, OF_PEAK, PEAK),
+)
 
 
-def rates(record: Record, work: Work) -> dict[str, float]:
-    """Return duration and rates."""
-    if not work.loaded:
-        return {"duration_s": work.duration_s}
-    rate = work.count / work.duration_s
-    if work.per_j == "operations_per_j":
-        return {"duration_s": work.duration_s, "operations_per_s": rate}
-    metrics = {"duration_s": work.duration_s, "throughput_bytes_per_s": rate}
+def measure(load: "Load") -> Numbers:
+    """Return duration and rates of the headline window."""
+    if load.idle:
+        return Numbers.plain({DURATION: load.duration_s})
+    return Numbers.plain(rates(load.record, load.moved_bytes, load.operations_count, load.duration_s))
+
+
+def rates(record: Record, moved_bytes: float, operations_count: float, duration_s: float) -> dict[str, float]:
+    """Return duration and rates: of bytes, or else of operations."""
+    if not moved_bytes:
+        return {DURATION: duration_s, OPERATIONS.key: operations_count / duration_s}
+    rate = moved_bytes / duration_s
+    numbers = {DURATION: duration_s, THROUGHPUT.key: rate}
     if tpp := peak_bytes_per_s(record):
-        metrics |= {"tpp_bytes_per_s": tpp, "tpp_ratio": rate / tpp}
-    return metrics
+        numbers |= {PEAK.key: tpp, OF_PEAK.key: rate / tpp}
+    return numbers

@@ -7,6 +7,7 @@ Nothing here is scaled: on an emulated testbed these are wall seconds, and only 
 from perjoule.model.campaign import LEAST_COUNT, Campaign, Spec, StopRule, Trial, trial_text
 from perjoule.model.doubts import Doubt
 from perjoule.model.events import Happened, Health, TrialEvent, healthy_since
+from perjoule.model.numbers import Number, Numbers
 from perjoule.model.options import (
     OPTIONS,
     TO_RUN,
@@ -77,6 +78,8 @@ __all__ = [
     "InstalledFolder",
     "Interval",
     "Json",
+    "Number",
+    "Numbers",
     "Outcome",
     "Overwrite",
     "PartEnergy",

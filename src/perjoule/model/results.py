@@ -1,37 +1,25 @@
 """Values derived from records: the numbers of a trial, intervals over repetitions, findings."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from math import ceil, isfinite
 
 from perjoule.model.campaign import Trial
 from perjoule.model.doubts import Doubt
+from perjoule.model.numbers import Numbers
 from perjoule.model.records import Direction, Reality
 from perjoule.model.redundancy import Redundancy
 from perjoule.model.series import Grade
 
 
 @dataclass(frozen=True)
-class Point:
+class Point(Numbers):
     """The numbers of one valid trial, derived from its record and series; on an emulated testbed in emulated time."""
 
+    _: KW_ONLY
     trial: Trial
     direction: Direction
-    metrics: Mapping[str, float]  # by their keys in `model.metrics`
-    doubts: tuple[Doubt, ...] = ()
-    grade: str = ""  # of its energy; "" where it has none
-    # Metric -> source of error -> signed relative standard uncertainty: what all repetitions have in common, so that their
-    # scatter does not show it. The same source in two cells is the same error: in a ratio only its difference counts.
-    shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
-    source: str = ""  # of its energy: which quantity of which meter, "shelly power"
-    omitted: Mapping[str, str] = field(default_factory=dict[str, str])  # boundary without an energy -> why
-    grades: Mapping[str, str] = field(default_factory=dict[str, str])  # of a boundary on other meters than `grade`'s
-    unstated: tuple[str, ...] = ()  # boundaries of which a meter does not state its accuracy
     reality: Reality = "real"  # of what was measured: where it is "simulated", so is the grade of every energy
-
-    def grade_of(self, boundary: str) -> str:
-        """Return the grade of a boundary's energy."""
-        return self.grades.get(boundary, self.grade)
 
 
 @dataclass(frozen=True)
@@ -66,18 +54,18 @@ class Cell:
     workload: str
     direction: Direction
     clients_count: int
-    metrics: Mapping[str, Interval]  # the keys of Point.metrics, and "edp_ratio" (over the best of the same work)
+    metrics: Mapping[str, Interval]  # the keys of Numbers.metrics, and "edp_ratio" (over the best of the same work)
     failed_count: int = 0
     doubts: tuple[Doubt, ...] = ()
     omitted: tuple[str, ...] = ()  # numbers that it lacks, with the reason; they say nothing against those that it has
     servers_count: int = 0  # storage hosts; 0 where none of its trials was measured
     grade: str = ""  # of its energy, "wall+PDU" where repetitions differ; two grades are never ranked against each other
-    shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])  # as Point.shared, the mean
+    shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])  # as of a Point, the mean
     redundancy: Redundancy | None = None  # of user data; None where it is not known
     ran: tuple[Ran, ...] = ()  # each repetition, in the order of the values of a metric that all have
     widening: float = 1.0  # of its intervals, where they decided how often was repeated
-    grades: Mapping[str, str] = field(default_factory=dict[str, str])  # as Point.grades, written like `grade`
-    unstated: tuple[str, ...] = ()  # as Point.unstated, of any repetition
+    grades: Mapping[str, str] = field(default_factory=dict[str, str])  # as Numbers.grades, written like `grade`
+    unstated: tuple[str, ...] = ()  # as Numbers.unstated, of any repetition
     reality: Reality = "real"  # as Point.reality, the least real of the repetitions
 
     def grade_of(self, boundary: str) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from perjoule import __version__
 from perjoule.campaign import own_options
-from perjoule.measures.ageing import ageing
 from perjoule.model import Campaign, Channel, Json, Record, Spec, value_at
 from perjoule.model.format import number, percent
 from perjoule.model.units import bytes_text, listed, seconds_text
@@ -14,6 +13,7 @@ from perjoule.papers import published
 from perjoule.report.settings import changed
 from perjoule.results.limitations import Line, lines
 from perjoule.statistics.modes import unseen_text
+from perjoule.trial.ageing import ageing
 from perjoule.trial.reading import Reading
 from perjoule.views.content import Content
 

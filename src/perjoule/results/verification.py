@@ -16,7 +16,6 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from perjoule import drivers
-from perjoule.measures.ageing import ageing, energy_j
 from perjoule.measures.points import points
 from perjoule.model import Point, Record, Series
 from perjoule.model.errors import PerjouleError
@@ -32,6 +31,7 @@ from perjoule.store.journal import Entry, sha256
 from perjoule.store.records import to_json, with_time
 from perjoule.summary.campaign import campaign_of
 from perjoule.summary.computing import cells_of
+from perjoule.trial.ageing import ageing, energy_j
 
 ALWAYS = ("record.json", "series.parquet")  # in every attempt
 

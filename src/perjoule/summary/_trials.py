@@ -1,11 +1,9 @@
 """The kept numbers of trials."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
-from perjoule.model import Channel, Direction, Point, Record
-from perjoule.model.doubts import Doubt
+from perjoule.model import Channel, Direction, Numbers, Point, Record
 from perjoule.store import Results
 from perjoule.summary import _kept
 from perjoule.summary.metered import Metered
@@ -15,18 +13,11 @@ from perjoule.summary.trial import TrialSummary
 
 
 @dataclass(frozen=True)
-class _Numbers:
+class _Numbers(Numbers):
     """A point without its trial, which the record has."""
 
+    _: KW_ONLY
     direction: Direction
-    metrics: Mapping[str, float]
-    doubts: tuple[Doubt, ...] = ()
-    grade: str = ""
-    shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
-    source: str = ""
-    omitted: Mapping[str, str] = field(default_factory=dict[str, str])
-    grades: Mapping[str, str] = field(default_factory=dict[str, str])
-    unstated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,17 +45,14 @@ def read(results: Results, record: Record, digest: str) -> TrialSummary | None:
     if found is None:
         return None
     points = (
-        Point(record.trial, *(getattr(n, one.name) for one in fields(n)), reality=record.traits.reality) for n in found.points
+        Point(n.by_key, n.doubts, trial=record.trial, direction=n.direction, reality=record.traits.reality) for n in found.points
     )
     return TrialSummary(tuple(points), found.metered, found.timeline, found.overhead, found.watts, found.periods)
 
 
 def write(results: Results, record: Record, digest: str, found: TrialSummary) -> None:
     """Keep the numbers of a trial."""
-    points = tuple(
-        _Numbers(p.direction, p.metrics, p.doubts, p.grade, p.shared, p.source, p.omitted, p.grades, p.unstated)
-        for p in found.points
-    )
+    points = tuple(_Numbers(p.by_key, p.doubts, direction=p.direction) for p in found.points)
     kept = _Trial(points, found.metered, found.timeline, found.overhead, found.watts, found.periods)
     _kept.write(_place(results, record), digest, kept)
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from perjoule.energy.amount import amount
 from perjoule.energy.coverage import SWITCH, items
-from perjoule.measures.energies import Energies, Work, energies
-from perjoule.measures.same_devices import Unexplained, unexplained
 from perjoule.model import PartEnergy
+from perjoule.trial.energies import Energies, energies
 from perjoule.trial.parts import parts
 from perjoule.trial.reading import Reading
+from perjoule.trial.same_devices import Unexplained, unexplained
 from perjoule.trial.windows import windows
 
 
@@ -48,10 +48,10 @@ def metered(reading: Reading) -> Metered | None:
     record = reading.record
     if record.status != "valid" or record.outcome is None or not record.outcome.results or not reading.powers:
         return None
-    found: dict[str, Energies] = {}
-    for direction, own in reading.windows.items():
-        work = Work("", 0, reading.dilation.emulated(own.length_s), loaded=direction != "idle")
-        found[direction] = energies(reading, own.began_s, own.ended_s, work)
+    found = {
+        direction: energies(reading, own.began_s, own.ended_s, loaded=direction != "idle")
+        for direction, own in reading.windows.items()
+    }
     span = windows(record, record.outcome.results)
     began_s, ended_s = span.began_s, span.ended_s
     key = (record.trial.filesystem.label, record.trial.workload.label, record.trial.clients_count)

@@ -13,12 +13,12 @@ from perjoule.store import Results
 from perjoule.summary import Summary, summary
 
 if TYPE_CHECKING:  # what computes is imported where it is used: that takes longer than `--help` or an error should
-    from perjoule.measures.fairness import Mix
     from perjoule.papers.claims import Judged
     from perjoule.papers.comparison import Held
     from perjoule.papers.facts import Pair
     from perjoule.statistics.proportionality import Proportionality
     from perjoule.statistics.scaling import Scaling
+    from perjoule.statistics.users import Mix
     from perjoule.statistics.winners import Finding
     from perjoule.summary.metered import Metered
     from perjoule.summary.timeline import Timeline
@@ -113,8 +113,8 @@ class Content:
     @cached_property
     def mixes(self) -> "tuple[Mix, ...]":
         """Several users at once."""
-        from perjoule.measures.fairness import mixes
         from perjoule.statistics.stopping import widening_of
+        from perjoule.statistics.users import mixes
 
         return mixes(self.points, widening_of(self.cells))
 

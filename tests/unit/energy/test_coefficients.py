@@ -9,7 +9,7 @@ import pytest
 from perjoule import catalogue
 from perjoule.drivers.protocols import Counters
 from perjoule.energy.terms import budget
-from perjoule.measures.energies import Work, energies
+from perjoule.measures.energies import EFFICIENCY, Work, of_window
 from perjoule.measures.points import points
 from perjoule.meters import modelled
 from perjoule.model import Channel, HostFact, Phase, Specification
@@ -112,8 +112,8 @@ def coefficients(cluster):
 
 
 def energies_of(made, cluster):
-    work = Work("efficiency_bytes_per_j", 2000, 10.0 * SCALE)
-    return energies(over(record_of(made, cluster), series_of(made, cluster)), 10.0, 20.0, work)
+    work = Work(EFFICIENCY, 2000, 10.0 * SCALE)
+    return of_window(over(record_of(made, cluster), series_of(made, cluster)), 10.0, 20.0, work)
 
 
 METRICS = ("energy_j", "gross_energy_j", "dynamic_energy_j", "controller_energy_j", "clients_energy_j", "all_energy_j")

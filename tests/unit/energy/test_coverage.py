@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from perjoule.energy import coverage
 from perjoule.energy.coverage import Item, cover, differences, items
-from perjoule.measures.same_devices import unexplained
 from perjoule.model import Channel
+from perjoule.trial.same_devices import unexplained
 from readings import over, servers_energy
 from typed import present
 

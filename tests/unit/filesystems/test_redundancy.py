@@ -13,11 +13,12 @@ from perjoule.filesystems.local import Local
 from perjoule.filesystems.moosefs import MooseFS
 from perjoule.filesystems.orangefs import OrangeFS
 from perjoule.filesystems.rados import Rados
-from perjoule.model import Point, Redundancy
+from perjoule.model import Redundancy
 from perjoule.results.table import table
 from perjoule.statistics.cells import cells
 from perjoule.store.records import record_from, record_text
 from perjoule.testbeds.simulated import Simulated
+from readings import point_of
 from typed import as_written
 
 
@@ -68,21 +69,21 @@ def test_a_record_keeps_it_and_one_written_before_reads_without(made) -> None:
 def test_tables_and_legends_say_it_beside_the_name(made) -> None:
     kept = Redundancy(2, acknowledged="on disk")
     records = [replace(made.record(made.trial(repetition=n)), redundancy=kept) for n in (1, 2)]
-    found = cells(records, [Point(r.trial, "write", {"throughput_bytes_per_s": 1e6, "duration_s": 1.0}) for r in records])
+    found = cells(records, [point_of(r.trial, "write", {"throughput_bytes_per_s": 1e6, "duration_s": 1.0}) for r in records])
     laid = table(found)
     assert dict(zip(laid.headers, laid.rows[0], strict=True))["redundancy"] == "2 copies"
     assert filesystems(found) == ["moosefs (2 copies)"]
 
 
 def test_results_without_it_have_no_such_column(made) -> None:
-    found = cells([made.record()], [Point(made.trial(), "write", {"throughput_bytes_per_s": 1e6, "duration_s": 1.0})])
+    found = cells([made.record()], [point_of(made.trial(), "write", {"throughput_bytes_per_s": 1e6, "duration_s": 1.0})])
     assert "redundancy" not in table(found).headers
     assert filesystems(found) == ["moosefs"]
 
 
 def test_repetitions_that_differ_in_it_are_doubted(made) -> None:
     records = [replace(made.record(made.trial(repetition=n)), redundancy=Redundancy(n)) for n in (1, 2)]
-    (cell,) = cells(records, [Point(r.trial, "write", {"duration_s": 1.0}) for r in records])
+    (cell,) = cells(records, [point_of(r.trial, "write", {"duration_s": 1.0}) for r in records])
     assert cell.redundancy is None
     assert cell.doubts == ("repetitions differ in redundancy (1 copy; 2 copies)",)
 

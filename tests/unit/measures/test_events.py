@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from perjoule.measures.events import loading, stages, stalls_s
+from perjoule.measures.events import stages
 from perjoule.measures.points import points
 from perjoule.model import Happened, Health, Outcome, TrialEvent
 from perjoule.summary.trial import trial_summary
+from perjoule.trial.logs import loading, stalls_s
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
 HEALTHY_S = 17.5

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from perjoule import catalogue
-from perjoule.measures.idle import capacities_bytes, disk_gaps_s
+from perjoule.measures.idle import capacities_bytes
 from perjoule.measures.points import points
 from perjoule.model import Outcome, Redundancy, Specification
+from perjoule.trial.counters import disk_gaps_s
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
 HC4 = catalogue.cluster("odroid-hc4")

@@ -13,6 +13,7 @@ from perjoule.measures import interference, overlap, plausibility
 from perjoule.measures.points import points
 from perjoule.model import Specification
 from perjoule.statistics.outliers import outliers
+from perjoule.trial.load import Load
 from perjoule.trial.reading import Reading
 from perjoule.trial.timeline import means
 from perjoule.trial.windows import windows
@@ -209,7 +210,7 @@ def log(made, host, rate):
 def test_a_log_may_differ_from_a_clients_bytes_by_a_twentieth(made, ratio, given):
     record = made.record(moved=made.results((10.0, 20.0), (10.0, 20.0)), scale=0.5)
     series = [log(made, "client-1", 100.0), log(made, "client-2", 100.0 * ratio)]
-    found = overlap.common_rate(Reading(record, series), record.outcome.results)
+    found = overlap.common_rate(Load(Reading(record, series), "write"))
     assert (found == pytest.approx((1 + ratio) * 100 / 0.5)) if given else found is None
 
 
@@ -221,7 +222,7 @@ def test_two_percent_above_the_peak_or_a_network_is_too_fast(made, ratio, told):
     assert any(f"{ratio:.2f} times the theoretical peak" in doubt for doubt in found) == told
     series = [log(made, "client-1", tpp * ratio)]
     record = made.record(moved=moved, cluster="odroid-hc4")
-    assert (overlap.common_rate(Reading(record, series), record.outcome.results) is None) == told
+    assert (overlap.common_rate(Load(Reading(record, series), "write")) is None) == told
 
 
 @pytest.mark.parametrize(("ratio", "told"), [(1.01, False), (1.03, True)])

@@ -12,17 +12,19 @@ from perjoule.campaign import parse
 from perjoule.catalogue import cluster
 from perjoule.cli import cli
 from perjoule.execution import runner
-from perjoule.measures.overhead import disk_limits, disk_use, overhead, window
-from perjoule.model import Point, Quantity
+from perjoule.measures.overhead import disk_limits, disk_use, overhead
+from perjoule.model import Quantity
 from perjoule.model.errors import CampaignError
 from perjoule.statistics.cells import cells
 from perjoule.store import Results, create, open_results
 from perjoule.summary.traffic import Overhead
 from perjoule.testbeds import _disk, _kernel
+from perjoule.trial.counters import window
 from perjoule.trial.reading import Reading
 from perjoule.views.content import Content
 from perjoule.views.performance.amplification import amplification_table
 from perjoule.views.performance.overhead import overhead as drawn
+from readings import point_of
 
 CAMPAIGN = """
 name = "costs"
@@ -171,10 +173,10 @@ def test_the_figure_has_a_panel_for_each_trial_with_the_pair_of_its_direction() 
 
 def test_bytes_per_user_byte_stand_beside_what_redundancy_explains(made) -> None:
     metrics = {"disk_written_servers_ratio": 1.26, "derived_disk_written_servers_ratio": 1.25}
-    point = Point(made.trial(), "write", {"throughput_bytes_per_s": 1.0, "duration_s": 1.0, **metrics})
+    point = point_of(made.trial(), "write", {"throughput_bytes_per_s": 1.0, "duration_s": 1.0, **metrics})
     laid = amplification_table(cells([made.record()], [point]))
     assert laid.rows[0][-2] == "1.26 (1.25)"
-    assert amplification_table(cells([made.record()], [Point(made.trial(), "write", {"duration_s": 1.0})])).rows == ()
+    assert amplification_table(cells([made.record()], [point_of(made.trial(), "write", {"duration_s": 1.0})])).rows == ()
 
 
 def test_bytes_are_counted_from_the_idle_end_of_the_baseline_on_however_long_the_load_takes_to_start(made):

@@ -64,8 +64,8 @@ def test_what_moves_beyond_the_time_before_is_the_rebuilds_and_is_held_against_r
 
 
 def test_a_code_reads_and_sends_k_bytes_for_one_and_a_mirror_beneath_writes_it_twice():
-    assert explained(Redundancy(data_count=4, parity_count=1)) == {"network": 4.0, "disk_read": 4.0, "disk_written": 1.0}
-    assert explained(Redundancy(3, beneath_count=2)) == {"network": 1.0, "disk_read": 1.0, "disk_written": 2.0}
+    assert explained(Redundancy(data_count=4, parity_count=1)) == {"network_received": 4.0, "disk_read": 4.0, "disk_written": 1.0}
+    assert explained(Redundancy(3, beneath_count=2)) == {"network_received": 1.0, "disk_read": 1.0, "disk_written": 2.0}
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_every_number_of_a_trial_and_of_a_row_has_an_entry(made):
     found = [point for record in measured for point in points(record, list(everything(made)))]
     keys = {key.rpartition("/")[2] for point in found for key in point.metrics}
     keys |= {key.rpartition("/")[2] for cell in cells(measured, found) for key in cell.metrics}
-    assert keys - METRICS.keys() == set(), "add an entry to perjoule/model/metrics.py"
+    assert keys - METRICS.keys() == set(), "add an entry beside what computes it"
     assert {metric_of(key).boundary for key in keys} >= {"net", "gross", "dynamic", "controller", "CPU package"}
     budgeted = [one for one in METRICS.values() if one.boundary in ("net", "gross", "clients", "all") and one.budgeted]
     assert {one.uncertainty for one in budgeted} <= keys

@@ -8,13 +8,14 @@ from typing import cast
 import pytest
 
 from perjoule import catalogue
-from perjoule.measures.overlap import told_rates
 from perjoule.model import Direction, Flow, Happened, HostFact, Pattern, Point, Redundancy, Spec, Traits, TrialEvent
 from perjoule.model.errors import CampaignError
+from perjoule.model.metrics import metric_of
 from perjoule.model.redundancy import Amplification
 from perjoule.prediction import observations
 from perjoule.results import calibration, ledger
 from perjoule.store import Results
+from readings import point_of
 
 MIB = 1024**2
 FLOW = Flow(client_sent_ratio=1.0, storage_received_ratio=1.0, disk_written_ratio=1.0)
@@ -52,7 +53,7 @@ def _point(record, **metrics) -> Point:
         "cpu_client_s_per_byte": 1e-9,
         "cpu_servers_s_per_byte": 2e-9,
     }
-    return Point(record.trial, "write", {**known, **metrics})
+    return point_of(record.trial, "write", {**known, **metrics})
 
 
 def test_a_point_has_the_hosts_that_loaded_and_held_data_and_their_hardware(record):
@@ -119,7 +120,7 @@ def test_hosts_without_known_hardware_have_that_of_their_role_in_a_named_cluster
 
 def test_a_trial_without_cpu_counters_or_with_unequal_clients_teaches_nothing(record, made):
     point = _point(record)
-    bare = replace(point, metrics={key: value for key, value in point.metrics.items() if key != "cpu_servers_s_per_byte"})
+    bare = replace(point, by_key={key: one for key, one in point.by_key.items() if key != "cpu_servers_s_per_byte"})
     assert list(observations(record, (bare,), EVEN)) == []
     one, other = record.outcome.results
     unequal = replace(record, outcome=replace(record.outcome, results=(one, replace(other, moved_bytes=1))))
@@ -229,7 +230,7 @@ def test_a_trial_whose_clients_hardly_overlapped_teaches_nothing_and_stops_neith
     one_after_the_other = made.results((10.0, 20.0), (19.9, 30.0), moved_bytes=500 * MIB)
     apart = replace(record, outcome=replace(record.outcome, results=one_after_the_other))
     whole = _point(apart)
-    point = replace(whole, metrics=told_rates(whole.metrics, apart.outcome.results))
+    point = replace(whole, by_key={key: one for key, one in whole.by_key.items() if not metric_of(key).together})
     assert "cpu_servers_s_per_byte" in point.metrics
     assert list(observations(apart, (point,), EVEN)) == []
     monkeypatch.setattr(calibration, "points_of", lambda _results, _records: (point,))

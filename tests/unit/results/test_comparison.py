@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from perjoule.model import Clock, Point, Spec
+from perjoule.model import Clock, Spec
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import MIB
 from perjoule.results.comparison import compare, known
@@ -13,6 +13,7 @@ from perjoule.results.sides import Side, between, changed, matched
 from perjoule.statistics.cells import cells
 from perjoule.statistics.changes import undeclared
 from perjoule.statistics.trends import campaign_doubts
+from readings import point_of
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def side(made):
                 record = made.record(asked, environment={"kernel": "6.1", "git": name} if environment is None else environment)
                 records.append(replace(record, clock=clock, facts={"filesystem": facts or {"version": "1.0", "run": name}}))
                 metrics = {"throughput_bytes_per_s": value * MIB, "efficiency_bytes_per_j": value * MIB / 50}
-                points.append(Point(asked, "write", metrics, (), grade))
+                points.append(point_of(asked, "write", metrics, (), grade))
         return Side(name, None, tuple(records), tuple(points), cells(records, points))
 
     return build

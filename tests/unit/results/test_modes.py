@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from perjoule.model import Cell, Clock, Interval, Point
+from perjoule.model import Cell, Clock, Interval
 from perjoule.model.units import MIB
 from perjoule.report.answers import answers
 from perjoule.results import history as histories
@@ -22,6 +22,7 @@ from perjoule.statistics.scaling import scaling
 from perjoule.views.life.rebuild import rebuild_table, rebuilt_bytes_table
 from perjoule.views.performance.muons import muons_table
 from perjoule.views.performance.scaling import scaling_table
+from readings import point_of
 
 TWO = (100.0, 101.0, 102.0, 130.0, 131.0, 132.0)  # MiB/s in two modes, whose interval is less than a third of the mean
 SINGLE = (116.0, 115.0, 117.0, 116.5, 115.5, 116.2)
@@ -90,7 +91,7 @@ def test_a_comparison_prints_each_side_as_its_own_row(made) -> None:
     def side(name: str, values: tuple[float, ...]) -> Side:
         asked = [made.trial(filesystem="moosefs", repetition=n) for n in range(1, len(values) + 1)]
         records = [replace(made.record(one), clock=Clock(0.0, 100.0 * one.repetition)) for one in asked]
-        points = [Point(one, "write", {RATE: value * MIB}, (), "wall") for one, value in zip(asked, values, strict=True)]
+        points = [point_of(one, "write", {RATE: value * MIB}, (), "wall") for one, value in zip(asked, values, strict=True)]
         return Side(name, None, tuple(records), tuple(points), cells(records, points))
 
     (row,) = comparison_table(compare(side("a", SINGLE), side("b", TWO))).rows

@@ -13,7 +13,7 @@ import pytest
 
 from measured import content_of
 from perjoule.figures import rendering
-from perjoule.model import Clock, Point, Spec
+from perjoule.model import Clock, Spec
 from perjoule.model.metrics import BY_LABEL
 from perjoule.model.units import MIB
 from perjoule.papers import published
@@ -28,6 +28,7 @@ from perjoule.statistics.cells import cells
 from perjoule.statistics.winners import best
 from perjoule.summary import Summary
 from perjoule.views.performance.winners import winners_table
+from readings import point_of
 
 PAPER = published.paper("green-storage")
 KINDS = ("moosefs", "glusterfs", "cephfs")
@@ -57,7 +58,7 @@ def campaign(made):
                 rate = dice.gauss(level, 4.0) * MIB
                 metrics = {"throughput_bytes_per_s": rate, "efficiency_bytes_per_j": rate / dice.gauss(40.0, 1.0), "mean_w": 40.0}
                 metrics |= {"duration_s": 1e9 / rate, "tpp_ratio": rate / (445.36 * MIB)}
-                points.append(Point(asked, "write", metrics, (), "modelled"))
+                points.append(point_of(asked, "write", metrics, (), "modelled"))
         return Side("campaign", None, tuple(records), tuple(points), cells(records, points))
 
     return build

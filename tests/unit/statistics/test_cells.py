@@ -6,18 +6,19 @@ import pytest
 
 from perjoule.cli.display import notes
 from perjoule.energy.baseline import OMITTED
-from perjoule.model import Clock, Direction, Point, Ran
+from perjoule.model import Clock, Direction, Ran
 from perjoule.model.format import with_interval
 from perjoule.model.units import MIB
 from perjoule.results.table import with_meter
 from perjoule.statistics import modes
 from perjoule.statistics.cells import as_read, cells
+from readings import point_of
 from typed import present
 
 
-def point(made, values, repetition=1, direction: Direction = "write", doubts=(), omitted=None, **words):
+def point(made, values, repetition=1, direction: Direction = "write", doubts=(), omitted=None, grade="", shared=None, **words):
     metrics = {"throughput_bytes_per_s": 100.0, "duration_s": 10.0} | values
-    return Point(made.trial(repetition=repetition, **words), direction, metrics, doubts, omitted=omitted or {})
+    return point_of(made.trial(repetition=repetition, **words), direction, metrics, doubts, grade, omitted, shared)
 
 
 def test_repetitions_become_one_cell_with_intervals(made):
@@ -89,7 +90,7 @@ def test_loads_that_end_by_time_have_no_edp_ratio(made):
 
 
 def test_repetitions_without_a_rate_leave_a_row_without_an_edp_ratio(made):
-    lacking = Point(made.trial(repetition=2), "write", {"duration_s": 20.0})
+    lacking = point_of(made.trial(repetition=2), "write", {"duration_s": 20.0})
     points = [point(made, {"edp_js": 10.0}), point(made, {"edp_js": 20.0}, filesystem="cephfs")]
     assert len(edp_ratios(points)) == 2
     assert edp_ratios([*points, lacking]) == {}
@@ -180,8 +181,8 @@ def test_a_larger_weight_counts_the_delay_more_often(made):
     fast = made.record(made.trial(filesystem="fast"))
     metrics = {"throughput_bytes_per_s": 100.0, "energy_j": 10.0}
     points = [
-        Point(slow.trial, "write", {**metrics, "duration_s": 10.0, "throughput_bytes_per_s": 50.0, "edp_js": 100.0}),
-        Point(fast.trial, "write", {**metrics, "duration_s": 5.0, "edp_js": 50.0}),
+        point_of(slow.trial, "write", {**metrics, "duration_s": 10.0, "throughput_bytes_per_s": 50.0, "edp_js": 100.0}),
+        point_of(fast.trial, "write", {**metrics, "duration_s": 5.0, "edp_js": 50.0}),
     ]
     ratios = [{c.filesystem: c.metrics["edp_ratio"].mean for c in cells([slow, fast], points, edp_weight=w)} for w in (1, 2, 3)]
     assert [r["fast"] for r in ratios] == [1.0, 1.0, 1.0]
@@ -189,7 +190,7 @@ def test_a_larger_weight_counts_the_delay_more_often(made):
 
 
 def test_a_cell_keeps_the_grade_of_its_power_and_doubts_a_mixture(made):
-    points = [replace(point(made, {"energy_j": 5.0}, n), grade=grade) for n, grade in ((1, "wall"), (2, "BMC"))]
+    points = [point(made, {"energy_j": 5.0}, n, grade=grade) for n, grade in ((1, "wall"), (2, "BMC"))]
     (cell,) = cells([], points)
     assert cell.grade == "BMC+wall"
     assert "repetitions have power of different grades (BMC, wall)" in cell.doubts
@@ -197,10 +198,10 @@ def test_a_cell_keeps_the_grade_of_its_power_and_doubts_a_mixture(made):
 
 
 def test_energy_delay_products_of_two_grades_are_not_divided_by_each_other(made):
-    wall = replace(point(made, {"edp_js": 10.0}), grade="wall")
-    model = replace(point(made, {"edp_js": 1.0}, filesystem="cephfs"), grade="modelled")
+    wall = point(made, {"edp_js": 10.0}, grade="wall")
+    model, metered = (point(made, {"edp_js": 1.0}, filesystem="cephfs", grade=grade) for grade in ("modelled", "wall"))
     assert edp_ratios([wall, model]) == {}
-    assert len(edp_ratios([wall, replace(model, grade="wall")])) == 2
+    assert len(edp_ratios([wall, metered])) == 2
 
 
 def test_what_the_meter_adds_stands_behind_a_second_sign(made):
@@ -235,7 +236,7 @@ def test_repetitions_that_scatter_little_are_a_mean_with_its_interval(made):
 
 def test_what_repetitions_share_is_their_mean_by_source(made):
     repetitions = [
-        replace(point(made, {"energy_j": 10.0, "edp_js": 1.0}, repetition=n), shared={"energy_j": shared, "edp_js": shared})
+        point(made, {"energy_j": 10.0, "edp_js": 1.0}, repetition=n, shared={"energy_j": shared, "edp_js": shared})
         for n, shared in ((1, {"meter: gain": 0.02, "meter: offset": 0.1}), (2, {"meter: gain": 0.02}))
     ]
     other = point(made, {"edp_js": 2.0}, filesystem="cephfs")
@@ -276,7 +277,5 @@ def test_work_is_the_same_to_six_digits(made):
 
 
 def test_what_one_repetition_alone_shares_counts_with_nothing_of_the_others(made):
-    points = [
-        replace(point(made, {"energy_j": 5.0}, n), shared=shared) for n, shared in ((1, {"energy_j": {"a": 0.02}}), (2, {}))
-    ]
+    points = [point(made, {"energy_j": 5.0}, n, shared=shared) for n, shared in ((1, {"energy_j": {"a": 0.02}}), (2, {}))]
     assert cells([], points)[0].shared == {"energy_j": {"a": pytest.approx(0.01)}}

@@ -9,10 +9,11 @@ from dataclasses import replace
 
 import pytest
 
-from perjoule.model import Cell, Point, Spec
+from perjoule.model import Cell, Spec
 from perjoule.statistics.cells import cells
 from perjoule.statistics.intervals import interval
 from perjoule.statistics.winners import winners
+from readings import point_of
 
 NAMES = ("ext4 1k", "ext4 2k", "ext4 4k", "xfs 1k", "xfs 2k", "xfs 4k", "btrfs 4k")
 WORKLOADS = ("16 MB seq", "16 MB rand", "1 MB seq", "1 MB rand", "64 KB seq", "64 KB rand")
@@ -150,7 +151,7 @@ def measured(made, filesystem, workload, transfer, values, kind="fio"):
     trials = [made.trial(filesystem, workload, 2, n, options=options) for n in range(1, len(values) + 1)]
     records = [made.record(trial) for trial in trials]
     metrics = [{"throughput_bytes_per_s": v, "duration_s": 1 / v} for v in values]
-    return records, [Point(trial, "write", m) for trial, m in zip(trials, metrics, strict=True)]
+    return records, [point_of(trial, "write", m) for trial, m in zip(trials, metrics, strict=True)]
 
 
 def test_findings_are_made_of_cells_for_classes_first_and_then_for_each_workload(made):
@@ -168,7 +169,7 @@ def test_findings_are_made_of_cells_for_classes_first_and_then_for_each_workload
 def test_a_file_system_on_several_testbeds_has_variants_of_its_kind_there(made):
     places = (("ext4", "boards"), ("ext4", "racks"), ("xfs", "racks"))
     trials = [made.trial(name, testbed=bed, repetition=n, options=OPTIONS) for name, bed in places for n in (1, 2)]
-    points = [Point(trial, "write", {"throughput_bytes_per_s": 100.0 + n}) for n, trial in enumerate(trials)]
+    points = [point_of(trial, "write", {"throughput_bytes_per_s": 100.0 + n}) for n, trial in enumerate(trials)]
     findings = winners([made.record(trial) for trial in trials], cells([made.record(trial) for trial in trials], points))
     assert [(one.among, one.compared) for one in findings] == [
         ("", ("xfs", "ext4 on racks", "ext4 on boards")),
@@ -183,7 +184,9 @@ def test_one_file_system_alone_wins_nothing(made):
 
 def graded(made, grades):
     points = [
-        Point(made.trial(filesystem=name, repetition=n), "write", {"efficiency_bytes_per_j": level + n / 10, **BASE}, grade=grade)
+        point_of(
+            made.trial(filesystem=name, repetition=n), "write", {"efficiency_bytes_per_j": level + n / 10, **BASE}, grade=grade
+        )
         for name, level, grade in (("moosefs", 10.0, grades[0]), ("cephfs", 20.0, grades[1]))
         for n in (1, 2, 3)
     ]

@@ -4,12 +4,13 @@ from math import log
 
 import pytest
 
-from perjoule.model import Point, Spec, Trial
+from perjoule.model import Spec, Trial
 from perjoule.model.errors import CampaignError
 from perjoule.tuning.objective import objective, value
+from readings import point_of
 
 TRIAL = Trial(Spec("simulated"), Spec("simulated"), Spec("fio", label="load"), (), 2, 1)
-POINT = Point(TRIAL, "write", {"efficiency_bytes_per_j": 5e6, "edp_js": 40.0, "mean_w": 22.0, "throughput_bytes_per_s": 1e8})
+POINT = point_of(TRIAL, "write", {"efficiency_bytes_per_j": 5e6, "edp_js": 40.0, "mean_w": 22.0, "throughput_bytes_per_s": 1e8})
 ITEM = ("load", 2, "write")
 
 
@@ -31,7 +32,7 @@ def test_a_score_is_a_logarithm_in_the_better_direction_less_what_exceeds_the_li
 
 
 def test_a_point_without_the_metric_or_the_power_has_no_score() -> None:
-    bare = Point(TRIAL, "write", {"throughput_bytes_per_s": 1e8, "edp_js": 0.0})
+    bare = point_of(TRIAL, "write", {"throughput_bytes_per_s": 1e8, "edp_js": 0.0})
     assert objective("MiB/J").scores([bare]) == {}
     assert objective("EDP").scores([bare]) == {}
     assert objective("MiB/s", "20 W").scores([bare]) == {}

@@ -5,7 +5,7 @@ import pytest
 
 from perjoule.energy.alignment import pattern
 from perjoule.figures import rendering
-from perjoule.measures.energies import Work, energies
+from perjoule.measures.energies import EFFICIENCY, Work, of_window
 from perjoule.measures.points import points
 from perjoule.model import Clock, Phase, Specification
 from perjoule.store.patterns import LoadPattern
@@ -73,7 +73,7 @@ def test_energy_of_a_nameplate_has_no_uncertainty_that_anybody_knows(made):
 def test_boards_without_disks_are_the_storage_controllers(made):
     record, series = loaded(made)
     disks = [made.steady(host, 4.0, component="disks") for host in SERVERS]
-    found = energies(over(record, [*series, *disks]), 10.0, 20.0, Work("efficiency_bytes_per_j", 2000, 10.0))
+    found = of_window(over(record, [*series, *disks]), 10.0, 20.0, Work(EFFICIENCY, 2000, 10.0))
     assert found.metrics["controller_energy_j"] == pytest.approx(600 - 120)
     assert found.metrics["controller_efficiency_bytes_per_j"] == pytest.approx(2000 / 480)
 
@@ -82,7 +82,7 @@ def test_packages_are_labelled_and_stand_for_no_host(made):
     def zone(host):
         return made.series(made.channel(host, "package-0", "energy", "counter", "component", "rapl"), [0.0, 15, 30], [0, 75, 150])
 
-    found = energies(over(made.record(), [zone(h) for h in SERVERS]), 10.0, 20.0, Work("efficiency_bytes_per_j", 2000, 10.0))
+    found = of_window(over(made.record(), [zone(h) for h in SERVERS]), 10.0, 20.0, Work(EFFICIENCY, 2000, 10.0))
     assert found.metrics["cpu_package_energy_j"] == pytest.approx(150)
     assert "energy_j" not in found.metrics
     assert any("processors alone" in doubt for doubt in found.doubts)

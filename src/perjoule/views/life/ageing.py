@@ -70,8 +70,8 @@ def _row(one: Worn, load: str, *, several: bool) -> Spec:
 
 
 if TYPE_CHECKING:
-    from perjoule.measures.ageing import Ageing
     from perjoule.statistics.better import Verdict
+    from perjoule.trial.ageing import Ageing
 
 
 _WENT_THROUGH = ("file system", "full before", "full", "GiB usable", "files", "GiB written", "GiB deleted", "GiB overwritten")
@@ -80,7 +80,7 @@ _GIB = BYTES["GiB"]
 
 def ageing_table(records: Sequence[Record]) -> Table:
     """Lay out what file systems went through before their trials, a row for each deployment; empty if all were new."""
-    from perjoule.measures.ageing import ageing
+    from perjoule.trial.ageing import ageing
 
     found = {(record.trial.filesystem.label, one.folder): one for record in records if (one := ageing(record))}
     rows = (_went_through(label, one) for (label, _), one in found.items())

@@ -9,11 +9,11 @@ from perjoule.views.view import Flag, Shown, View
 
 def amplification_table(cells: Sequence[Cell]) -> Table:
     """Lay out bytes per user byte, measured and (in parentheses) by redundancy alone; empty if redundancy is unknown."""
-    from perjoule.measures.amplification import METRICS, SUBJECTS
+    from perjoule.measures.amplification import MEASURED, SUBJECTS
 
     rows: list[tuple[str, ...]] = []
     for cell in cells:
-        pairs = [(cell.metrics.get(metric), cell.metrics.get(f"derived_{metric}")) for metric in METRICS.values()]
+        pairs = [(cell.metrics.get(metric), cell.metrics.get(f"derived_{metric}")) for metric in MEASURED.values()]
         if any(derived for _, derived in pairs):
             texts = (f"{m.mean:.2f} ({d.mean:.4g})" if m and d else "–" for m, d in pairs)
             rows.append((*place(cell), *texts))

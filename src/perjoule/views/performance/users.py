@@ -16,7 +16,7 @@ from perjoule.views.content import Content
 from perjoule.views.view import Flag, Shown, View
 
 if TYPE_CHECKING:
-    from perjoule.measures.fairness import Mix, User
+    from perjoule.statistics.users import Mix, User
 
 
 WAYS = ("alone", "together")

@@ -9,8 +9,8 @@ from perjoule.views.power.budget import FLAG
 from perjoule.views.view import Shown, View
 
 if TYPE_CHECKING:
-    from perjoule.measures.same_devices import Unexplained
     from perjoule.summary.metered import Metered
+    from perjoule.trial.same_devices import Unexplained
 
 
 def unexplained_table(found: Sequence["Metered"]) -> Table:

@@ -2,7 +2,7 @@
 
 Arrivals follow a schedule that is drawn before, and a user does one thing at a time: a job that is due while the previous one
 runs starts when that has ended. Each job has folders of its own, prepared before the window: every read is cold, every file of a
-write new. `perjoule.measures.fairness` evaluates the results (Jain's index: https://arxiv.org/abs/cs/9809099).
+write new. `perjoule.measures.users` evaluates the results (Jain's index: https://arxiv.org/abs/cs/9809099).
 """
 
 import json

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from perjoule.measures.fairness import jain, mixes, user_metrics
 from perjoule.measures.plausibility import doubts
 from perjoule.measures.points import points
-from perjoule.model import ClientResult, Point
+from perjoule.measures.users import user_metrics
+from perjoule.model import ClientResult
+from perjoule.statistics.users import jain, mixes
 from perjoule.trial.reading import Dilation, Reading
+from readings import point_of
 from typed import present
 
 
@@ -29,7 +31,7 @@ def test_jains_index_is_1_when_all_are_alike_and_1_by_n_when_one_has_nearly_all(
 
 def test_a_users_throughput_is_over_the_time_in_which_its_jobs_ran():
     found = user_metrics(
-        [load("a", "client-1", 0, 10), load("a", "client-1", 90, 100), load("b", "client-2", 0, 100)], Dilation(1.0)
+        [load("a", "client-1", 0, 10), load("a", "client-1", 90, 100), load("b", "client-2", 0, 100)], Dilation(1.0).emulated
     )
     assert found["user/a/throughput_bytes_per_s"] == 2000 / 20
     assert found["user/b/throughput_bytes_per_s"] == 1000 / 100
@@ -38,13 +40,13 @@ def test_a_users_throughput_is_over_the_time_in_which_its_jobs_ran():
 
 
 def test_clients_of_a_user_that_load_together_are_not_counted_twice():
-    found = user_metrics([load("a", "client-1", 0, 10), load("a", "client-2", 0, 20)], Dilation(1.0))
+    found = user_metrics([load("a", "client-1", 0, 10), load("a", "client-2", 0, 20)], Dilation(1.0).emulated)
     assert found["user/a/busy_s"] == 20
     assert "fairness_ratio" not in found
 
 
 def test_emulated_time_is_wall_time_by_the_scale():
-    found = user_metrics([load("a", "client-1", 0, 10)], Dilation(0.2))
+    found = user_metrics([load("a", "client-1", 0, 10)], Dilation(0.2).emulated)
     assert found["user/a/throughput_bytes_per_s"] == 1000 / 2
     assert found["user/a/latency_p99_s"] == pytest.approx(0.1)
 
@@ -59,17 +61,17 @@ def test_emulated_time_is_wall_time_by_the_scale():
 )
 def test_a_fair_share_is_by_clients_each_shared_equally(hosts_of_b, fair):
     moved = [load("a", "client-1", 0, 10), *(load("b", host, 0, 10) for host in hosts_of_b)]
-    assert user_metrics(moved, Dilation(1.0))["fairness_ratio"] == pytest.approx(fair)
+    assert user_metrics(moved, Dilation(1.0).emulated)["fairness_ratio"] == pytest.approx(fair)
 
 
 def test_bytes_are_not_weighed_against_operations():
-    found = user_metrics([load("a", "client-1", 0, 10), load("b", "client-2", 0, 10, moved_bytes=0)], Dilation(1.0))
+    found = user_metrics([load("a", "client-1", 0, 10), load("b", "client-2", 0, 10, moved_bytes=0)], Dilation(1.0).emulated)
     assert found["user/b/operations_per_s"] == 1
     assert "fairness_ratio" not in found
 
 
 def test_without_users_there_is_nothing_to_tell():
-    assert user_metrics([load("", "client-1", 0, 10)], Dilation(1.0)) == {}
+    assert user_metrics([load("", "client-1", 0, 10)], Dilation(1.0).emulated) == {}
 
 
 def test_users_that_read_and_write_are_one_mixed_point_without_a_doubt_that_they_did(made):
@@ -89,7 +91,7 @@ def mix(made, only, repetition, rates, **words):
     metrics = {f"user/{user}/throughput_bytes_per_s": rate for user, rate in rates.items()}
     metrics |= {"throughput_bytes_per_s": sum(rates.values()), "duration_s": 1.0}
     trial = made.trial(workload=f"mix {only}".strip(), repetition=repetition, options=options, **words)
-    return Point(trial, "mixed", metrics)
+    return point_of(trial, "mixed", metrics)
 
 
 def test_together_is_held_against_alone_in_the_same_repetition(made):

@@ -1,8 +1,6 @@
-"""Several users at once: each one's throughput, fairness, and slow-down against running alone.
+"""Several users at once, over repetitions: each one's throughput, its slow-down against running alone, and fairness.
 
-A user's throughput is its bytes over the time in which its jobs ran. Its fair share is by clients: each client's equal share is
-divided equally among its users. Jain's index of x is (sum x)^2 / (n sum x^2): 1 when all are alike, 1/n when one has all. The
-energy of a trial is that of all users together; no part of it can be assigned to one user.
+Jain's index of x is (sum x)^2 / (n sum x^2): 1 when all are alike, 1/n when one has all.
 
     R. Jain, D. Chiu, W. Hawe, A quantitative measure of fairness and discrimination (1984), https://arxiv.org/abs/cs/9809099
 """
@@ -13,12 +11,10 @@ from dataclasses import dataclass
 from functools import partial
 from math import isfinite
 
-from perjoule.measures.latency import latency_s
-from perjoule.model import ClientResult, Interval, Point, Trial, covered_s
-from perjoule.model.metrics import RATES
+from perjoule.model import Interval, Point, Trial
+from perjoule.model.metrics import FAIRNESS, LATENCY, RATES, SHARE
 from perjoule.statistics.intervals import ratio_interval
 from perjoule.statistics.stopping import stopped_interval
-from perjoule.trial.reading import Dilation
 
 
 def jain(values: Sequence[float]) -> float:
@@ -26,44 +22,6 @@ def jain(values: Sequence[float]) -> float:
     if not values or min(values) <= 0:
         raise ValueError("fairness is of positive values, and at least one")
     return sum(values) ** 2 / (len(values) * sum(v * v for v in values))
-
-
-def user_metrics(results: Sequence[ClientResult], dilation: Dilation) -> dict[str, float]:
-    """Return each user's own numbers ("user/analysis/throughput_bytes_per_s") and their fairness; empty without users.
-
-    With several users, "fairness_ratio" is Jain's index of throughput by fair share, and "together_ratio" the share of the time
-    with any load in which several users ran.
-    """
-    by_user: dict[str, list[ClientResult]] = {}
-    for result in results:
-        if result.user:
-            by_user.setdefault(result.user, []).append(result)
-    all_bytes = sum(result.moved_bytes for result in results)
-    metrics: dict[str, float] = {}
-    rates: dict[str, float] = {}
-    for user, own in by_user.items():
-        busy_s, moved_bytes = dilation.emulated(covered_s([own], 1)), sum(result.moved_bytes for result in own)
-        done = moved_bytes or sum(result.operations_count for result in own)
-        rates[user] = done / busy_s
-        metrics[f"user/{user}/{RATES[0] if moved_bytes else RATES[1]}"] = rates[user]
-        metrics[f"user/{user}/busy_s"] = busy_s
-        if all_bytes:
-            metrics[f"user/{user}/share_ratio"] = moved_bytes / all_bytes
-        for name in ("p50", "p99"):
-            if (latency := latency_s(own, name)) is not None:
-                metrics[f"user/{user}/latency_{name}_s"] = dilation.emulated(latency)
-    if len(by_user) > 1:
-        every = list(by_user.values())
-        metrics["together_ratio"] = covered_s(every, 2) / covered_s(every, 1)
-        if all(sum(r.moved_bytes for r in own) for own in every):  # bytes are not operations
-            shares = _fair_shares(by_user)
-            metrics["fairness_ratio"] = jain([rates[user] / shares[user] for user in by_user])
-    return metrics
-
-
-def _fair_shares(by_user: Mapping[str, Sequence[ClientResult]]) -> Mapping[str, float]:
-    hosts = {user: {result.host for result in own} for user, own in by_user.items()}
-    return {user: sum(1 / sum(host in other for other in hosts.values()) for host in own) for user, own in hosts.items()}
 
 
 @dataclass(frozen=True)
@@ -93,7 +51,7 @@ class Mix:
     @property
     def fairness(self) -> Interval | None:
         """Jain's index of throughput by fair share."""
-        return self.total.get("fairness_ratio")
+        return self.total.get(FAIRNESS)
 
 
 def mixes(points: Sequence[Point], widening: float = 1.0) -> tuple[Mix, ...]:
@@ -149,7 +107,7 @@ def _user(
     both = [n for n in together if n in by_itself and together[n] > 0 and by_itself[n] > 0]
     for n in both:
         progress[n].append(together[n] / by_itself[n])
-    share, latency = of(whole, "share_ratio"), of(whole, "latency_p99_s")
+    share, latency = of(whole, SHARE), of(whole, LATENCY)
     return User(
         name=name,
         rate=interval(list(together.values())),

@@ -6,9 +6,9 @@ import pytest
 
 from perjoule.energy.hosts import OUTSIDE
 from perjoule.measures.points import points
-from perjoule.measures.sides import sides
 from perjoule.model import Specification
 from perjoule.statistics.cells import cells
+from perjoule.trial.sides import sides
 from readings import over, servers_energy
 from typed import present
 

@@ -1,0 +1,67 @@
+"""Several users at once: each one's own numbers, and their fairness.
+
+A user's throughput is its bytes over the time in which its jobs ran. Its fair share is by clients: each client's equal share is
+divided equally among its users. The energy of a trial is that of all users together; no part of it can be assigned to one user.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from perjoule.measures.latency import latencies_s
+from perjoule.model import ClientResult, Numbers, covered_s
+from perjoule.model.metrics import FAIRNESS, ONE, PERCENT, RATES, SHARE, Metric, S
+
+if TYPE_CHECKING:
+    from perjoule.trial.load import Load
+
+TOGETHER = Metric("together_ratio", "% together", PERCENT, "time in which several users loaded / time in which any did")
+BUSY = Metric("busy_s", "busy", S, "time in which a user's jobs ran")
+METRICS = (
+    TOGETHER,
+    Metric(FAIRNESS, "fair", ONE, "Jain's index of throughput by fair share", "higher"),
+    Metric(SHARE, "% of bytes", PERCENT, "bytes that a user moved / bytes that all users moved"),
+    BUSY,
+    Metric("jobs_count", "jobs", ONE, "number of jobs of a user"),
+)
+
+
+def measure(load: "Load") -> Numbers:
+    """Return each user's own numbers ("user/analysis/throughput_bytes_per_s") and their fairness; none without users."""
+    return Numbers.plain(user_metrics(load.results, load.emulated))
+
+
+def user_metrics(results: Sequence[ClientResult], emulated: Callable[[float], float]) -> dict[str, float]:
+    """Return the same by key, with times of the wall clock as this function emulates them.
+
+    With several users, "fairness_ratio" is Jain's index of throughput by fair share, and "together_ratio" the share of the time
+    with any load in which several users ran.
+    """
+    from perjoule.statistics.users import jain
+
+    by_user: dict[str, list[ClientResult]] = {}
+    for result in results:
+        if result.user:
+            by_user.setdefault(result.user, []).append(result)
+    all_bytes = sum(result.moved_bytes for result in results)
+    numbers: dict[str, float] = {}
+    rates: dict[str, float] = {}
+    for user, own in by_user.items():
+        busy_s, moved_bytes = emulated(covered_s([own], 1)), sum(result.moved_bytes for result in own)
+        done = moved_bytes or sum(result.operations_count for result in own)
+        rates[user] = done / busy_s
+        of_user = {RATES[0] if moved_bytes else RATES[1]: rates[user], BUSY.key: busy_s}
+        of_user |= {SHARE: moved_bytes / all_bytes} if all_bytes else {}
+        of_user |= {key: emulated(wall_s) for key, wall_s in latencies_s(own).items()}
+        numbers |= {f"user/{user}/{key}": value for key, value in of_user.items()}
+    if len(by_user) > 1:
+        every = list(by_user.values())
+        numbers[TOGETHER.key] = covered_s(every, 2) / covered_s(every, 1)
+        if all(sum(r.moved_bytes for r in own) for own in every):  # bytes are not operations
+            shares = _fair_shares(by_user)
+            numbers[FAIRNESS] = jain([rates[user] / shares[user] for user in by_user])
+    return numbers
+
+
+def _fair_shares(by_user: Mapping[str, Sequence[ClientResult]]) -> Mapping[str, float]:
+    hosts = {user: {result.host for result in own} for user, own in by_user.items()}
+    return {user: sum(1 / sum(host in other for other in hosts.values()) for host in own) for user, own in hosts.items()}
