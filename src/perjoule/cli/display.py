@@ -15,7 +15,7 @@ from rich.table import Table as RichTable
 
 from perjoule.drivers.protocols import Check
 from perjoule.model import UNMETERED, Cell
-from perjoule.model.metrics import PER_JOULE, RATES, metric_of
+from perjoule.model.metrics import DURABLE, EDP_RATIO, ENERGY, OF_PEAK, PER_JOULE, POWER, RATES, metric_of
 from perjoule.results.limitations import in_rows, omissions, simulated_notes
 from perjoule.results.table import Table
 
@@ -82,16 +82,16 @@ err = Terminal(file=_err, highlight=False, markup=False, emoji=False, soft_wrap=
 
 # Columns that a narrow terminal can do without, first to last.
 _SPARE = (
-    metric_of("energy_j").label,
+    metric_of(ENERGY).label,
     "max",
     "doubts",
     "failed",
-    *(metric_of(f"burst_{key}").label for key in (*PER_JOULE, *RATES)),
-    metric_of("durable_ratio").label,
-    metric_of("edp_ratio").label,
-    metric_of("tpp_ratio").label,
+    *(metric_of(metric_of(key).burst).label for key in (*PER_JOULE, *RATES)),
+    metric_of(DURABLE).label,
+    metric_of(EDP_RATIO).label,
+    metric_of(OF_PEAK).label,
     "redundancy",
-    metric_of("mean_w").label,
+    metric_of(POWER).label,
 )
 
 

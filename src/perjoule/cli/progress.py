@@ -14,13 +14,13 @@ from perjoule.cli.display import err
 from perjoule.execution.notices import Notice
 from perjoule.execution.remaining import Remaining
 from perjoule.model import Channel
-from perjoule.model.metrics import metric_of
+from perjoule.model.metrics import RATES, metric_of
 from perjoule.model.units import seconds_text
 from perjoule.results.table import point_text
 from perjoule.trial import live
 from perjoule.trial.reading import Dilation, Reading
 
-_RATE = metric_of("throughput_bytes_per_s").unit
+_RATE = metric_of(RATES[0]).unit
 
 
 class Progress:

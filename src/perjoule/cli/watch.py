@@ -14,14 +14,14 @@ from perjoule.cli import parameters
 from perjoule.cli.display import err, out
 from perjoule.cli.parameters import examples
 from perjoule.cli.serving import Listening, address, for_a_time, port, ticks
-from perjoule.model.metrics import metric_of
+from perjoule.model.metrics import RATES, metric_of
 from perjoule.model.units import seconds_text
 
 if TYPE_CHECKING:  # imported where they are used: `run` and `--help` need none of it
     from perjoule.monitoring.server import Page
     from perjoule.monitoring.watching import Snapshot
 
-RATE = metric_of("throughput_bytes_per_s").unit
+RATE = metric_of(RATES[0]).unit
 LINGER_S = 5.0  # after a run, for which its page waits until it has shown the end
 END_S = 3 * LINGER_S  # after which a page that does not end is ended
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 from perjoule.energy.hosts import server_names
 from perjoule.measures import energies, throughput
 from perjoule.model import Numbers
-from perjoule.model.metrics import PERCENT, Metric, metric_of
+from perjoule.model.metrics import DURABLE, PERCENT, Metric, metric_of
 
 if TYPE_CHECKING:
     from perjoule.trial.load import Load
 
-DURABLE = Metric("durable_ratio", "% on disk", PERCENT,
+DURABLE_RATIO = Metric(DURABLE, "% on disk", PERCENT,
                  "what the servers' disks had written at the burst's end / at the headline's", "higher")  # fmt: skip
-METRICS = (DURABLE,)
+METRICS = (DURABLE_RATIO,)
 
 
 def measure(load: "Load") -> Numbers:
@@ -39,4 +39,4 @@ def durable_ratio(load: "Load") -> dict[str, float]:
     span, hosts = load.span, server_names(load.record)
     began_s, _ = load.around(span.began_s, span.ended_s)
     early, all_bytes = (load.total("disk_written", hosts, began_s, end_s).value for end_s in (span.burst_s, span.ended_s))
-    return {} if early is None or not all_bytes else {DURABLE.key: early / all_bytes}
+    return {} if early is None or not all_bytes else {DURABLE: early / all_bytes}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from perjoule.model import ClientResult, Numbers, Record, Series, healthy_since
 from perjoule.model.doubts import EVENTS, UNDILATED, Doubt
-from perjoule.model.metrics import KJ_PER_TIB, MEBIBYTES, MIB_PER_S, MS, ONE, J, Metric, S, W, metric_of
+from perjoule.model.metrics import KJ_PER_TIB, MEBIBYTES, MIB_PER_S, MS, J, Metric, S, W, metric_of
 
 if TYPE_CHECKING:
     from perjoule.trial.load import Load
@@ -47,15 +47,13 @@ LONGEST_STALL = Metric(
     "lower",
     event=True,
 )
-ERRORS = Metric("event_errors_count", "errors", ONE, "calls of clients that failed, in loads that continue after errors",
-                "lower", event=True)  # fmt: skip
 GAINED = Metric("event_gained_bytes", "MiB gained", MEBIBYTES,
                 "bytes of users' data, as copies or parts, that hosts which joined held in the end", event=True)  # fmt: skip
 PER_GAINED = Metric("event_gained_per_byte_j", "kJ/TiB gained", KJ_PER_TIB,
                     "energy of the servers without the switch from the last event until the file system was healthy / bytes "
                     "that hosts which joined held in the end", "lower", energy=True, event=True)  # fmt: skip
 LATE = Metric("event_late_s", "s late", S, "most by which an event was done later than planned, wall time", "lower", event=True)
-METRICS = (RATE, POWER, *PERCENTILES.values(), HEALING, HEALING_ENERGY, STALLED, LONGEST_STALL, ERRORS, GAINED, PER_GAINED, LATE)
+METRICS = (RATE, POWER, *PERCENTILES.values(), HEALING, HEALING_ENERGY, STALLED, LONGEST_STALL, GAINED, PER_GAINED, LATE)
 
 LEAST_S = 1.0  # of a stage, wall time: two samples of a client's log
 PAUSES_RATIO = 0.05  # of the time before the first event, from which pauses are the load's own

@@ -13,7 +13,7 @@ from perjoule.measures.energies import Work
 from perjoule.model import Numbers, Quantity, Record
 from perjoule.model.doubts import METERS, UNDILATED, Doubt
 from perjoule.model.hardware import Node
-from perjoule.model.metrics import IDLE, PERCENT, Metric, S, Unit, W
+from perjoule.model.metrics import IDLE, LEAST_GAP, PERCENT, Metric, S, Unit, W
 
 if TYPE_CHECKING:
     from perjoule.trial.load import Load
@@ -56,7 +56,6 @@ SLEEPABLE = Metric("sleepable_{role}_ratio", "% sleepable", PERCENT,
                    idle=True)  # fmt: skip
 METRICS = (POWER, USABLE, PER_RAW_BYTE, PER_USABLE_BYTE, OF_ROLE, *COUNTED.values(), LONGEST, SLEEPABLE)
 
-LEAST_GAP = "least_gap_s"  # as the workload's results have it
 _FEW = 4  # sampling periods in the least gap, below which samples hardly show it
 
 

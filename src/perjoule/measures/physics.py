@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from perjoule.measures import energies
 from perjoule.model import Number, Numbers
-from perjoule.model.metrics import Metric, Unit
+from perjoule.model.metrics import EVENTS, Metric, Unit
 
 if TYPE_CHECKING:
     from perjoule.trial.load import Load
@@ -18,12 +18,11 @@ PER_EVENT = {  # by boundary
                     "lower", energy=True),
 }  # fmt: skip
 METRICS = (RATE, *PER_EVENT.values())
-COUNT = "events_count"  # as the workload's results have it
 
 
 def measure(load: "Load") -> Numbers:
     """Return the rate of events and the energy of each."""
-    events_count = load.record.outcome.measured.get(COUNT, 0.0) if load.record.outcome else 0.0
+    events_count = load.record.outcome.measured.get(EVENTS, 0.0) if load.record.outcome else 0.0
     if not events_count:
         return Numbers()
     numbers = {RATE.key: Number(events_count / load.duration_s)}

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from perjoule.energy.efficiency import peak_bytes_per_s
 from perjoule.model import Numbers, Record
-from perjoule.model.metrics import DURATION, MIB_PER_S, OP_PER_S, PERCENT, RATES, Metric, S
+from perjoule.model.metrics import DURATION, MIB_PER_S, OF_PEAK, OP_PER_S, PEAK, PERCENT, RATES, Metric, S
 
 if TYPE_CHECKING:
     from perjoule.trial.load import Load
@@ -13,11 +13,11 @@ THROUGHPUT = Metric(RATES[0], "MiB/s", MIB_PER_S, "bytes moved / duration", "hig
                     quantity="throughput")  # fmt: skip
 OPERATIONS = Metric(RATES[1], "op/s", OP_PER_S, "operations / duration, of a load that moves no bytes", "higher", together=True,
                     headline=True)  # fmt: skip
-OF_PEAK = Metric("tpp_ratio", "% TPP", PERCENT, "throughput / TPP", "higher", together=True, headline=True, quantity="share")
-PEAK = Metric("tpp_bytes_per_s", "TPP", MIB_PER_S, "theoretical peak performance of the data hosts")
+OF_PEAK_RATIO = Metric(OF_PEAK, "% TPP", PERCENT, "throughput / TPP", "higher", together=True, headline=True, quantity="share")
+PEAK_RATE = Metric(PEAK, "TPP", MIB_PER_S, "theoretical peak performance of the data hosts")
 METRICS = (
     Metric(DURATION, "s", S, "length of the window", "lower", headline=True, quantity="duration"),
-    *(THROUGHPUT, OPERATIONS, OF_PEAK, PEAK),
+    *(THROUGHPUT, OPERATIONS, OF_PEAK_RATIO, PEAK_RATE),
 )
 
 
@@ -35,5 +35,5 @@ def rates(record: Record, moved_bytes: float, operations_count: float, duration_
     rate = moved_bytes / duration_s
     numbers = {DURATION: duration_s, THROUGHPUT.key: rate}
     if tpp := peak_bytes_per_s(record):
-        numbers |= {PEAK.key: tpp, OF_PEAK.key: rate / tpp}
+        numbers |= {PEAK: tpp, OF_PEAK: rate / tpp}
     return numbers

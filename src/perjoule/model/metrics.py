@@ -121,8 +121,18 @@ STAGES: Mapping[str, str] = {  # of a load during which something happens to ser
 PREFIXES: Mapping[str, str] = {one.name: one.prefix for one in BOUNDARIES}
 
 # The keys that those who only see numbers know.
-DURATION, ENERGY, POWER, EDP, EDP_RATIO = "duration_s", "energy_j", "mean_w", "edp_js", "edp_ratio"
+DURATION, ENERGY, POWER, EDP = "duration_s", "energy_j", "mean_w", "edp_js"
 SHARE, LATENCY, FAIRNESS = "share_ratio", "latency_p99_s", "fairness_ratio"
+PEAK, OF_PEAK, DURABLE = "tpp_bytes_per_s", "tpp_ratio", "durable_ratio"
+# Those of rows, not of trials.
+EDP_RATIO, PROPORTIONALITY, IDLE_PEAK, ABOVE_IDEAL = "edp_ratio", "proportionality_ratio", "idle_peak_ratio", "area_w"
+GAP, PER_BYTE = "gap_ratio", "energy_per_byte_j"
+# Those that single workloads measure.
+ASKED_LOAD, REACHED_LOAD, ERRORS = "asked_load_ratio", "load_ratio", "event_errors_count"
+LEAST_GAP, MOUNTED = "least_gap_s", "clients_mounted_count"
+WARM_UP_ROUNDS, WARM_UP, WARM_UP_BYTES = "warm_up_rounds_count", "warm_up_s", "warm_up_bytes"
+TASKS, EVENTS, LOCALITY, NETWORK_LOCALITY = "tasks_count", "events_count", "locality_ratio", "network_locality_ratio"
+# Work by the second and by the joule, of all loads and of idle ones.
 RATES = ("throughput_bytes_per_s", "operations_per_s")  # work by the second: in bytes, or else in operations
 PER_JOULE = ("efficiency_bytes_per_j", "operations_per_j")  # the same by the joule
 RANKED = (RATES[0], PER_JOULE[0])  # what there are winners by
@@ -152,29 +162,30 @@ ENTRIES = (
     Metric(EDP_RATIO, "EDP / best", Unit("times the best", "1"),
            "energy x duration^w / the lowest mean or median of the same work; of rows, not of trials", "lower",
            energy=True, together=True),
-    Metric("gap_ratio", "% gap", PERCENT, "(W at a load - that load x W at 100 %) / W at 100 %; of rows, not of trials", "lower",
+    Metric(GAP, "% gap", PERCENT, "(W at a load - that load x W at 100 %) / W at 100 %; of rows, not of trials", "lower",
            energy=True),
-    Metric("proportionality_ratio", "EP", ONE,
+    Metric(PROPORTIONALITY, "EP", ONE,
            "2 - 2 x mean over all loads of W / W at 100 %: 1 is proportional, 0 constant; of rows, not of trials", "higher",
            energy=True),
-    Metric("idle_peak_ratio", "% idle/peak", PERCENT, "W at 0 % / W at 100 %; of rows, not of trials", "lower", energy=True),
-    Metric("area_w", "W above ideal", W, "mean over all loads of W - load x W at 100 %; of rows, not of trials", "lower",
+    Metric(IDLE_PEAK, "% idle/peak", PERCENT, "W at 0 % / W at 100 %; of rows, not of trials", "lower", energy=True),
+    Metric(ABOVE_IDEAL, "W above ideal", W, "mean over all loads of W - load x W at 100 %; of rows, not of trials", "lower",
            energy=True),
-    Metric("energy_per_byte_j", "kJ/TiB", KJ_PER_TIB,
+    Metric(PER_BYTE, "kJ/TiB", KJ_PER_TIB,
            "energy of the servers without the switch / bytes moved; of rows, not of trials", "lower", energy=True),
     # that single workloads measure
-    Metric("asked_load_ratio", "% load asked", PERCENT, "load in the campaign / the maximum"),
-    Metric("load_ratio", "% load", PERCENT, "bytes moved / time until the last client's end / the maximum"),
-    Metric("least_gap_s", "least gap", S, "shortest gap between accesses in which a disk could sleep, as the campaign sets it"),
-    Metric("clients_mounted_count", "clients mounted", ONE, "clients with the file system mounted during an idle trial"),
-    Metric("warm_up_rounds_count", "warm-up rounds", ONE, "rounds of fio before the steady ones"),
-    Metric("warm_up_s", "warm-up", S, "length of the rounds of fio before the steady ones"),
-    Metric("warm_up_bytes", "warm-up bytes", MEBIBYTES, "bytes moved in the rounds of fio before the steady ones"),
-    Metric("tasks_count", "tasks", ONE, "tasks of an analysis"),
-    Metric("events_count", "events", ONE, "events that an analysis read"),
-    Metric("locality_ratio", "% local by placement", PERCENT, "bytes read on a host that holds the file / bytes read",
+    Metric(ASKED_LOAD, "% load asked", PERCENT, "load in the campaign / the maximum"),
+    Metric(REACHED_LOAD, "% load", PERCENT, "bytes moved / time until the last client's end / the maximum"),
+    Metric(LEAST_GAP, "least gap", S, "shortest gap between accesses in which a disk could sleep, as the campaign sets it"),
+    Metric(MOUNTED, "clients mounted", ONE, "clients with the file system mounted during an idle trial"),
+    Metric(ERRORS, "errors", ONE, "calls of clients that failed, in loads that continue after errors", "lower", event=True),
+    Metric(WARM_UP_ROUNDS, "warm-up rounds", ONE, "rounds of fio before the steady ones"),
+    Metric(WARM_UP, "warm-up", S, "length of the rounds of fio before the steady ones"),
+    Metric(WARM_UP_BYTES, "warm-up bytes", MEBIBYTES, "bytes moved in the rounds of fio before the steady ones"),
+    Metric(TASKS, "tasks", ONE, "tasks of an analysis"),
+    Metric(EVENTS, "events", ONE, "events that an analysis read"),
+    Metric(LOCALITY, "% local by placement", PERCENT, "bytes read on a host that holds the file / bytes read",
            "higher"),
-    Metric("network_locality_ratio", "% local by network", PERCENT, "1 - bytes that the analysing hosts received / bytes read",
+    Metric(NETWORK_LOCALITY, "% local by network", PERCENT, "1 - bytes that the analysing hosts received / bytes read",
            "higher"),
     *(
         Metric(f"{peak}_{what}_ev", f"{title} {words}", _GEV, f"{words} of the {title} peak as fitted")

@@ -8,14 +8,14 @@ from typing import TypeVar
 from perjoule.energy.choosing import Roles
 from perjoule.model import Channel
 from perjoule.model.format import number, percent
-from perjoule.model.metrics import metric_of
+from perjoule.model.metrics import RATES, metric_of
 from perjoule.results.table import Table
 from perjoule.store.progress import Load, State
 from perjoule.trial import live
 from perjoule.trial.reading import Dilation
 
 LINES_COUNT = 7  # that have colours of their own
-RATE = metric_of("throughput_bytes_per_s").unit
+RATE = metric_of(RATES[0]).unit
 NO_TABLE = Table((), ())
 T = TypeVar("T")
 Choices = Mapping[Load, Mapping[str, live.Boundary]]

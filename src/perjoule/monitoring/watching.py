@@ -12,7 +12,7 @@ from perjoule.machine.untrusted import UNEXPECTED, words
 from perjoule.model import Channel, Reality, least_real, trial_text
 from perjoule.model.errors import PerjouleError
 from perjoule.model.format import number
-from perjoule.model.metrics import IDLE, PER_JOULE, RATES, metric_of
+from perjoule.model.metrics import IDLE, PER_JOULE, POWER, RATES, metric_of
 from perjoule.model.units import seconds_text
 from perjoule.monitoring import drawing
 from perjoule.results.limitations import SIMULATED, limitations, simulated_notes
@@ -27,7 +27,7 @@ SHOWN_S = 300.0  # of the charts
 SHOWN_COUNT = 900  # states at most: one a second, and one with each event
 SILENT_S = 15.0  # since the last state of a run whose process can't be seen, after which it is no longer called running
 LAST_COUNT = 8  # trials that were kept last
-KEPT = (*RATES, *PER_JOULE, *IDLE, "mean_w")  # columns of the table; the report shows the others, too
+KEPT = (*RATES, *PER_JOULE, *IDLE, POWER)  # columns of the table; the report shows the others, too
 LEFT_OUT = frozenset(("max", *(metric_of(key).label for key, _ in (*COLUMNS, *WHERE_MEASURED) if key not in KEPT)))
 OTHERS = {"gross": "with the switch", "clients": "clients", "all": "servers and clients"}  # boundaries beside the net one
 NOTHING = Load("")

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from perjoule.model import Cell, Interval, Record
-from perjoule.model.metrics import METRICS, metric_of
+from perjoule.model.metrics import METRICS, OF_PEAK, metric_of
 from perjoule.model.units import BYTES, exact_text
 from perjoule.papers.published import Number, Paper, printed
 from perjoule.papers.published.paper import Fact
@@ -75,7 +75,7 @@ def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Measured
                 **facts.get((cell.filesystem, cell.workload), {}),
                 "direction": cell.direction,
                 "clients": cell.clients_count,
-                **({"of": "TPP"} if metric.key == "tpp_ratio" else {}),
+                **({"of": "TPP"} if metric.key == OF_PEAK else {}),
             },
             cell,
             simulated,

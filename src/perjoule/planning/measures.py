@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from perjoule.model.format import estimate
-from perjoule.model.metrics import Unit, metric_of
+from perjoule.model.metrics import IDLE as OF_IDLE
+from perjoule.model.metrics import RATES, Unit, metric_of
 from perjoule.model.units import BYTES, JOULES, KG_PER_J, USD_PER_J
 
-SPEED, WATT = metric_of("throughput_bytes_per_s").unit, metric_of("idle_w").unit
+SPEED, WATT = metric_of(RATES[0]).unit, metric_of(OF_IDLE[1]).unit
 TB, TIB, KWH = Unit("TB", "B", BYTES["TB"]), Unit("TiB", "B", BYTES["TiB"]), Unit("kWh", "J", JOULES["kWh"])
 USD, KG, KG_CO2 = Unit("USD", "USD"), Unit("kg", "kg"), Unit("kgCO2e", "kg")
 PRICE, GRID = Unit("USD/kWh", "USD/J", USD_PER_J["USD/kWh"]), Unit("g/kWh", "kg/J", KG_PER_J["g/kWh"])  # of electricity
@@ -46,7 +47,7 @@ class Measure:
 ENERGY = Measure("energy_j", KWH, "in all years", name="energy", objective=True)
 MONEY = Measure("money_usd", USD, "in all years", name="money", objective=True)
 CARBON = Measure("carbon_kg", KG_CO2, "in all years", name="carbon", objective=True)
-THROUGHPUT = Measure("throughput_bytes_per_s", SPEED, better="higher", name="throughput", objective=True)  # of the need's mix
+THROUGHPUT = Measure(RATES[0], SPEED, better="higher", name="throughput", objective=True)  # of the need's mix
 PURCHASE = Measure("purchase_usd", USD, "to buy", name="purchase")
 EMBODIED = Measure("embodied_kg", KG_CO2, "embodied", name="embodied")
 IDLE = Measure("idle_w", WATT, "idle", name="idle")

@@ -10,6 +10,7 @@ from perjoule import drivers
 from perjoule.energy.hosts import data_hosts, hardware, loading
 from perjoule.model import Direction, Flow, Point, Record, Redundancy
 from perjoule.model.hardware import Cluster, Node
+from perjoule.model.metrics import POWER, RATES
 from perjoule.prediction.bounds import Fleet
 from perjoule.prediction.power import Plant, plant
 from perjoule.trial.reading import Reading
@@ -61,7 +62,7 @@ def observations(record: Record, points: tuple[Point, ...], busiest: Mapping[Dir
     for point in points:
         sizes = {r.moved_bytes for r in outcome.results if r.direction == point.direction}
         works = _works_mips_s_per_byte(record, cluster, point)
-        rate = point.metrics.get("throughput_bytes_per_s")
+        rate = point.metrics.get(RATES[0])
         if point.direction not in WAYS or len(sizes) != 1 or point.direction not in busiest:
             continue
         if works is None or hosts is None or rate is None:
@@ -74,7 +75,7 @@ def observations(record: Record, points: tuple[Point, ...], busiest: Mapping[Dir
             client_mips_s_per_byte=works[0],
             server_mips_s_per_byte=works[1],
             throughput_bytes_per_s=rate,
-            mean_w=point.metrics.get("mean_w"),
+            mean_w=point.metrics.get(POWER),
             busiest_ratio=busiest[point.direction],
         )
 

@@ -12,7 +12,7 @@ from statistics import fmean, median
 from perjoule.model import Cell, Direction, Interval, Point, Ran, Record, Trial, least_real
 from perjoule.model.doubts import METERS, REPETITIONS
 from perjoule.model.merit import edp
-from perjoule.model.metrics import NET, metric_of
+from perjoule.model.metrics import DURATION, EDP, EDP_RATIO, ENERGY, NET, RATES, metric_of
 from perjoule.statistics import modes
 from perjoule.statistics.proportionality import with_proportionality
 from perjoule.statistics.stopping import stopped_interval
@@ -147,7 +147,7 @@ def _with_edp_ratio(found: Sequence[Cell], weight: int, spread: Spread) -> tuple
     The lowest is of what rows are summarised by, a mean or a median, so that the best row prints 1. The product
     compares only the same work (Erxleben et al., "Green Storage", section IV, who normalise likewise).
     """
-    products = {index: _products(cell, weight) for index, cell in enumerate(found) if "edp_js" in cell.metrics}
+    products = {index: _products(cell, weight) for index, cell in enumerate(found) if EDP in cell.metrics}
     averages: dict[object, list[float]] = {}
     for index, values in products.items():
         average = median if modes.summarised_by_median(found[index]) else fmean
@@ -156,8 +156,8 @@ def _with_edp_ratio(found: Sequence[Cell], weight: int, spread: Spread) -> tuple
     return tuple(
         replace(
             cell,
-            metrics={**cell.metrics, "edp_ratio": spread([v / best[_work(cell)] for v in products[index]])},
-            shared={**cell.shared, **({"edp_ratio": cell.shared["edp_js"]} if "edp_js" in cell.shared else {})},
+            metrics={**cell.metrics, EDP_RATIO: spread([v / best[_work(cell)] for v in products[index]])},
+            shared={**cell.shared, **({EDP_RATIO: cell.shared[EDP]} if EDP in cell.shared else {})},
         )
         if index in products and _work(cell) in best
         else cell
@@ -167,10 +167,10 @@ def _with_edp_ratio(found: Sequence[Cell], weight: int, spread: Spread) -> tuple
 
 def _products(cell: Cell, weight: int) -> list[float]:
     """Return the energy-delay product of each repetition that has one."""
-    products_js = cell.metrics["edp_js"].values
+    products_js = cell.metrics[EDP].values
     if weight == 1:
         return list(products_js)
-    energies_j = cell.metrics["energy_j"].values
+    energies_j = cell.metrics[ENERGY].values
     return [edp(e, product / e, weight) for product, e in zip(products_js, energies_j, strict=True)]
 
 
@@ -179,8 +179,8 @@ def _work(cell: Cell) -> object:
 
     A load that ends by time does as much as it can, which no other row has to match.
     """
-    unit = "throughput_bytes_per_s" if "throughput_bytes_per_s" in cell.metrics else "operations_per_s"
-    rates, times_s = cell.metrics[unit].values, cell.metrics["duration_s"].values
+    unit = RATES[0] if RATES[0] in cell.metrics else RATES[1]
+    rates, times_s = cell.metrics[unit].values, cell.metrics[DURATION].values
     done = {f"{rate * time_s:.6g}" for rate, time_s in zip(rates, times_s, strict=False)}  # six digits, of rounded products
     if len(done) != 1 or len(rates) != len(times_s):
         return None

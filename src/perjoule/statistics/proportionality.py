@@ -21,11 +21,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perjoule.model import Cell, Interval
-from perjoule.model.metrics import RATES
+from perjoule.model.metrics import (
+    ABOVE_IDEAL,
+    ASKED_LOAD,
+    DURATION,
+    ENERGY,
+    GAP,
+    IDLE_PEAK,
+    PER_BYTE,
+    POWER,
+    PROPORTIONALITY,
+    RATES,
+    REACHED_LOAD,
+)
 from perjoule.statistics.stopping import stopped_interval, widening_of
 
-ASKED, REACHED = "asked_load_ratio", "load_ratio"
-POWER = "mean_w"
 _LOAD = re.compile(r" ?\bload \S+(?: %)?")  # what a level adds to the name of its workload
 
 
@@ -57,9 +67,9 @@ def proportionality(cells: Sequence[Cell]) -> tuple[Proportionality, ...]:
     """Join the cells of paced loads that differ only in the share; empty if no load has several shares."""
     grouped: dict[tuple[str, str, int], dict[float, Cell]] = {}
     for cell in cells:
-        if {ASKED, REACHED, POWER} <= cell.metrics.keys():
+        if {ASKED_LOAD, REACHED_LOAD, POWER} <= cell.metrics.keys():
             key = (cell.filesystem, _LOAD.sub("", cell.workload), cell.clients_count)
-            grouped.setdefault(key, {})[cell.metrics[ASKED].mean] = cell
+            grouped.setdefault(key, {})[cell.metrics[ASKED_LOAD].mean] = cell
     return tuple(_joined(*key, [own[asked] for asked in sorted(own)]) for key, own in grouped.items() if len(own) > 1)
 
 
@@ -68,7 +78,7 @@ def with_proportionality(cells: Sequence[Cell]) -> tuple[Cell, ...]:
     more: dict[int, dict[str, Interval]] = {}
     for one in proportionality(cells):
         for level in one.levels:
-            own = {"gap_ratio": level.gap, "energy_per_byte_j": level.energy_per_byte}
+            own = {GAP: level.gap, PER_BYTE: level.energy_per_byte}
             more[id(level.cell)] = {key: found for key, found in own.items() if found is not None}
         more[id(one.levels[-1].cell)] |= one.numbers
     return tuple(replace(cell, metrics={**cell.metrics, **more[id(cell)]}) if id(cell) in more else cell for cell in cells)
@@ -76,14 +86,14 @@ def with_proportionality(cells: Sequence[Cell]) -> tuple[Cell, ...]:
 
 def _joined(filesystem: str, workload: str, clients_count: int, cells: Sequence[Cell]) -> Proportionality:
     common = frozenset[int].intersection(*(frozenset(ran.repetition for ran in cell.ran) for cell in cells))
-    asked = [cell.metrics[ASKED].mean for cell in cells]
+    asked = [cell.metrics[ASKED_LOAD].mean for cell in cells]
     grades = sorted({cell.grade for cell in cells})
     refused = ""
     if asked[0] != 0 or asked[-1] != 1:
         refused = "proportionality needs a load of 0 % and one of 100 %"
     elif len(grades) > 1:
         refused = f"its power is of different grades ({', '.join(grades)})"
-    elif any(len(cell.metrics[key].values) != len(cell.ran) for cell in cells for key in (REACHED, POWER)):
+    elif any(len(cell.metrics[key].values) != len(cell.ran) for cell in cells for key in (REACHED_LOAD, POWER)):
         refused = "not every repetition has power"
     elif not common:
         refused = "no repetition has all loads"
@@ -100,7 +110,7 @@ def _joined(filesystem: str, workload: str, clients_count: int, cells: Sequence[
             Level(
                 cell,
                 asked[number],
-                interval([load[number] for load, _ in curves]) if curves else cell.metrics[REACHED],
+                interval([load[number] for load, _ in curves]) if curves else cell.metrics[REACHED_LOAD],
                 interval([(watts[number] - load[number] * watts[-1]) / watts[-1] for load, watts in curves]) if curves else None,
                 interval(per_byte) if per_byte else None,
             )
@@ -111,9 +121,9 @@ def _joined(filesystem: str, workload: str, clients_count: int, cells: Sequence[
         peaks_w = [watts[-1] for _, watts in curves]
         both = list(zip(means_w, peaks_w, strict=True))
         numbers = {
-            "proportionality_ratio": interval([2 - 2 * mean_w / peak_w for mean_w, peak_w in both]),
-            "idle_peak_ratio": interval([watts[0] / watts[-1] for _, watts in curves]),
-            "area_w": interval([mean_w - peak_w / 2 for mean_w, peak_w in both]),
+            PROPORTIONALITY: interval([2 - 2 * mean_w / peak_w for mean_w, peak_w in both]),
+            IDLE_PEAK: interval([watts[0] / watts[-1] for _, watts in curves]),
+            ABOVE_IDEAL: interval([mean_w - peak_w / 2 for mean_w, peak_w in both]),
         }
     return Proportionality(filesystem, workload, clients_count, "+".join(grades), tuple(levels), numbers, refused)
 
@@ -121,12 +131,12 @@ def _joined(filesystem: str, workload: str, clients_count: int, cells: Sequence[
 def _curve(cells: Sequence[Cell], repetition: int) -> tuple[list[float], list[float]]:
     """Return loads, over that of the last cell, and watts of one repetition."""
     at = [next(n for n, ran in enumerate(cell.ran) if ran.repetition == repetition) for cell in cells]
-    loads = [cell.metrics[REACHED].values[n] for cell, n in zip(cells, at, strict=True)]
+    loads = [cell.metrics[REACHED_LOAD].values[n] for cell, n in zip(cells, at, strict=True)]
     return [load / loads[-1] for load in loads], [cell.metrics[POWER].values[n] for cell, n in zip(cells, at, strict=True)]
 
 
 def _energies_per_byte(cell: Cell) -> list[float]:
-    if not {RATES[0], "energy_j", "duration_s"} <= cell.metrics.keys():
+    if not {RATES[0], ENERGY, DURATION} <= cell.metrics.keys():
         return []
-    each = (cell.metrics[key].values for key in ("energy_j", RATES[0], "duration_s"))
+    each = (cell.metrics[key].values for key in (ENERGY, RATES[0], DURATION))
     return [energy_j / (rate * time_s) for energy_j, rate, time_s in zip(*each, strict=True)]

@@ -15,7 +15,7 @@ from itertools import combinations, product
 from statistics import fmean
 
 from perjoule.model import Cell, Interval, Record, Replacement
-from perjoule.model.metrics import PER_JOULE, RATES
+from perjoule.model.metrics import PER_JOULE, POWER, RATES
 from perjoule.statistics.better import refusal, sample
 from perjoule.statistics.cells import filesystem_names
 from perjoule.statistics.contrast import contrast
@@ -49,7 +49,7 @@ def replacements(measured: Sequence[tuple[str, Cell]]) -> tuple[Replacement, ...
     told = [(name, cell, keys) for name, cell in measured for keys in WORK if _tells(cell, keys)]
     watts: dict[str, list[float]] = {}
     for name, cell, _ in told:
-        watts.setdefault(name, []).append(cell.metrics["mean_w"].mean)
+        watts.setdefault(name, []).append(cell.metrics[POWER].mean)
     strongest_first = sorted(watts, key=lambda name: -fmean(watts[name]))
     found: list[Replacement] = []
     for server, low_power in combinations(strongest_first, 2):
@@ -65,7 +65,7 @@ def _load(cell: Cell) -> tuple[str, str, int]:
 
 
 def _tells(cell: Cell, keys: tuple[str, str]) -> bool:
-    wanted = [cell.metrics.get(key) for key in (*keys, "mean_w")]
+    wanted = [cell.metrics.get(key) for key in (*keys, POWER)]
     return all(found is not None and min(found.values) > 0 for found in wanted)
 
 
@@ -86,7 +86,7 @@ def _replacement(server: Cell, low_power: Cell, keys: tuple[str, str]) -> Replac
         whole_power_ratio=None,
         refused=refused,
     )
-    each = None if refused else ratio("mean_w", low_power, server)
+    each = None if refused else ratio(POWER, low_power, server)
     return replace(found, whole_power_ratio=_times(each, found.machines_count)) if each else found
 
 

@@ -75,7 +75,7 @@ def best(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Finding, ...
 def winners(
     records: Sequence[Record],
     cells: Sequence[Cell],
-    metric: str = "throughput_bytes_per_s",
+    metric: str = RATES[0],
     *,
     across_grades: bool = False,
     judge: Judge | None = None,

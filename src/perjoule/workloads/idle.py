@@ -22,6 +22,7 @@ from perjoule.machine.each import each
 from perjoule.machine.untrusted import read_as
 from perjoule.model import OPTIONS, ClientResult, Direction, Json, Outcome
 from perjoule.model.errors import WorkloadError
+from perjoule.model.metrics import LEAST_GAP, MOUNTED
 from perjoule.model.units import MIB, Bytes, Seconds, SecondsOrZero
 from perjoule.workloads._raw import keep_doubts, prepared_doubts, reading
 from perjoule.workloads._running import cold
@@ -129,5 +130,5 @@ class Idle(Workload):
         with reading("the window of an idle trial", folder):
             found = read_as(Kept, folder / RAW)
             doubts = prepared_doubts(folder) if self.data_bytes else ()
-        measured = {"clients_mounted_count": float(found.mounted_count), "least_gap_s": found.least_gap_s}
+        measured = {MOUNTED: float(found.mounted_count), LEAST_GAP: found.least_gap_s}
         return Outcome("no load", found.results, doubts, measured=measured)

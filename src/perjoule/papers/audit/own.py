@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from perjoule import catalogue
 from perjoule.measures.plausibility import BOUND_RATIO
 from perjoule.model import Cell
-from perjoule.model.metrics import Metric, metric_of
+from perjoule.model.metrics import OF_PEAK, PEAK, RATES, Metric, metric_of
 from perjoule.papers.audit import rules
 from perjoule.papers.audit.recipe import Verdict
 from perjoule.papers.audit.verdicts import judge
@@ -33,10 +33,10 @@ def _judged(cell: Cell, cluster: str) -> tuple[Verdict, ...]:
 
 def _peak(cell: Cell, cluster: str) -> Iterator[Number]:
     """Return the peak of the data hosts; an older table without it means the catalogue's peak."""
-    told = cell.metrics.get("tpp_bytes_per_s")
+    told = cell.metrics.get(PEAK)
     if told is not None or cluster in catalogue.names():
         tpp = told.mean if told is not None else catalogue.tpp_bytes_per_s(catalogue.cluster(cluster))
-        of = metric_of("throughput_bytes_per_s")
+        of = metric_of(RATES[0])
         yield _number("tpp", of, tpp, "catalogue", {"what": "TPP", "cluster": cluster})
 
 
@@ -50,7 +50,7 @@ def _numbers(cell: Cell, cluster: str) -> Iterator[Number]:
         for index, value in enumerate(interval.values, start=1):
             own: dict[str, Fact] = {"cell": place, "direction": cell.direction, "repetition": index, "cluster": cluster}
             own |= {"boundary": "gross"} if of.boundary == "gross" else {}
-            own |= {"of": "TPP"} if key == "tpp_ratio" else {}
+            own |= {"of": "TPP"} if key == OF_PEAK else {}
             yield _number(f"{place}, {key}, {index}", of, value, place, own)
 
 

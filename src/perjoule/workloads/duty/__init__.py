@@ -23,6 +23,7 @@ from perjoule.drivers.protocols import Check, Host, Mounted, Workload
 from perjoule.machine.untrusted import read_as
 from perjoule.model import OPTIONS, Direction, Json, Outcome, Pattern, Spec
 from perjoule.model.errors import WorkloadError
+from perjoule.model.metrics import ASKED_LOAD, ERRORS, REACHED_LOAD
 from perjoule.model.options import ProfileFile
 from perjoule.model.units import (
     BYTES,
@@ -237,14 +238,14 @@ class Duty(Workload):
         return replace(
             whole,
             doubts=tuple(dict.fromkeys(doubted)),
-            measured={"asked_load_ratio": asked, "load_ratio": reached, **self._errors(found)},
+            measured={ASKED_LOAD: asked, REACHED_LOAD: reached, **self._errors(found)},
             note="; ".join(filter(None, (f"{asked:.3g} of {full}", whole.note))),
         )
 
     def _errors(self, found: Sequence[Outcome]) -> dict[str, float]:
         """Return the errors of all steps, where they are tolerated: steps without a load have none."""
-        counts = (one.measured.get("event_errors_count", 0.0) for one in found)
-        return {"event_errors_count": sum(counts)} if self.tolerate_errors else {}
+        counts = (one.measured.get(ERRORS, 0.0) for one in found)
+        return {ERRORS: sum(counts)} if self.tolerate_errors else {}
 
     def _paced(self, folder: Path) -> Paced:
         with reading("what a paced load left", folder):

@@ -17,6 +17,7 @@ from perjoule.machine.each import each
 from perjoule.model import OPTIONS, ClientResult, Outcome
 from perjoule.model.doubts import WORK
 from perjoule.model.errors import WorkloadError
+from perjoule.model.metrics import ERRORS
 from perjoule.model.units import MIB, bytes_text, seconds_text
 from perjoule.workloads._raw import keep_doubts, noted, reading
 from perjoule.workloads._running import cold, remove_old
@@ -139,7 +140,7 @@ class Fio(FioOptions):
         moved = {name: [one for one in whole.results if one.host == name] for name in found.names}
         ended_by = {name: self._ended_by(name, results, size_bytes) for name, results in moved.items()}
         doubts, notes = list(whole.doubts), [report.ended_by_text(ended_by)] if self.duration_s else []
-        measured = {"event_errors_count": float(found.errors_count)} if self.tolerate_errors else {}
+        measured = {ERRORS: float(found.errors_count)} if self.tolerate_errors else {}
         if self._reads_back and not found.has_read_back:
             doubts.append(WORK.doubt("the written data were not read back"))
         elif self._reads_back:

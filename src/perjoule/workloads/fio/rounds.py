@@ -6,6 +6,7 @@ from typing import Any
 
 from perjoule.model import ClientResult
 from perjoule.model.doubts import UNLIKE, Doubt
+from perjoule.model.metrics import WARM_UP, WARM_UP_BYTES, WARM_UP_ROUNDS
 from perjoule.model.units import bytes_text, seconds_text
 from perjoule.workloads.fio import report
 from perjoule.workloads.fio.steady import EXCURSION_RATIO, RANGE_RATIO, ROUNDS_COUNT, first_steady, spread
@@ -80,15 +81,15 @@ def warm_up(rounds: Rounds, start: int) -> dict[str, float]:
     """Return what came before the window: how many rounds, how long, how much."""
     first = [jobs[start] for jobs in rounds.jobs.values()]
     return {
-        "warm_up_rounds_count": float(start),
-        "warm_up_s": max(job["job_runtime"] for job in first) / 1e3,
-        "warm_up_bytes": float(sum(_moved_bytes(job) for job in first)),
+        WARM_UP_ROUNDS: float(start),
+        WARM_UP: max(job["job_runtime"] for job in first) / 1e3,
+        WARM_UP_BYTES: float(sum(_moved_bytes(job) for job in first)),
     }
 
 
 def note(start: int, warmed: Mapping[str, float]) -> str:
     """Say which rounds count, and how many came before."""
-    moved, took = bytes_text(warmed["warm_up_bytes"]), seconds_text(warmed["warm_up_s"])
+    moved, took = bytes_text(warmed[WARM_UP_BYTES]), seconds_text(warmed[WARM_UP])
     return f"rounds {start + 1} to {start + ROUNDS_COUNT} count; {moved} in {took} before them are warm-up; no final fsync"
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from perjoule.machine.untrusted import from_json, json_from, json_of, read_as, text_of
 from perjoule.model import Channel, ClientResult, Json, Outcome, Series
 from perjoule.model.doubts import TIMES, UNLIKE, WORK, Doubt
+from perjoule.model.metrics import EVENTS, LOCALITY, NETWORK_LOCALITY, TASKS
 from perjoule.workloads._muons import fit as fits
 from perjoule.workloads._raw import Ran
 
@@ -58,8 +59,8 @@ def outcome(folder: Path) -> Outcome:
     results = tuple(result(name, done, own_s[name]) for name, done in own.items())
     local = localities(tasks, prepared["holders"], received_bytes)
     measured, doubts = physics(spectrum(folder))
-    if local.get("locality_ratio", 0.0) > PLACED_RATIO and local.get("network_locality_ratio", 1.0) < 1 - REMOTE_RATIO:
-        read, placed = (f"{100 * local[name]:.0f} %" for name in ("network_locality_ratio", "locality_ratio"))
+    if local.get(LOCALITY, 0.0) > PLACED_RATIO and local.get(NETWORK_LOCALITY, 1.0) < 1 - REMOTE_RATIO:
+        read, placed = (f"{100 * local[name]:.0f} %" for name in (NETWORK_LOCALITY, LOCALITY))
         remote = f"{placed} of the bytes were read on hosts that hold their files, but only {read} not over the network"
         doubts += (UNLIKE.doubt(remote),)
     if any(one.ended_s - one.began_s < SHORTEST_S for one in results):
@@ -70,8 +71,8 @@ def outcome(folder: Path) -> Outcome:
         doubts=(*map(Doubt.read, prepared["doubts"]), *ran.doubts({}), *doubts),
         series=tuple(goodput(name, done, own_s[name]) for name, done in own.items()),
         measured={
-            "tasks_count": len(tasks),
-            "events_count": sum(task["events"] for task in tasks),
+            TASKS: len(tasks),
+            EVENTS: sum(task["events"] for task in tasks),
             **local,
             **measured,
         },
@@ -114,9 +115,9 @@ def localities(
     """
     read_bytes = sum(task["bytes"] for task in tasks)
     local_bytes = sum(task["bytes"] for task in tasks if task["worker"] in holders[task["file"]])
-    found = {"locality_ratio": local_bytes / read_bytes} if all(holders.values()) else {}
+    found = {LOCALITY: local_bytes / read_bytes} if all(holders.values()) else {}
     if {task["worker"] for task in tasks} <= received_bytes.keys():
-        found["network_locality_ratio"] = max(0.0, 1 - sum(received_bytes.values()) / read_bytes)
+        found[NETWORK_LOCALITY] = max(0.0, 1 - sum(received_bytes.values()) / read_bytes)
     return found
 
 
