@@ -12,7 +12,7 @@ from perjoule.model.metrics import ENERGY, NET, PREFIXES, metric_of
 class Number:
     """A metric's value in one trial in SI units; None where it is missing, which `why_not` explains.
 
-    The grade, the source and whether the accuracy is stated are said of the energy of a boundary, and hold for all its numbers.
+    Grade, source and whether the accuracy is stated stand with the energy of a boundary, and hold for all numbers of it.
     """
 
     value: float | None = None
@@ -96,5 +96,5 @@ class Numbers:
         return self.by_key.get(f"{PREFIXES.get(boundary, '')}{ENERGY}", Number())
 
     def graded(self, grade: str) -> Mapping[str, Number]:
-        """Return the same numbers with this grade in place of any other."""
+        """Return the same numbers with this grade instead of any other."""
         return {key: replace(one, grade=grade) if one.grade else one for key, one in self.by_key.items()}

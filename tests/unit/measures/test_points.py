@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from perjoule import catalogue
-from perjoule.measures.points import points
-from perjoule.model import Phase, Specification
+from perjoule.measures.points import composed, measures, points
+from perjoule.model import Numbers, Phase, Specification
+from perjoule.trial.load import Load
+from perjoule.trial.reading import Reading
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
 CLIENTS = ("client-1", "client-2")
@@ -228,3 +230,19 @@ def test_a_client_whose_clamp_is_the_wrong_way_round_has_no_joules_and_the_serve
     assert point.metrics["energy_j"] == pytest.approx(300)
     assert not [key for key in point.metrics if key.startswith(("clients_energy", "all_energy"))]
     assert "wrong way round" in point.omitted["clients"]
+
+
+def test_measures_say_the_same_in_any_order(made):
+    series = [*watts(made), *(made.counter(host, "network_sent", 1.0) for host in (*SERVERS, *CLIENTS))]
+    reading = Reading(replace(made.record(), outcome=replace(made.record().outcome, measured={"events_count": 5.0})), series)
+    forward, backward = Load(reading, "write"), Load(reading, "write")
+    numbers = composed([forward.numbers(measure) for measure in measures()])
+    reverse = composed([backward.numbers(measure) for measure in reversed(measures())])
+    assert {"energy_per_event_j", "network_sent_servers_ratio"} <= numbers.by_key.keys()
+    assert numbers.by_key == reverse.by_key
+    assert sorted(numbers.doubts) == sorted(reverse.doubts)
+
+
+def test_a_number_that_two_measures_have_is_refused():
+    with pytest.raises(ValueError, match="two measures have energy_j"):
+        composed([Numbers.plain({"energy_j": 1.0}), Numbers.plain({"energy_j": 1.0, "duration_s": 1.0})])

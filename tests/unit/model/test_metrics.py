@@ -1,6 +1,8 @@
 """The registry of metrics describes every number that a trial or a row can have."""
 
 import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -125,3 +127,9 @@ def test_a_boundary_or_role_more_is_a_metric_more_of_each_kind():
         for one in METRICS.values()
         if one.headline and not one.idle and one.boundary in ("", "net", "clients", "all")
     }
+
+
+def test_who_only_looks_up_a_label_does_not_import_numpy():
+    program = "import sys; from perjoule.model.metrics import METRICS; print(len(METRICS), 'numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{len(METRICS)} False\n", "import numpy, and what imports it, in the functions of measures"
