@@ -15,7 +15,6 @@ from perjoule.cli.parameters import examples
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import BYTES, quantity
 from perjoule.results.table import table
-from perjoule.views import flags
 from perjoule.views.content import Content
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ CAMPAIGN = "campaign.toml"  # identifies a results folder
 @json_output.option
 def show_command(folder: Path, others: tuple[Path, ...], as_json: bool, **wanted: bool) -> None:
     """Print the table of a results folder: means with 95 % intervals, and maxima."""
-    chosen = [flag for flag in flags() if wanted[flag.name]]
+    chosen = views.chosen(wanted)
     if as_json and chosen:
         raise CampaignError("--json prints all views at once", next="leave out the other options")
     content = Content(measured(folder), tuple(map(measured, others)))

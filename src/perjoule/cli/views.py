@@ -1,6 +1,6 @@
 """The options of `perjoule show`: each prints the tables of the views on disk that have it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
@@ -19,6 +19,11 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
     for flag in reversed(views.flags()):
         command = click.option(f"--{flag.name}", is_flag=True, help=flag.help)(command)
     return command
+
+
+def chosen(wanted: Mapping[str, bool]) -> list[Flag]:
+    """Return the options that were given, of the parameters of a command with `options`."""
+    return [flag for flag in views.flags() if wanted[flag.name.replace("-", "_")]]
 
 
 def show_views(flag: Flag, content: Content) -> None:
