@@ -126,7 +126,7 @@ PREPARED: dict[str, Callable[[Path, Demo], object]] = {
     "administrators.md": lambda folder, demo: shutil.copy(EXAMPLES / "cluster.toml", folder / "lab.toml"),
     "audit.md": lambda folder, demo: (
         measured(folder / "results" / "mine", "repetitions = 2"),
-        shutil.copy(SOURCES / "published" / "cubieboard.toml", folder / "mine.toml"),
+        shutil.copy(SOURCES / "papers" / "published" / "cubieboard.toml", folder / "mine.toml"),
         old(folder / "submission-688"),
     ),
     "claims.md": lambda folder, demo: (folder / "acme.toml").write_text(
