@@ -41,5 +41,5 @@ def content_of(results: Any = None, **values: object) -> Content:
 
 
 def changed(content: Content, **values: object) -> Content:
-    """The content with these values in place of its own, of the same trials."""
+    """The content with these values instead of its own, of the same trials."""
     return content_of(content.results, **({"trials": content.trials, "summary": content.summary} | values))

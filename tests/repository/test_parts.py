@@ -9,7 +9,7 @@ import pytest
 from places import ROOT
 from together import groups, without_group
 
-# Instead of pytest: it says which tests it was asked for, and fails where it is to.
+# Instead of pytest: it prints the tests that it gets, and fails where it should.
 PYTEST = """#!/bin/sh
 report=${*##*--junit-xml }
 report=${report%% *}

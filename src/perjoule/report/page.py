@@ -61,7 +61,7 @@ class Page:
 
     @cached_property
     def sections(self) -> list[Section]:
-        """What there is of each view."""
+        """The tables of each view, of views that have some."""
         return [found for view in views.every() if (found := _section(view, self.found)).tables]
 
     @cached_property

@@ -2,7 +2,7 @@
 
 A view is a module with a `VIEW`, in any folder here. Nobody lists views: the report, its figures, `perjoule show` and its help
 go through those on disk. A view imports what computes (numpy, statistics, energy) where it is used: the options of a command
-must be known long before that. Numbers come from `Content`, which computes each when it is asked for, once.
+must be known long before that. Numbers come from `Content`, which computes each when it is first needed.
 """
 
 import pkgutil

@@ -1,4 +1,4 @@
-"""What views are made from: the numbers of a results folder, each computed when it is asked for, once."""
+"""What views are made from: the numbers of a results folder, each computed when it is first needed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -47,7 +47,7 @@ WORDS = {
     "system",
     "together",
 }
-EVENTS = {*drivers.kinds("events")}  # words of English: what is asked is that no kind of event is compared with one
+EVENTS = {*drivers.kinds("events")}  # words of English: the test is that no kind of event is compared with one
 NAMES = {kind for part in drivers.PROTOCOLS for kind in drivers.kinds(part)}
 IMPORTED = re.compile(rf"perjoule\.({'|'.join(PARTS)})\b")
 

@@ -1,4 +1,4 @@
-"""Events as records keep them: in the words of the first ones, whatever options kinds have since."""
+"""Events as records keep them: as the first ones were written, whatever options kinds have since."""
 
 import json
 

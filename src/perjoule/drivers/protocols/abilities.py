@@ -83,7 +83,7 @@ class LosesPackets(Ability):
 
 
 class Seeks(Ability):
-    """A host whose disks are emulated, and seek as they are told; real disks do so by themselves."""
+    """A host whose disks are emulated, and seek as a load needs it; real disks do so by themselves."""
 
     lack = "the disks of this host are not emulated"
 
