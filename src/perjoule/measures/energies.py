@@ -89,7 +89,7 @@ def of_window(reading: "Reading", began_s: float, ended_s: float, work: Work) ->
     by_key = {key: one for name, budget in known.budgets.items() for key, one in _of(name, budget, known, work)}
     if work.loaded and (net := known.budgets.get(NET)) is not None:
         by_key |= _edp(net, _stated(NET, net, known), reading.dilation.emulated(TIMER_S), work)
-    # grades, and why an energy is missing, are said of the energies themselves
+    # grades, and why an energy is missing, stand with the energies themselves
     servers = {NET: known.grade} if known.grade else {}
     for name in dict.fromkeys([*servers, *known.budgets, *known.grades, *known.refused]):
         key = ENERGY.of(name).key

@@ -1,4 +1,4 @@
-"""The numbers of a trial: each one object with all that is said of it, under the key of its metric."""
+"""The numbers of a trial: each one object with all that is known of it, under the key of its metric."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

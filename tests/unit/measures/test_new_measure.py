@@ -1,4 +1,4 @@
-"""The measure of docs/how-to/new-measure.md, dropped into the folder of measures."""
+"""The measure and the view of docs/how-to/new-measure.md, dropped into their folders."""
 
 import json
 import subprocess
@@ -32,8 +32,9 @@ rate = "200 Hz"
 """
 DROPPED_IN = """
 import sys
-import perjoule.measures
-perjoule.measures.__path__.append(sys.argv.pop(1))
+import perjoule.measures, perjoule.views
+for package in (perjoule.measures, perjoule.views):
+    package.__path__.append(sys.argv.pop(1))
 """
 COMMAND = f"{DROPPED_IN}\nfrom perjoule.cli import main\nmain()"
 POINTS = f"""{DROPPED_IN}
@@ -48,16 +49,21 @@ print(json.dumps(of_trials))
 LIST = f"{DROPPED_IN}\nfrom setup import metrics\nprint(metrics.page())"
 
 
-def on_the_page() -> str:
-    return PAGE.read_text().partition("```python\n")[2].partition("```")[0]
+FOLDERS = ("measures", "views")
+
+
+def on_the_page() -> list[str]:
+    """Return the measure and its view."""
+    return [block.partition("```")[0] for block in PAGE.read_text().split("```python\n")[1:]]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the measure, and results that were run with it."""
     top = tmp_path_factory.mktemp("measure")
-    (top / "measures").mkdir()
-    (top / "measures" / "files.py").write_text(on_the_page())
+    for name, module in zip(FOLDERS, on_the_page(), strict=True):
+        (top / name).mkdir()
+        (top / name / "files.py").write_text(module)
     (top / "campaign.toml").write_text(CAMPAIGN)
     ran(COMMAND, top, "run", "campaign.toml", "--into", "results")
     return top
@@ -65,14 +71,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def ran(program: str, top: Path, *arguments: str) -> str:
     """Run a program or a command of perjoule's with the measure, and return its output."""
-    argv = [sys.executable, "-c", program, str(top / "measures"), *arguments]
+    argv = [sys.executable, "-c", program, *(str(top / name) for name in FOLDERS), *arguments]
     done = subprocess.run(argv, cwd=top, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def test_the_page_keeps_its_promise_of_lines() -> None:
-    lines_count = len(on_the_page().splitlines())
+    lines_count = sum(len(module.splitlines()) for module in on_the_page())
     assert 10 < lines_count <= MOST_LINES
 
 
@@ -90,6 +96,15 @@ def test_the_table_the_export_and_comparisons_have_it(folder: Path) -> None:
     ran(COMMAND, folder, "export", "results", "--csv", "files.csv")
     assert sum(f",{KEY},J," in line for line in (folder / "files.csv").read_text().splitlines()) == 6 + 2
     assert LABEL in ran(COMMAND, folder, "compare", "results", "--between", *rows, "--metric", LABEL)
+
+
+def test_its_view_is_an_option_of_show_a_table_and_a_figure_of_the_report(folder: Path) -> None:
+    shown = ran(COMMAND, folder, "show", "results", "--files")
+    assert LABEL in shown and "120" in shown
+    ran(COMMAND, folder, "report", "results")
+    report = (folder / "results" / "report.html").read_text()
+    assert "<h3>Joules per file</h3>" in report
+    assert 'id="per-file"' in report
 
 
 def test_the_docs_list_it(folder: Path) -> None:
