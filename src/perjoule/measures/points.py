@@ -68,6 +68,6 @@ def composed(several: Sequence[Numbers]) -> Numbers:
     by_key: dict[str, Number] = {}
     for numbers in several:
         if twice := by_key.keys() & numbers.by_key.keys():
-            raise ValueError(f"two measures have {', '.join(sorted(twice))}")
+            raise ValueError(f"two measures have {', '.join(sorted(twice))}: give one of them another key")
         by_key |= numbers.by_key
     return Numbers(by_key, tuple(doubt for numbers in several for doubt in numbers.doubts))

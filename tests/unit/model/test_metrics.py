@@ -11,7 +11,7 @@ import pytest
 from perjoule import catalogue
 from perjoule.measures.points import points
 from perjoule.model import Amplification, Flow, Redundancy, Specification
-from perjoule.model.metrics import BOUNDARIES, BY_LABEL, METRICS, PIECES, ROLES, metric_of
+from perjoule.model.metrics import BOUNDARIES, BY_LABEL, METRICS, PIECES, ROLES, entries, metric_of
 from perjoule.papers.published import QUANTITIES
 from perjoule.statistics.cells import cells
 
@@ -86,6 +86,11 @@ def test_labels_are_unique_and_definitions_complete():
     labels = [one.label for one in METRICS.values()]
     assert sorted(labels) == sorted(set(labels))
     assert [one.key for one in METRICS.values() if not one.definition or re.search(r"[{}]", one.definition)] == []
+
+
+def test_no_key_has_two_entries():
+    keys = [one.key for one in entries()]
+    assert sorted(keys) == sorted(set(keys))
 
 
 def test_stop_rules_and_comparisons_know_their_metrics_by_label():
