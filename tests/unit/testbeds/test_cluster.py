@@ -568,7 +568,7 @@ def test_the_first_storage_hosts_serve_if_their_number_is_set() -> None:
 # Examples that real hosts refuse, and why: perjoule erases data, and fills disks, only where it made them.
 ONLY_VIRTUAL = {
     "aged": "aged fills only disks that are made for the file system",
-    "failed-disk": "fail storage-2 can't happen on this testbed cluster; use testbed virtual",
+    "failed-disk": "fail storage-2 can't happen on this testbed cluster: its disks are real; use testbed virtual",
 }
 
 
