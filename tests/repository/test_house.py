@@ -51,3 +51,17 @@ def test_a_rule_of_emulation_is_found(text: str, found: bool) -> None:
 )
 def test_the_scale_of_a_record_is_found(text: str, found: bool) -> None:
     assert house.scales(ast.parse(text)) == found
+
+
+MOST_COUNT = 12
+LARGER = {"Host": 27, "FileSystem": 30, "Workload": 18}  # until what only some of them can do are abilities, too: never more
+
+
+@pytest.mark.parametrize("protocol", house.PROTOCOLS)
+def test_a_protocol_of_drivers_has_few_members(protocol: str) -> None:
+    assert house.members(ROOT / "src")[protocol] <= LARGER.get(protocol, MOST_COUNT), "make it an ability (CONTRIBUTING.md)"
+
+
+@pytest.mark.parametrize("protocol", LARGER)
+def test_a_protocol_that_has_become_small_is_no_exception(protocol: str) -> None:
+    assert house.members(ROOT / "src")[protocol] == LARGER[protocol]

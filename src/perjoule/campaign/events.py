@@ -13,7 +13,7 @@ from perjoule.campaign.lines import Path
 from perjoule.campaign.messages import fault, instead, written
 from perjoule.campaign.source import Source, Table
 from perjoule.campaign.tables import example_of, fields_of
-from perjoule.drivers.protocols import Command, FileSystem, ServerEvent
+from perjoule.drivers.protocols import Command, FileSystem, HasEvents, ServerEvent
 from perjoule.model import OPTIONS, Spec, TrialEvent, option_name
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import Seconds, seconds_text
@@ -184,7 +184,7 @@ def _able(kind: str | None = None) -> list[str]:
 
 def _check_hosts(asked: Sequence[Numbered], testbed: Spec, filesystem: FileSystem, clients_count: int, place: Source) -> None:
     there = drivers.testbed(testbed)
-    if not there.eventful:
+    if not isinstance(there, HasEvents):
         what = f"no event can happen to the hosts of testbed {testbed.kind}"
         raise place.error((EVENT,), what, "use testbed virtual or cluster")
     hosts = there.planned(clients_count)

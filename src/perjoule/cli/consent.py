@@ -9,6 +9,7 @@ import click
 
 from perjoule import drivers
 from perjoule.cli.display import err
+from perjoule.drivers.protocols import OverwritesDevices
 from perjoule.model import Campaign, Permit, Trial
 from perjoule.model.errors import CampaignError
 
@@ -38,7 +39,8 @@ def confirmed(asked: Campaign, trials: Iterable[Trial], flags: Sequence[str]) ->
     for named in (one for one in asked.overwrite if one.device in wanted):
         trial = wanted[named.device]
         place = drivers.filesystem(trial.filesystem).devices_at
-        there = drivers.testbed(trial.testbed).shown(named, trial.clients_count, place)
+        testbed = drivers.testbed(trial.testbed)
+        there = testbed.shown(named, trial.clients_count, place) if isinstance(testbed, OverwritesDevices) else []
         for permit, lines in there:
             for line in lines:
                 err.print(f"{permit.host}: {line}" if permit.host else line, soft_wrap=True, markup=False, highlight=False)

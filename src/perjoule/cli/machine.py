@@ -15,7 +15,7 @@ from perjoule.cli import json_output, parameters
 from perjoule.cli.display import out, show_checks, show_findings, show_line
 from perjoule.cli.inputs import campaign_of
 from perjoule.cli.parameters import all_kinds, completing, examples
-from perjoule.drivers.protocols import Cleaned, Testbed
+from perjoule.drivers.protocols import Cleaned, Cleans, HasExtras
 from perjoule.execution import grants, readiness, resources
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError, MachineError
@@ -113,7 +113,9 @@ def _cleanings(kept: str | None, everything: bool) -> Iterator[Cleaned]:
     if kept or everything:
         yield Cleaned(removed=virtual.clean(everything=True, run=kept or ""))
     for kind in drivers.kinds("testbeds"):
-        yield drivers.testbed_class(kind).clean()
+        testbed = drivers.testbed_class(kind)
+        if issubclass(testbed, Cleans):
+            yield testbed.clean()
 
 
 def _entrance(name: str, pid: int) -> str:
@@ -158,7 +160,7 @@ def doctor(file: Path | None, overrides: tuple[str, ...], inventory: Path | None
         raise CampaignError(f"{option} needs a campaign", next=f"write `perjoule doctor CAMPAIGN.toml {option} ...`")
     made = {part: {kind: campaign.example(part, kind) for kind in drivers.kinds(part)} for part in drivers.PROTOCOLS}
     found = {part: {kind: driver.checks() for kind, driver in kinds.items()} for part, kinds in made.items()}
-    optional = [driver.optional_checks() for driver in made["testbeds"].values() if isinstance(driver, Testbed)]
+    optional = [driver.optional_checks() for driver in made["testbeds"].values() if isinstance(driver, HasExtras)]
     listed = (*optional, *(checks for kinds in found.values() for checks in kinds.values()))
     distinct = tuple({one.name: one for checks in listed for one in checks}.values())
     ready = {

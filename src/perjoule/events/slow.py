@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import FileSystem, Host, Mounted, ServerEvent, SlowsDisks, Testbed, able
+from perjoule.drivers.protocols import FileSystem, HasEvents, Host, Mounted, ServerEvent, SlowsDisks, Testbed, able
 from perjoule.model import OPTIONS
 from perjoule.model.errors import CampaignError
 
@@ -28,7 +28,8 @@ class Slow(ServerEvent):
 
     def require_possible(self, testbed: Testbed, filesystem: FileSystem) -> None:
         """Refuse disks without a cap, which can't be lowered."""
-        if testbed.reality == "emulated" and SlowsDisks not in testbed.abilities:
+        uncapped = isinstance(testbed, HasEvents) and SlowsDisks not in testbed.abilities
+        if testbed.reality == "emulated" and uncapped:
             raise CampaignError("it caps no disks", next=CAPS)
         super().require_possible(testbed, filesystem)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from perjoule import drivers
-from perjoule.drivers.protocols import FileSystem, Host, Hosts, Testbed, Workload
+from perjoule.drivers.protocols import Elsewhere, FileSystem, Host, Hosts, Workload
 from perjoule.model import Campaign, Trial
 
 # Of the system's own, which perjoule runs on hosts besides those that a file system or a workload names.
@@ -40,12 +40,12 @@ def footprints(campaign: Campaign) -> tuple[Footprint, ...]:
     return tuple(_footprint(host, *planned) for planned in planned_elsewhere(campaign) for host in planned[0].all)
 
 
-def planned_elsewhere(campaign: Campaign) -> Iterator[tuple[Hosts, Testbed, Sequence[Trial]]]:
+def planned_elsewhere(campaign: Campaign) -> Iterator[tuple[Hosts, Elsewhere, Sequence[Trial]]]:
     """Plan the hosts of each testbed of other machines, with its trials. Raises CampaignError: it can't provide them."""
     for label in dict.fromkeys(trial.testbed.label for trial in campaign.trials):
         trials = [trial for trial in campaign.trials if trial.testbed.label == label]
         testbed = drivers.testbed(trials[0].testbed)
-        if testbed.elsewhere:
+        if isinstance(testbed, Elsewhere):
             yield testbed.planned(max(trial.clients_count for trial in trials)), testbed, trials
 
 
@@ -55,7 +55,7 @@ def loaded_with(trials: Sequence[Trial]) -> Iterator[tuple[FileSystem, Workload]
         yield drivers.filesystem(trial.filesystem), drivers.workload(trial.workload)
 
 
-def _footprint(host: Host, hosts: Hosts, testbed: Testbed, trials: Sequence[Trial]) -> Footprint:
+def _footprint(host: Host, hosts: Hosts, testbed: Elsewhere, trials: Sequence[Trial]) -> Footprint:
     footing = testbed.footing(host.name)
     programs, ports, paths = dict.fromkeys(["bash"]), dict[str, None](), dict.fromkeys([f"{footing.work}/cluster"])
     for filesystem, workload in loaded_with(trials):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from perjoule import __version__
 from perjoule.drivers.names import fold
-from perjoule.drivers.protocols import Host, Hosts, Testbed
+from perjoule.drivers.protocols import Elsewhere, Host, Hosts
 from perjoule.execution.footprint import hides_on, loaded_with, planned_elsewhere, programs_on
 from perjoule.model import Campaign, Trial
 from perjoule.model.errors import CampaignError
@@ -61,7 +61,7 @@ def grants(campaign: Campaign) -> tuple[Grant, ...]:
     return tuple(found)
 
 
-def _grant(host: Host, hosts: Hosts, testbed: Testbed, trials: Sequence[Trial]) -> Grant:
+def _grant(host: Host, hosts: Hosts, testbed: Elsewhere, trials: Sequence[Trial]) -> Grant:
     footing = testbed.footing(host.name)
     devices, over, programs = dict[str, None](), dict[str, None](), dict[str, None]()
     deploys = footing.sudo

@@ -9,7 +9,17 @@ from typing import NamedTuple
 from perjoule import drivers
 from perjoule.campaign import impossible
 from perjoule.campaign.layouts import Deployed, deployed
-from perjoule.drivers.protocols import Check, FileSystem, Meter, ServerEvent, Testbed, Workload
+from perjoule.drivers.protocols import (
+    Check,
+    Elsewhere,
+    FileSystem,
+    HasEvents,
+    LooksAtHosts,
+    Meter,
+    ServerEvent,
+    Testbed,
+    Workload,
+)
 from perjoule.execution import host_disks
 from perjoule.model import Campaign, Trial
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
@@ -42,7 +52,7 @@ def checks(campaign: Campaign, without: Container[Deployed] = (), *, connect: bo
     """
     found: dict[str, Check] = {}
     testbeds = {trial.testbed.label: drivers.testbed(trial.testbed) for trial in campaign.trials}
-    here = {label for label, bed in testbeds.items() if not bed.elsewhere}
+    here = {label for label, bed in testbeds.items() if not isinstance(bed, Elsewhere)}
     testbeds = {label: bed for label, bed in testbeds.items() if connect or label in here}
     parts: dict[str, Testbed | FileSystem | Workload | Meter] = {f"testbed {label}": bed for label, bed in testbeds.items()}
     meters: dict[str, Meter] = {}
@@ -55,7 +65,8 @@ def checks(campaign: Campaign, without: Container[Deployed] = (), *, connect: bo
     events = [drivers.event(event) for trial in campaign.trials for event in trial.events]
     abilities = {event.needs for event in events if isinstance(event, ServerEvent) and event.needs}
     parts |= meters
-    needed = [*(part.checks() for part in parts.values()), *(bed.ability_checks(abilities) for bed in testbeds.values())]
+    needed = [part.checks() for part in parts.values()]
+    needed += [bed.ability_checks(abilities) for bed in testbeds.values() if isinstance(bed, HasEvents)]
     for one in needed:
         found |= {check.name: check for check in one if check.name not in found or found[check.name].ok}
     answers = _answers([meter for meter in meters.values() if all(check.ok for check in meter.checks())]) if connect else ()
@@ -77,6 +88,8 @@ def _answers(meters: Sequence[Meter]) -> tuple[Check, ...]:
 
 def _lacking(testbed: Testbed, trials: Sequence[Trial]) -> tuple[Check, ...]:
     """Return what the hosts of a testbed lack for the file systems and workloads of trials."""
+    if not isinstance(testbed, LooksAtHosts):
+        return ()
     clients_count = max(trial.clients_count for trial in trials)
     wanted: list[Check] = []
     for label in dict.fromkeys(trial.filesystem.label for trial in trials):
@@ -124,7 +137,7 @@ def unable(campaign: Campaign) -> Mapping[Deployed, PerjouleError]:
     found: dict[Deployed, PerjouleError] = {**misfits}
     all_deployed = {deployed(trial): trial for trial in campaign.trials}
     for key, trial in all_deployed.items():
-        if key in found or drivers.testbed(trial.testbed).elsewhere:
+        if key in found or isinstance(drivers.testbed(trial.testbed), Elsewhere):
             continue
         try:
             require(drivers.filesystem(trial.filesystem).checks())

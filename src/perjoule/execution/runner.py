@@ -16,7 +16,7 @@ from types import MappingProxyType
 from perjoule import drivers
 from perjoule.campaign import plan
 from perjoule.campaign.layouts import deployed
-from perjoule.drivers.protocols import Hosts, Mounted
+from perjoule.drivers.protocols import Awaits, Elsewhere, Hosts, Mounted
 from perjoule.execution import ageing, clock_sync, disk_watch, host_disks, resources, time_limit
 from perjoule.execution.campaign_clock import CampaignClock
 from perjoule.execution.notices import Notice, Observer
@@ -176,10 +176,10 @@ class _Group:
         began_s = time.monotonic()
         using = tuple(dict.fromkeys(role for trial in todo for role in drivers.workload(trial.workload).using))
         testbed = drivers.testbed(first.testbed)
-        for words in testbed.awaited():
+        for words in testbed.awaited() if isinstance(testbed, Awaits) else ():
             self.observe(Notice("note", words))
         with testbed.hold(clients_count) as held, ExitStack() as deployment:
-            if testbed.elsewhere:
+            if isinstance(testbed, Elsewhere):
                 host_disks.require(todo, held)
                 deployment.enter_context(host_disks.watched(todo, held))
             for host in held.all if self.campaign.confirmed else ():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from perjoule import drivers
 from perjoule.campaign.plan import Plan
-from perjoule.drivers.protocols import Lease
+from perjoule.drivers.protocols import Lease, Leased
 from perjoule.model import Trial
 from perjoule.model.errors import Interrupted
 from perjoule.model.units import seconds_text
@@ -18,8 +18,8 @@ def beforehand(plan: Plan, wanted: Sequence[Trial]) -> str:
     """Say how many trials fit into the time for which their hosts are lent; "" if all do."""
     ids = {trial.id for trial in wanted}
     steps = [step for step in plan.steps if step.trial.id in ids]
-    testbeds = {trial.testbed.label: trial.testbed for trial in wanted}.values()
-    lease_s = min((drivers.testbed(spec).lease_s for spec in testbeds), default=math.inf)
+    testbeds = map(drivers.testbed, {trial.testbed.label: trial.testbed for trial in wanted}.values())
+    lease_s = min((testbed.lease_s for testbed in testbeds if isinstance(testbed, Leased)), default=math.inf)
     share_s = plan.deployments_s / max(1, len(plan.steps))
     fitting_count, took_s = 0, TAKE_DOWN_S
     for step in steps:

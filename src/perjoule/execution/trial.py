@@ -9,7 +9,7 @@ from pathlib import Path
 
 from perjoule import drivers
 from perjoule.drivers import together
-from perjoule.drivers.protocols import Hosts, Mounted, Seeks, require_time
+from perjoule.drivers.protocols import Elsewhere, Hosts, Mounted, Seeks, require_time
 from perjoule.energy.hosts import serving
 from perjoule.execution import layouts, pauses, settling, write_back
 from perjoule.execution.ageing import Aged
@@ -68,7 +68,7 @@ class UnderWay:
         trial, hosts = attempt.trial, up.hosts
         self._workload = drivers.workload(trial.workload)
         self._clients = (*hosts.clients[: trial.clients_count], *hosts.by_role(*self._workload.using))
-        self._elsewhere = drivers.testbed(trial.testbed).elsewhere
+        self._elsewhere = isinstance(drivers.testbed(trial.testbed), Elsewhere)
         self._course = Course(trial.events, hosts, up.mounted, late_s=LATE_OUTSIDE_S if self._elsewhere else LATE_S)
         self._place: Mounted = up.mounted
         self._syncs: tuple[write_back.Sync, ...] = ()

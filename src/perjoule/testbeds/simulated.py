@@ -24,6 +24,7 @@ from perjoule.drivers.protocols import (
     Check,
     Completed,
     Counters,
+    HasEvents,
     Host,
     Hosts,
     LosesPackets,
@@ -49,11 +50,10 @@ REBUILD_CORES = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Simulated(Testbed):
+class Simulated(Testbed, HasEvents):
     """A cluster of the catalogue that exists only in files, with counters at constant rates."""
 
     reality: ClassVar[Reality] = "simulated"
-    eventful: ClassVar[bool] = True
 
     cluster: str = "odroid-hc4"
     """The cluster of the catalogue that provides the hosts."""

@@ -12,7 +12,7 @@ import tomlkit
 from perjoule import campaign, drivers
 from perjoule.campaign.source import Table
 from perjoule.campaign.tables import NAMES, OWN_TESTBED, rows
-from perjoule.drivers.protocols import Offered
+from perjoule.drivers.protocols import Offered, OffersSettings
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError
 from perjoule.tuning.declared import Declared, declared
@@ -130,7 +130,8 @@ def study(
     most_clients = max(trial.clients_count for trial in real.trials)
     testbed = real.trials[0].testbed
     if offered is None:
-        offered = {} if document.get("simulate") else drivers.testbed(testbed).offered(most_clients)
+        bed = drivers.testbed(testbed)
+        offered = bed.offered(most_clients) if isinstance(bed, OffersSettings) and not document.get("simulate") else {}
     found = declared(table, place, testbed, most_clients, offered=offered, only=request.only, less_durable=request.less_durable)
     works = {(trial.workload.label, trial.clients_count) for trial in alone.trials}
     return Study(alone, wanted, budget(request.trials_count, len(works)), found, offered, document, asked.overrides, folder)

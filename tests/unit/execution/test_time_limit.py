@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from perjoule import campaign
-from perjoule.drivers.protocols import Lease
+from perjoule import campaign, drivers
+from perjoule.drivers.protocols import Lease, Leased, Testbed
 from perjoule.execution import time_limit
 from perjoule.execution.time_limit import Pace
+from perjoule.model import Spec
 from perjoule.model.errors import Interrupted
 from perjoule.testbeds.simulated import Simulated
 
@@ -39,7 +40,16 @@ def test_what_does_not_fit_is_reported_before(monkeypatch: pytest.MonkeyPatch) -
     plan = campaign.plan(asked)
     assert time_limit.beforehand(plan, asked.trials) == ""
     limit_s = time_limit.TAKE_DOWN_S + 2.5 * plan.duration_s / 4
-    monkeypatch.setattr(Simulated, "lease_s", limit_s)
+
+    class Lent(Simulated, Leased):
+        @property
+        def lease_s(self) -> float:
+            return limit_s
+
+    def lent(_: Spec) -> Testbed:
+        return Lent()
+
+    monkeypatch.setattr(drivers, "testbed", lent)
     assert "about 2 of 4 trials fit, and `perjoule resume`" in time_limit.beforehand(plan, asked.trials)
     assert time_limit.beforehand(plan, asked.trials[2:]) == ""
 

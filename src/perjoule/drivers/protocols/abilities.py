@@ -14,7 +14,7 @@ from perjoule.model.errors import WorkloadError
 class Ability(ABC):
     """Something that some parts of a kind can do."""
 
-    lack: ClassVar[str]  # the sentence of an error of a part that can't
+    lack: ClassVar[str]  # the sentence of an error of a part that can't; not needed where only isinstance asks
     advice: ClassVar[str] = ""  # and what to do
 
 

@@ -9,6 +9,7 @@ from perjoule.drivers.protocols.checks import Check
 from perjoule.drivers.protocols.filesystem import FileSystem, Mounted
 from perjoule.drivers.protocols.host import Host
 from perjoule.drivers.protocols.testbed import Testbed
+from perjoule.drivers.protocols.testbed_abilities import HasEvents
 from perjoule.model.errors import CampaignError
 
 Work = Callable[[], None]  # takes longer than the event itself, and belongs to healing
@@ -28,11 +29,11 @@ class Event:
 
     def require_possible(self, testbed: Testbed, filesystem: FileSystem) -> None:
         """Check that it can happen there. Raises CampaignError: what they lack, with advice."""
-        if self.needs and self.needs not in testbed.abilities:
+        if self.needs and not (isinstance(testbed, HasEvents) and self.needs in testbed.abilities):
             raise CampaignError(self.needs.lack, next=ELSEWHERE)
 
     def checks(self) -> tuple[Check, ...]:
-        """Check what this machine needs for it on any testbed; `Testbed.ability_checks` knows more."""
+        """Check what this machine needs for it on any testbed; `HasEvents.ability_checks` knows more."""
         return ()
 
 

@@ -16,7 +16,25 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from perjoule.drivers.protocols import Check, Cleaned, ClockOffset, Footing, Host, Hosts, Offered, Testbed, planned
+from perjoule.drivers.protocols import (
+    Ability,
+    Awaits,
+    Check,
+    Cleaned,
+    Cleans,
+    ClockOffset,
+    Elsewhere,
+    Footing,
+    HasEvents,
+    Host,
+    Hosts,
+    LooksAtHosts,
+    Offered,
+    OffersSettings,
+    OverwritesDevices,
+    Testbed,
+    planned,
+)
 from perjoule.machine.each import each
 from perjoule.model import OPTIONS, Json, Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
@@ -51,12 +69,9 @@ hosts = [
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Cluster(Testbed):
+class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, OffersSettings, OverwritesDevices):
     """Real hosts, uncapped, over SSH; each needs sshd, bash, procps, util-linux and the software to measure."""
 
-    elsewhere: ClassVar[bool] = True
-    # A network that is not ours is not cut and loses nothing, nor are disks slowed down or failed.
-    eventful: ClassVar[bool] = True
     also_called: ClassVar[Mapping[str, str]] = {
         "config": "no ssh configuration into a campaign, because it can run programs: add --ssh-config {value} to the command"
     }
@@ -98,6 +113,11 @@ class Cluster(Testbed):
     records name them. The numbers of clients and servers stay what the campaign says."""
     patience_s: Seconds = 180.0
     """How long to wait, between trials, for hosts to come back whose connection was lost, for example while they reboot."""
+
+    @property
+    def abilities(self) -> frozenset[type[Ability]]:
+        """None: a network that is not ours is not cut and loses nothing, nor are disks slowed down."""
+        return frozenset()
 
     @model_validator(mode="after")
     def _named(self) -> Self:

@@ -19,12 +19,16 @@ from perjoule.drivers.protocols import (
     MADE,
     Check,
     Cleaned,
+    Cleans,
     Completed,
     Counters,
     Host,
     Hosts,
     LendsDevices,
+    LooksAtHosts,
     Offered,
+    OffersSettings,
+    OverwritesDevices,
     Process,
     Testbed,
     planned,
@@ -46,7 +50,7 @@ _MADE = re.compile(r"perjoule-\w{10}")  # folders that are noted in MADE
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Local(Testbed):
+class Local(Testbed, Cleans, LooksAtHosts, OffersSettings, OverwritesDevices):
     """This machine, uncapped; its one host is called "local" and is a client."""
 
     work: str = ""

@@ -11,13 +11,25 @@ import shutil
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import replace
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.names import unfold
-from perjoule.drivers.protocols import Check, Cleaned, Footing, Hosts, Lease, Testbed
+from perjoule.drivers.protocols import (
+    Awaits,
+    Check,
+    Cleaned,
+    Cleans,
+    Elsewhere,
+    Footing,
+    Hosts,
+    Lease,
+    Leased,
+    LooksAtHosts,
+    Testbed,
+)
 from perjoule.model import OPTIONS, Json, passed_on
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import Seconds, seconds_text
@@ -65,10 +77,8 @@ class Share:
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Slurm(Testbed):
+class Slurm(Testbed, Awaits, Cleans, Elsewhere, Leased, LooksAtHosts):
     """Nodes of a Slurm cluster, uncapped, in an allocation of ours or around us; each needs bash, procps and util-linux."""
-
-    elsewhere: ClassVar[bool] = True
 
     nodes_count: Annotated[int, Field(ge=1)] | None = None
     """How many nodes to ask for; inside an allocation, how many of its nodes to use: all by default."""

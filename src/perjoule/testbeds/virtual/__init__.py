@@ -18,6 +18,9 @@ from perjoule.drivers.protocols import (
     Ability,
     Check,
     Cleaned,
+    Cleans,
+    HasEvents,
+    HasExtras,
     Host,
     Hosts,
     LosesPackets,
@@ -47,11 +50,10 @@ EXAMPLE = '[testbed]\nkind = "virtual"\ncluster = "odroid-hc4"\nscale = 0.2\ndis
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Virtual(Testbed):
+class Virtual(Testbed, Cleans, HasEvents, HasExtras):
     """One namespace per host of a catalogue's cluster; network, CPU and disk capped to that hardware times `scale`."""
 
     reality: ClassVar[Reality] = "emulated"
-    eventful: ClassVar[bool] = True
     deployment_s: ClassVar[float] = 12.0  # from the first runs on two cores
 
     cluster: str = "odroid-hc4"

@@ -78,6 +78,12 @@ def test_a_campaigns_hosts_are_queried_for_its_programs_and_one_that_is_not_reac
     ]
 
 
+def cluster(text: str) -> Cluster:
+    bed = drivers.testbed(campaign.parse(text, source="lab.toml").trials[0].testbed)
+    assert isinstance(bed, Cluster)
+    return bed
+
+
 @pytest.mark.parametrize(
     ("on", "names"),
     [
@@ -89,7 +95,7 @@ def test_a_campaigns_hosts_are_queried_for_its_programs_and_one_that_is_not_reac
     ],
 )
 def test_a_host_is_queried_only_for_what_it_would_run(text: str, on: str, names: str) -> None:
-    bed = drivers.testbed(campaign.parse(text, source="lab.toml").trials[0].testbed)
+    bed = cluster(text)
     bed.checks()
     wanted = Check("tool", True, "", "apt install tools", look="program no-such-tool", on=on)
     assert lines(bed.lacking(2, [wanted])) == [(names, "no tool", "apt install tools", True)]
@@ -119,7 +125,7 @@ def test_a_host_is_queried_only_for_what_it_would_run(text: str, on: str, names:
     ],
 )
 def test_a_host_says_of_each_thing_whether_it_has_it(text: str, look: str, there: bool) -> None:
-    bed = drivers.testbed(campaign.parse(text, source="lab.toml").trials[0].testbed)
+    bed = cluster(text)
     bed.checks()
     found = lines(bed.lacking(1, [Check("it", True, "", "fix it", look=look, on="first storage")]))
     assert found == ([] if there else [("host s1", "no it", "fix it", True)])
