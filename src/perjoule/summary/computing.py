@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from perjoule import catalogue
 from perjoule.model import Campaign, Cell, Point, Record
-from perjoule.model.doubts import CHANGE, Doubt
+from perjoule.model.doubts import CHANGE, METERS, Doubt
 from perjoule.statistics.cells import cells
 from perjoule.statistics.stopping import campaign_widening
 from perjoule.statistics.trends import campaign_doubts
@@ -38,13 +39,25 @@ def computed(results: Results, trials: Sequence[tuple[Record, TrialSummary]] | N
     records, points = [record for record, _ in trials], [point for _, numbers in trials for point in numbers.points]
     asked = campaign_of(results)
     found = cells_of(asked, records, points)
-    return Summary(found, emulated_scales(records), (*campaign_doubts(found), *_set_aside(results)))
+    doubts = (*campaign_doubts(found), *_set_aside(results), *_corrected(trials))
+    return Summary(found, emulated_scales(records), doubts)
 
 
 def cells_of(asked: Campaign | None, records: Sequence[Record], points: Sequence[Point]) -> tuple[Cell, ...]:
     """Compute cells as the campaign configures them: its weight of the delay, the widening by its stop rule."""
     weight = asked.edp_weight if asked else 1
     return cells(records, points, edp_weight=weight, widening=campaign_widening(asked))
+
+
+def _corrected(trials: Sequence[tuple[Record, TrialSummary]]) -> tuple[Doubt, ...]:
+    """Say of watts that were modelled of coefficients which the catalogue has otherwise today: nobody should quote them."""
+    modelled = [record for record, numbers in trials if any(point.grade == "modelled" for point in numbers.points)]
+    clusters = {record.hardware.name: record.hardware for record in modelled if record.hardware is not None}
+    return tuple(
+        METERS.doubt(f"watts of {name} were modelled with coefficients that were corrected since: {'; '.join(changed)}")
+        for name, hardware in clusters.items()
+        if (changed := catalogue.corrected(hardware))
+    )
 
 
 def _set_aside(results: Results) -> tuple[Doubt, ...]:

@@ -1,0 +1,47 @@
+"""Watts that were modelled with coefficients which the catalogue corrected since: kept as they are, and said."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from perjoule import catalogue, store
+from perjoule.exporting.archive import open_archive, unpacked
+from perjoule.model.doubts import METERS
+from perjoule.results.verification import verify
+from perjoule.summary import summary
+from places import ROOT
+
+HC4 = catalogue.cluster("odroid-hc4")
+BUNDLES = sorted((ROOT / "docs" / "list" / "bundles").glob("*.zip"))
+
+
+@pytest.mark.parametrize("bundle", BUNDLES, ids=lambda path: path.stem)
+def test_results_keep_the_coefficients_of_their_time_and_say_that_they_were_corrected(bundle, tmp_path):
+    with open_archive(bundle) as archive, unpacked(archive) as inside:
+        shutil.copytree(inside, tmp_path / "results")
+    results = store.open_results(tmp_path / "results")
+    (doubt,) = [doubt for doubt in summary(results).doubts if "corrected since" in doubt]
+    assert doubt.kind is METERS
+    assert doubt == (
+        "watts of odroid-hc4 were modelled with coefficients that were corrected since: "
+        "dynamic of board odroid-hc4 2.16 W, now 3.61 W; active of disk wd-black-1tb 1.92 W, now 2.66 W"
+    )
+    assert verify(results).differences == ()
+
+
+def test_hardware_of_today_has_nothing_corrected():
+    assert all(catalogue.corrected(catalogue.cluster(name)) == () for name in catalogue.names())
+
+
+@pytest.mark.parametrize(
+    ("old", "words"),
+    [
+        (replace(HC4, switch_w=replace(HC4.switch_w, value=10.0)), ("switch 10 W, now 15.5 W",)),
+        (replace(HC4, supply_efficiency=replace(HC4.supply_efficiency, value=0.7)), ("supply efficiency 0.7, now 0.8",)),
+        (replace(HC4, name="a cluster that the catalogue no longer has"), ()),
+        (replace(HC4, switch_w=replace(HC4.switch_w, source="another page")), ()),
+    ],
+)
+def test_only_values_that_became_others_are_corrected(old, words):
+    assert catalogue.corrected(old) == words
