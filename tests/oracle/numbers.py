@@ -156,11 +156,14 @@ def overlap_ratio(results: list[dict[str, Any]]) -> float:
 
 
 def tpp(attempt: Attempt) -> float:
-    """The theoretical peak of the data hosts; NaN where clients hold their own data, it is elsewhere, or a host has no node."""
+    """The least that data hosts and clients can do; NaN where clients hold the data, it is elsewhere, or a host has no node."""
     nodes = [h["node"] for h in attempt.record["hosts"] if h["name"] in attempt.data_hosts]
     if attempt.clients_store or not attempt.data_hosts or not attempt.record["cluster"] or not all(nodes):
         return np.nan
-    return peak_bytes_per_s(cluster(attempt.record["cluster"]), nodes)
+    catalogue = cluster(attempt.record["cluster"])
+    clients = [h["node"] for h in attempt.record["hosts"] if h["role"] == "client"]
+    nics = [si(catalogue["board"][node(catalogue, name)["board"]]["nic"]) for name in clients if name]
+    return min(peak_bytes_per_s(catalogue, nodes), sum(nics) if nics and all(clients) else np.inf)
 
 
 def risen(attempt: Attempt, quantity: str, hosts: list[str], began_s: float, ended_s: float) -> float:

@@ -16,11 +16,12 @@ def capacity_bytes_per_idle_w(cluster: Cluster) -> float:
 
 
 def peak_bytes_per_s(record: Record) -> float | None:
-    """Return the theoretical peak performance of the servers that held data in a trial, including metadata hosts with data.
+    """Return the theoretical peak performance of a trial's testbed: the least of what servers with data and clients can do.
 
-    For a record without data hosts, they are its storage hosts; if none of them has a node of the catalogue, the peak is the
-    catalogue's own. None without a cluster of the catalogue, if a node is unknown, if the servers are outside the testbed, or if
-    clients held their own data: no network lies between.
+    Servers are those that held data, including metadata hosts with data; clients are all of the testbed, whether they loaded or
+    not, and bound it by their networks if the catalogue knows them all. Without data hosts, servers are the storage hosts, and
+    those of the catalogue if none of these has a node. None without a cluster of the catalogue, if a node is unknown, if the
+    servers are outside the testbed, or if clients held their own data: no network lies between.
     """
     cluster = hardware(record)
     if cluster is None or served_outside(record):
@@ -30,7 +31,10 @@ def peak_bytes_per_s(record: Record) -> float | None:
     nodes = tuple(replace(node, role="storage", count=held[node.name]) for node in cluster.nodes if node.name in held)
     if record.data_hosts and len(nodes) < max(1, len(held)):
         return None
-    return catalogue.tpp_bytes_per_s(replace(cluster, nodes=nodes) if nodes else cluster)
+    servers_bytes_per_s = catalogue.tpp_bytes_per_s(replace(cluster, nodes=nodes) if nodes else cluster)
+    clients = [host.name for host in record.hosts if host.role == "client"]
+    clients_bytes_per_s = network_bytes_per_s(record, clients) if clients else None
+    return servers_bytes_per_s if clients_bytes_per_s is None else min(servers_bytes_per_s, clients_bytes_per_s)
 
 
 def network_bytes_per_s(record: Record, hosts: Sequence[str]) -> float | None:

@@ -17,8 +17,21 @@ _NEW_IN_2 = frozenset({METRICS, "ran", "servers_count", "redundancy", "widening"
 # Watts of what was simulated had the grade of the meter or the model, dynamic energy could be by the baseline alone, the best
 # energy-delay product was that of the lowest mean where rows print medians, CPU time was that of the whole trial, and steady
 # rounds had the bytes of those before them. Errors of time changed power in idle time, too, and counters were dated when read.
+# TPP was that of the servers alone.
 _NEW_IN_3 = frozenset(
-    {"reality", "grade", "grades", "omitted", "shared", "doubts", "dynamic_*", "edp_ratio", "cpu_*_s_per_byte", "*uncertainty*"}
+    {
+        "reality",
+        "grade",
+        "grades",
+        "omitted",
+        "shared",
+        "doubts",
+        "dynamic_*",
+        "edp_ratio",
+        "cpu_*_s_per_byte",
+        "tpp_*",
+        "*uncertainty*",
+    }
 )
 _OF_ROUNDS_IN_3 = frozenset({"network_*_ratio", "disk_read_*_ratio", "disk_written_*_ratio"})
 LACKING = {1: _NEW_IN_2 | _NEW_IN_3, 2: _NEW_IN_3}  # what tables of older formats do not have, or have in other words

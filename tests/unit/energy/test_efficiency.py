@@ -1,8 +1,43 @@
+from dataclasses import replace
+
 import pytest
 
 from perjoule import catalogue
-from perjoule.energy.efficiency import capacity_bytes_per_idle_w
+from perjoule.energy.efficiency import capacity_bytes_per_idle_w, peak_bytes_per_s
+from perjoule.model import HostFact
 
 
 def test_capacity_per_watt_is_that_of_the_paper():
     assert capacity_bytes_per_idle_w(catalogue.cluster("odroid-hc4")) / 2**40 == pytest.approx(0.178, abs=0.0005)
+
+
+def hosts(servers: str, clients_count: int, *, node: str = "G") -> tuple[HostFact, ...]:
+    """Hosts of the Odroid HC4 cluster: a letter for the node of each server with data."""
+    found = [HostFact(f"server-{n}", "metadata" if name == "C" else "storage", name) for n, name in enumerate(servers)]
+    return (*found, *(HostFact(f"client-{n}", "client", node) for n in range(clients_count)))
+
+
+@pytest.mark.parametrize(
+    ("servers", "clients_count", "node", "mib_per_s"),
+    [
+        ("AAAA", 4, "G", 4 * 111.34),
+        ("AAAAC", 4, "G", 4 * 111.34),  # GlusterFS: "bound by the network throughput of the clients", section V-C b
+        ("AAAAC", 5, "G", 5 * 111.34),
+        ("AAAAC", 8, "G", 5 * 111.34),
+        ("AAAA", 1, "G", 111.34),
+        ("AAAAC", 4, "", 5 * 111.34),  # clients of unknown hardware bound nothing
+    ],
+)
+def test_the_theoretical_peak_is_the_least_of_servers_and_clients(made, servers, clients_count, node, mib_per_s):
+    there = hosts(servers, clients_count, node=node)
+    held = tuple(host.name for host in there if host.role != "client")
+    record = replace(made.record(), cluster="odroid-hc4", hardware=None, hosts=there, data_hosts=held)
+    assert peak_bytes_per_s(record) == pytest.approx(mib_per_s * 2**20)
+    # By the definition of the docs, from the catalogue alone.
+    boards = {one.name: one for one in catalogue.cluster("odroid-hc4").nodes}
+    of_servers = sum(
+        min(boards[name].board.nic_bytes_per_s.value, sum(disk.write_bytes_per_s.value for disk in boards[name].disks))
+        for name in servers
+    )
+    of_clients = clients_count * boards["G"].board.nic_bytes_per_s.value if node else float("inf")
+    assert peak_bytes_per_s(record) == pytest.approx(min(of_servers, of_clients))
