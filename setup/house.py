@@ -16,6 +16,8 @@ SCALED = frozenset({"scale", "at_scale", "dilation"})
 GRADED = frozenset({"grade", "grades", "GRADES", "DEVICE_GRADES", "DILATED"})
 LINES = ("energy", "trial", "measures", "statistics", "papers", "summary", "results", "figures", "views")
 NUMBERS = (*LINES, "report", "prediction", "monitoring")
+# Whose files are found on disk: they grow by one with each driver, measure or thing shown, by design.
+FAMILIES = frozenset({"testbeds", "filesystems", "workloads", "meters", "simulators", "events", "measures", "views"})
 REGISTRY, ENTRIES = Path("model/metrics.py"), "measures"  # the file, and the room whose files have entries of their own
 PROTOCOLS = ("Host", "Mounted", "FileSystem", "Testbed", "Workload", "Meter", "Event")
 
@@ -25,14 +27,18 @@ def counts(src: Path) -> Mapping[str, int]:
     root = src / "perjoule"
     trees = {path.relative_to(root): ast.parse(path.read_text()) for path in sorted(root.rglob("*.py"))}
     numbers = {path: tree for path, tree in trees.items() if path.parts[0] in NUMBERS}
-    folders = {path.parent for path in root.rglob("*.py")}
+    siblings = {folder: _siblings(folder) for folder in {path.parent for path in root.rglob("*.py")}}
     keys = {key for path, tree in trees.items() for key in _defined(path, tree) if key.isidentifier() and "_" in key}
     typed = [
         key for path, tree in trees.items() for key in (Counter(_texts(tree)) - _defined(path, tree)).elements() if key in keys
     ]
     lines = [path for path in root.rglob("*.py") if path.relative_to(root).parts[0] in LINES]
     return {
-        "siblings in the widest folder": max(len(_siblings(folder)) for folder in folders),
+        "siblings in the widest folder": max(map(len, siblings.values())),
+        "siblings in the widest folder within a room that is no family": max(
+            len(found) for folder, found in siblings.items() if folder != root and folder.name not in FAMILIES
+        ),
+        "rooms at the root": len([path for path in siblings[root] if path.is_dir()]),
         "places that choose channels": sum(map(chooses, numbers.values())),
         "places with the rule of emulation": sum(map(emulates, numbers.values())),
         "files of numbers that know a record's scale": sum(map(scales, numbers.values())),

@@ -43,7 +43,7 @@ class Tests:
 def attacks() -> Iterator[Attack]:
     """Name all attacks."""
     folder, place = "unit/testbeds/cluster/test_folders.py", "unit/store/test_place.py"
-    hostile, shared = "unit/testbeds/cluster/test_heard.py", "unit/testbeds/cluster/test_logs.py"
+    hostile, shared = "unit/testbeds/cluster/keeping/test_heard.py", "unit/testbeds/cluster/test_logs.py"
     yield Attack("a user of a host owns or swaps the work folder", "no user of a host becomes the one who logs in", Tests(folder))
     judged = "the helper that sudoers name runs as root only what root permits"
     yield Attack("a user may start the helper by sudo", judged, Tests("unit/testbeds/cluster/test_judge.py"))

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from measured import STEADY, measured
 from perjoule.cli import cli
-from perjoule.cli.json_output import plain
+from perjoule.cli.terminal.json_output import plain
 from places import EXAMPLES, ROOT
 
 LISTED = re.compile(r"^\| `([^`]+)` \| (`[^|]+`) \|", re.MULTILINE)

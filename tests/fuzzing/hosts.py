@@ -22,8 +22,8 @@ from perjoule.results.history import history
 from perjoule.testbeds._power import states
 from perjoule.testbeds._power.options import Power
 from perjoule.testbeds.cluster import archive, facts
-from perjoule.testbeds.cluster.heard import Heard
 from perjoule.testbeds.cluster.host import SshHost
+from perjoule.testbeds.cluster.keeping.heard import Heard
 from perjoule.testbeds.slurm import commands, ranks
 from perjoule.trial.ageing import ageing
 from perjoule.views.life.ageing import ageing_table, wear_table

@@ -16,7 +16,8 @@ from typing import Any
 
 from perjoule import campaign, catalogue, cli, drivers, exporting, importing, store
 from perjoule.catalogue import reading as clusters
-from perjoule.cli import display, exits
+from perjoule.cli import exits
+from perjoule.cli.terminal import display
 from perjoule.drivers.boundary import Boundary
 from perjoule.importing.power import logs
 from perjoule.importing.sources import sources

@@ -18,6 +18,10 @@ def test_one_place_decides(counted: str) -> None:
     assert COUNTS[counted] == 1
 
 
+def test_a_folder_within_a_room_can_be_seen_at_once() -> None:
+    assert COUNTS["siblings in the widest folder within a room that is no family"] <= 25
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [

@@ -34,7 +34,7 @@ REASONS = {
     "testbeds/cluster/__init__.py": "one driver: its options, its checks, and how it holds hosts",
     "testbeds/cluster/judge.py": "one file for an administrator to read: the judge of each command, in bash",
     "testbeds/cluster/host.py": "one class with each method of the protocol Host",
-    "testbeds/cluster/keeper.py": "one connection, with all that goes over it and its time limits",
+    "testbeds/cluster/keeping/keeper.py": "one connection, with all that goes over it and its time limits",
     "testbeds/cluster/scripts.py": "scripts for hosts, in bash",
     "testbeds/simulated.py": "one class with each method of the protocol Host, and its testbed",
     "testbeds/slurm/__init__.py": "one driver: its options, its checks, and how it holds nodes",

@@ -16,7 +16,7 @@ ALLOWED = {
     "cli/meters/_plot.py": "a duration in whole seconds",
     "cli/meters/quality.py": "milliseconds; two meters' ratio, whose error is a few tenths of a percent",
     "cli/meters/recording.py": "a clock's offset and drift, as its tool prints them",
-    "cli/progress.py": "a line that is drawn again, and must keep its width",
+    "cli/terminal/progress.py": "a line that is drawn again, and must keep its width",
     "monitoring/drawing.py": "data of a figure: fewer bytes in a page",
     "planning/enumeration.py": "a limit as the user wrote it",
     "planning/measuring.py": "options of a campaign, with as many digits as their values are known to",

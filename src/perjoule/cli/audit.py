@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
-from perjoule.cli import json_output, parameters
-from perjoule.cli.display import out, show_line
+from perjoule.cli import parameters
 from perjoule.cli.papers import paper_named
 from perjoule.cli.parameters import examples
 from perjoule.cli.results import CAMPAIGN, measured
+from perjoule.cli.terminal import json_output
+from perjoule.cli.terminal.display import out, show_line
 from perjoule.measures.plausibility import doubts
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import counted

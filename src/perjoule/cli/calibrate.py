@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from perjoule.cli import exits, parameters
-from perjoule.cli.display import out, show, show_line
-from perjoule.cli.inputs import hardware, whole_numbers
-from perjoule.cli.outputs import OutputFile, OutputFolder, write
 from perjoule.cli.parameters import examples
+from perjoule.cli.terminal.display import out, show, show_line
+from perjoule.cli.terminal.inputs import hardware, whole_numbers
+from perjoule.cli.terminal.outputs import OutputFile, OutputFolder, write
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import counted
 
@@ -67,7 +67,7 @@ def calibrate(
     left out. `perjoule predict` reads it. After an interruption: `perjoule resume DIR`, then `perjoule calibrate --from DIR`.
     """
     from perjoule import campaign
-    from perjoule.campaign import calibration
+    from perjoule.campaign.written import calibration
 
     if bool(kinds) == bool(sources):
         raise CampaignError(

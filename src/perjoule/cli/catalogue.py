@@ -10,8 +10,8 @@ import click
 from perjoule import catalogue
 from perjoule.campaign.messages import neighbour
 from perjoule.catalogue import Cluster, Value
-from perjoule.cli.display import out, show_line
 from perjoule.cli.parameters import completing, examples
+from perjoule.cli.terminal.display import out, show_line
 from perjoule.model.errors import CampaignError
 from perjoule.model.format import estimate
 from perjoule.model.options import option_name

@@ -8,10 +8,11 @@ import click
 
 from perjoule import campaign
 from perjoule.campaign.plan import Plan, short_loads
-from perjoule.cli import json_output, parameters
-from perjoule.cli.display import out, show_findings, show_missing
-from perjoule.cli.inputs import campaign_of
+from perjoule.cli import parameters
 from perjoule.cli.parameters import examples
+from perjoule.cli.terminal import json_output
+from perjoule.cli.terminal.display import out, show_findings, show_missing
+from perjoule.cli.terminal.inputs import campaign_of
 from perjoule.drivers.names import fold
 from perjoule.drivers.protocols import Check
 from perjoule.execution import footprint, readiness, resources, time_limit

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perjoule.cli import json_output, parameters
-from perjoule.cli.display import out, show, show_line
-from perjoule.cli.outputs import OutputFile, write
+from perjoule.cli import parameters
 from perjoule.cli.papers import paper_named
 from perjoule.cli.parameters import examples
 from perjoule.cli.results import measured
+from perjoule.cli.terminal import json_output
+from perjoule.cli.terminal.display import out, show, show_line
+from perjoule.cli.terminal.outputs import OutputFile, write
 from perjoule.model.errors import CampaignError
 from perjoule.model.metrics import BY_LABEL
 from perjoule.model.units import counted

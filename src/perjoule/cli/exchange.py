@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from perjoule.cli import exits, parameters
-from perjoule.cli.display import err, out
-from perjoule.cli.outputs import OutputFile, OutputFolder, require_file, write
 from perjoule.cli.parameters import examples
 from perjoule.cli.results import measured
+from perjoule.cli.terminal.display import err, out
+from perjoule.cli.terminal.outputs import OutputFile, OutputFolder, require_file, write
 from perjoule.model import Record
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import counted

@@ -66,7 +66,7 @@ def _code(error: Exception | KeyboardInterrupt) -> int:
 
 
 def _said(error: "PerjouleError") -> int:
-    from perjoule.cli.display import err
+    from perjoule.cli.terminal.display import err
     from perjoule.model.errors import Interrupted
 
     if error.exit_code == Interrupted.exit_code:
@@ -196,7 +196,7 @@ def _wait(number: int, frame: FrameType | None) -> None:
 
 
 def _note(text: str) -> None:
-    from perjoule.cli.display import err
+    from perjoule.cli.terminal.display import err
 
     with suppress(OSError, RuntimeError):  # the terminal is gone, or the signal came in the middle of a print
         err.print(text)

@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 from perjoule import store
-from perjoule.cli import json_output
-from perjoule.cli.display import out, show, show_line
-from perjoule.cli.outputs import OutputFile, write
 from perjoule.cli.parameters import examples
+from perjoule.cli.terminal import json_output
+from perjoule.cli.terminal.display import out, show, show_line
+from perjoule.cli.terminal.outputs import OutputFile, write
 from perjoule.model.units import counted
 
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perjoule.cli import json_output, parameters
-from perjoule.cli.display import out, show, show_line
-from perjoule.cli.inputs import hardware, json_text
+from perjoule.cli import parameters
 from perjoule.cli.parameters import examples
+from perjoule.cli.terminal import json_output
+from perjoule.cli.terminal.display import out, show, show_line
+from perjoule.cli.terminal.inputs import hardware, json_text
 from perjoule.model.errors import CampaignError
 
 if TYPE_CHECKING:

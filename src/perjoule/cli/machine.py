@@ -11,10 +11,11 @@ from pathlib import Path
 import click
 
 from perjoule import campaign, catalogue, drivers
-from perjoule.cli import json_output, parameters
-from perjoule.cli.display import out, show_checks, show_findings, show_line
-from perjoule.cli.inputs import campaign_of
+from perjoule.cli import parameters
 from perjoule.cli.parameters import all_kinds, completing, examples
+from perjoule.cli.terminal import json_output
+from perjoule.cli.terminal.display import out, show_checks, show_findings, show_line
+from perjoule.cli.terminal.inputs import campaign_of
 from perjoule.drivers.protocols import Cleaned, Cleans, HasExtras
 from perjoule.execution import grants, readiness, resources
 from perjoule.model import Campaign

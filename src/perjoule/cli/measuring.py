@@ -10,15 +10,15 @@ import click
 
 from perjoule import campaign, store
 from perjoule.cli import exits, parameters
-from perjoule.cli.consent import confirmed
-from perjoule.cli.display import err, out, show, show_line
 from perjoule.cli.giving import given_back
-from perjoule.cli.inputs import campaign_of
-from perjoule.cli.outputs import require_folder
 from perjoule.cli.parameters import examples
-from perjoule.cli.progress import Progress
 from perjoule.cli.serving import Listening
 from perjoule.cli.serving import live as live_page
+from perjoule.cli.terminal.consent import confirmed
+from perjoule.cli.terminal.display import err, out, show, show_line
+from perjoule.cli.terminal.inputs import campaign_of
+from perjoule.cli.terminal.outputs import require_folder
+from perjoule.cli.terminal.progress import Progress
 from perjoule.cli.tune import go_on
 from perjoule.cli.watch import beside
 from perjoule.execution import readiness, resources, runner, time_limit

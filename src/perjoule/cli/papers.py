@@ -7,14 +7,15 @@ from pathlib import Path
 import click
 
 from perjoule import campaign
-from perjoule.campaign import replication
 from perjoule.campaign.defaults import TESTBED
 from perjoule.campaign.source import text_of
-from perjoule.cli import json_output, parameters
-from perjoule.cli.display import err, out, show_line
+from perjoule.campaign.written import replication
+from perjoule.cli import parameters
 from perjoule.cli.measuring import start
-from perjoule.cli.outputs import OutputFile, write
 from perjoule.cli.parameters import examples
+from perjoule.cli.terminal import json_output
+from perjoule.cli.terminal.display import err, out, show_line
+from perjoule.cli.terminal.outputs import OutputFile, write
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import counted
 from perjoule.papers import published

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from perjoule.cli.outputs import OutputFolder
+from perjoule.cli.terminal.outputs import OutputFolder
 
 HELP_WIDTH = 110
 _Command = TypeVar("_Command", bound=Callable[..., Any] | click.Command)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perjoule.cli import json_output, parameters
-from perjoule.cli.display import err, out, show, show_line
-from perjoule.cli.outputs import OutputFile, write
+from perjoule.cli import parameters
 from perjoule.cli.parameters import examples
+from perjoule.cli.terminal import json_output
+from perjoule.cli.terminal.display import err, out, show, show_line
+from perjoule.cli.terminal.outputs import OutputFile, write
 
 if TYPE_CHECKING:
     from perjoule.planning import Answer

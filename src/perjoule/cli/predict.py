@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from perjoule.cli import json_output
-from perjoule.cli.display import out, show, show_line
-from perjoule.cli.inputs import hardware, json_text, whole_numbers
-from perjoule.cli.outputs import OutputFile, write
 from perjoule.cli.parameters import examples
+from perjoule.cli.terminal import json_output
+from perjoule.cli.terminal.display import out, show, show_line
+from perjoule.cli.terminal.inputs import hardware, json_text, whole_numbers
+from perjoule.cli.terminal.outputs import OutputFile, write
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import BYTES, quantity
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 
 from perjoule.cli import exits
-from perjoule.cli.display import err, out
-from perjoule.cli.outputs import OutputFolder
 from perjoule.cli.parameters import InOrder, examples
+from perjoule.cli.terminal.display import err, out
+from perjoule.cli.terminal.outputs import OutputFolder
 from perjoule.model.units import counted
 
 _path = click.Path(path_type=Path)

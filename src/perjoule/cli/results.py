@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from perjoule import store
-from perjoule.cli import exits, json_output, parameters, views
-from perjoule.cli.display import out, show, show_line
-from perjoule.cli.outputs import OutputFolder, require_file
+from perjoule.cli import exits, parameters, views
 from perjoule.cli.parameters import examples
+from perjoule.cli.terminal import json_output
+from perjoule.cli.terminal.display import out, show, show_line
+from perjoule.cli.terminal.outputs import OutputFolder, require_file
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import BYTES, quantity
 from perjoule.results.table import table

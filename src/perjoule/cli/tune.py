@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perjoule.cli import json_output, parameters
-from perjoule.cli.display import err, out, show, show_line
+from perjoule.cli import parameters
 from perjoule.cli.parameters import examples
+from perjoule.cli.terminal import json_output
+from perjoule.cli.terminal.display import err, out, show, show_line
 from perjoule.model.format import percent, uncertainty_text
 from perjoule.model.metrics import BY_LABEL
 from perjoule.model.units import counted
@@ -109,7 +110,7 @@ def tune_command(
 
 
 def _begin(planned: "Study", request: "Request", text: str, folder: Path) -> None:
-    from perjoule.cli.outputs import require_folder
+    from perjoule.cli.terminal.outputs import require_folder
     from perjoule.execution import readiness, resources
     from perjoule.tuning import folder as folders
 
@@ -151,8 +152,8 @@ def _measure(asked: "Campaign", place: Path, devices: tuple[str, ...], again_fai
     """Measure what is missing of a round. Raises CampaignError, MachineError: it can't be measured."""
     from perjoule import campaign, store
     from perjoule.cli import exits
-    from perjoule.cli.consent import confirmed
-    from perjoule.cli.progress import Progress as Shown
+    from perjoule.cli.terminal.consent import confirmed
+    from perjoule.cli.terminal.progress import Progress as Shown
     from perjoule.execution import runner
     from perjoule.execution.remaining import Remaining, planned_s
     from perjoule.model.errors import CampaignError, MachineError

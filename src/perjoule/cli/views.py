@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from perjoule import views
-from perjoule.cli.display import show, show_line
+from perjoule.cli.terminal.display import show, show_line
 from perjoule.model.errors import MachineError
 from perjoule.results.limitations import simulated_notes
 from perjoule.summary import summary

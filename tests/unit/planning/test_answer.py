@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from perjoule import planning
-from perjoule.cli.json_output import plain
+from perjoule.cli.terminal.json_output import plain
 from perjoule.model.errors import CampaignError
 from perjoule.planning.answer import Move
 from perjoule.planning.enumeration import Constraint, constraints

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from perjoule import planning
-from perjoule.cli.json_output import plain
+from perjoule.cli.terminal.json_output import plain
 from perjoule.model.units import MIB
 from perjoule.papers import published
 from perjoule.planning import contradictions

@@ -4,7 +4,7 @@ from statistics import median
 
 import pytest
 
-from perjoule.cli.display import notes
+from perjoule.cli.terminal.display import notes
 from perjoule.energy.baseline import OMITTED
 from perjoule.model import Clock, Direction, Ran
 from perjoule.model.format import with_interval

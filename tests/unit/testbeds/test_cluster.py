@@ -25,11 +25,12 @@ from perjoule.model.errors import CampaignError, MachineError, TransientError, W
 from perjoule.testbeds import cluster
 from perjoule.testbeds._kernel import cpu_ticks
 from perjoule.testbeds._process import children
-from perjoule.testbeds.cluster import hearing, keeper, notes, pool, program
+from perjoule.testbeds.cluster import notes, pool, program
 from perjoule.testbeds.cluster.connection import Line
 from perjoule.testbeds.cluster.facts import clock_doubt, clock_s, counters, probe
 from perjoule.testbeds.cluster.host import SshHost
-from perjoule.testbeds.cluster.keeper import Answer, Keeper
+from perjoule.testbeds.cluster.keeping import hearing, keeper
+from perjoule.testbeds.cluster.keeping.keeper import Answer, Keeper
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.openssh import Ssh, configuration
 from perjoule.testbeds.cluster.program import signalled

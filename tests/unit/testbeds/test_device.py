@@ -11,7 +11,7 @@ import click
 import pytest
 
 from perjoule import campaign
-from perjoule.cli import consent
+from perjoule.cli.terminal import consent
 from perjoule.model import Campaign, Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import local

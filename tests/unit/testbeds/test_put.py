@@ -11,7 +11,7 @@ import pytest
 from perjoule.drivers.protocols import Host
 from perjoule.model.errors import WorkloadError
 from perjoule.testbeds.cluster.host import SshHost
-from perjoule.testbeds.cluster.keeper import Keeper
+from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.openssh import Ssh
 from perjoule.testbeds.local import LocalHost
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import tomlkit
 
-from perjoule.cli.display import err
+from perjoule.cli.terminal.display import err
 from perjoule.model import Json
 
 

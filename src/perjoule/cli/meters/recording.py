@@ -7,13 +7,13 @@ import click
 
 from perjoule import campaign
 from perjoule.cli import exits, parameters
-from perjoule.cli.display import err, out
 from perjoule.cli.meters._parameters import chosen, overrides, signed
 from perjoule.cli.meters._printing import tell
-from perjoule.cli.outputs import OutputFile, require_file
 from perjoule.cli.parameters import examples
 from perjoule.cli.results import measured
 from perjoule.cli.serving import address, duration, for_a_time, port, ticks
+from perjoule.cli.terminal.display import err, out
+from perjoule.cli.terminal.outputs import OutputFile, require_file
 from perjoule.execution import clock_sync
 from perjoule.model.errors import CampaignError
 from perjoule.monitoring import exporter, recorder

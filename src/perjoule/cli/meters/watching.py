@@ -7,13 +7,13 @@ import click
 from rich.live import Live
 
 from perjoule import campaign
-from perjoule.cli import json_output
-from perjoule.cli.display import out
 from perjoule.cli.meters._parameters import chosen, overrides
 from perjoule.cli.meters._plot import plot
 from perjoule.cli.meters._printing import table_text, tell
 from perjoule.cli.parameters import examples
 from perjoule.cli.serving import for_a_time, ticks
+from perjoule.cli.terminal import json_output
+from perjoule.cli.terminal.display import out
 from perjoule.monitoring import recorder
 
 WATCHED_COUNT = 5000  # samples kept of each channel while watching

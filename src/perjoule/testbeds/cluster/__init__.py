@@ -48,7 +48,7 @@ from perjoule.testbeds.cluster.facts import clock_doubt
 from perjoule.testbeds.cluster.host import MeteredHost, SshHost
 from perjoule.testbeds.cluster.judge import JUDGED, PERMITTED
 from perjoule.testbeds.cluster.judge import text as helper_text
-from perjoule.testbeds.cluster.keeper import Keeper
+from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.machines import Machine, NodeName, Word, hardware_of, is_nobodys, node_of, one_table_each
 from perjoule.testbeds.cluster.openssh import Ssh, configuration

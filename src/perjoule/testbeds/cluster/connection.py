@@ -11,7 +11,7 @@ from perjoule.model.errors import WorkloadError
 from perjoule.model.units import bytes_text
 from perjoule.testbeds import _process
 from perjoule.testbeds.cluster.archive import MOST_BYTES as MOST_ARCHIVE_BYTES
-from perjoule.testbeds.cluster.keeper import Keeper
+from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.scripts import LAUNCH, MOST_BYTES
 from perjoule.testbeds.cluster.verbs import verb
 

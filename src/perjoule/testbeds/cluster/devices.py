@@ -15,7 +15,7 @@ from perjoule.machine import removal
 from perjoule.model.errors import MachineError, WorkloadError
 from perjoule.testbeds import _mounted, _process
 from perjoule.testbeds._device.view import BTRFS_COUNT, COLUMNS, Held, View
-from perjoule.testbeds.cluster.keeper import Keeper
+from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.verbs import HOLD, verb
 
 _SHORT_S = 30.0

@@ -15,11 +15,11 @@ from perjoule.model.errors import CampaignError, MachineError, PerjouleError, Tr
 from perjoule.model.units import MIB, bytes_text
 from perjoule.testbeds import _format, _mirror, _process
 from perjoule.testbeds._device import Claim
-from perjoule.testbeds.cluster.answers import Answers
 from perjoule.testbeds.cluster.connection import Line, with_env
 from perjoule.testbeds.cluster.devices import There, require_mounted
 from perjoule.testbeds.cluster.facts import counters
-from perjoule.testbeds.cluster.keeper import Keeper
+from perjoule.testbeds.cluster.keeping.answers import Answers
+from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.program import Room, SshProgram, signalled
 from perjoule.testbeds.cluster.scripts import HELPER
 from perjoule.testbeds.cluster.verbs import verb

@@ -14,7 +14,7 @@ from perjoule.machine.each import each
 from perjoule.machine.untrusted import UNEXPECTED, json_from
 from perjoule.model.errors import MachineError, PerjouleError
 from perjoule.testbeds.cluster import logs
-from perjoule.testbeds.cluster.keeper import Keeper
+from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.openssh import Ssh
 
 

@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 
 from perjoule.model.errors import PerjouleError
 from perjoule.model.units import seconds_text
-from perjoule.testbeds.cluster.keeper import Keeper
+from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.login import Login
 
 Place = tuple[Login, str]  # a host, and the work folder on it

@@ -12,7 +12,7 @@ from perjoule.model.errors import MachineError, PerjouleError, TransientError
 from perjoule.testbeds._power import Power, applied, lack, setting, states
 from perjoule.testbeds._power.offers import offers
 from perjoule.testbeds._power.scripts import GUARD
-from perjoule.testbeds.cluster.keeper import Keeper
+from perjoule.testbeds.cluster.keeping.keeper import Keeper
 
 _ANSWER_S = 20.0
 

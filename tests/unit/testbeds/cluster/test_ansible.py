@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perjoule.cli.inputs import campaign_of
+from perjoule.cli.terminal.inputs import campaign_of
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds.cluster import ansible
 from perjoule.testbeds.cluster.inventory import inventory

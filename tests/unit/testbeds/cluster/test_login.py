@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from perjoule.model.errors import MachineError
-from perjoule.testbeds.cluster import keeper
-from perjoule.testbeds.cluster.keeper import Keeper
+from perjoule.testbeds.cluster.keeping import keeper
+from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.openssh import Ssh
 from perjoule.testbeds.cluster.scripts import KEEP
 from perjoule.testbeds.slurm.srun import Srun

@@ -12,7 +12,7 @@ from perjoule.model.errors import MachineError
 from perjoule.testbeds._process import children
 from perjoule.testbeds.cluster import Cluster, logs, notes, pool
 from perjoule.testbeds.cluster.host import SshHost
-from perjoule.testbeds.cluster.keeper import Keeper
+from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.openssh import Ssh
 from perjoule.testbeds.cluster.scripts import KEEP
 from sshd import until
@@ -116,7 +116,7 @@ def test_what_a_dead_runs_keeper_cannot_remove_is_a_failure_of_down(work: Path) 
 def test_one_machine_is_one_host_whatever_it_is_called_and_a_run_may_have_it_twice(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("perjoule.testbeds.cluster.keeper.KEEP", KEEP.replace("tries_count=20 ", "tries_count=2 "))
+    monkeypatch.setattr("perjoule.testbeds.cluster.keeping.keeper.KEEP", KEEP.replace("tries_count=20 ", "tries_count=2 "))
     first, twin, other = (Keeper(Ssh(name, "here"), str(work)) for name in ("c1", "c2", "c3"))
     first.keep(RUN)
     with pytest.raises(MachineError, match="c3: another perjoule uses this host"):

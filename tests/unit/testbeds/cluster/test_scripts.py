@@ -11,7 +11,7 @@ import pytest
 
 from perjoule.machine.scripts import BASH
 from perjoule.model.errors import MachineError
-from perjoule.testbeds.cluster.keeper import Keeper
+from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.scripts import KEEP
 from perjoule.testbeds.slurm.ranks import RANK

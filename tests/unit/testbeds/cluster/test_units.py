@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from perjoule.model.errors import MachineError
-from perjoule.testbeds.cluster.keeper import Keeper
+from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.openssh import Ssh
 from perjoule.testbeds.cluster.units import Limits
 from perjoule.testbeds.slurm.srun import Srun

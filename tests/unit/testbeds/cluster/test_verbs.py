@@ -13,7 +13,7 @@ from perjoule.model.errors import MachineError, WorkloadError
 from perjoule.testbeds.cluster import judge
 from perjoule.testbeds.cluster.findings import readiness
 from perjoule.testbeds.cluster.host import SshHost
-from perjoule.testbeds.cluster.keeper import Keeper
+from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.openssh import Ssh
 from perjoule.testbeds.cluster.scripts import HELPER
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from perjoule import drivers
-from perjoule.cli.display import err
+from perjoule.cli.terminal.display import err
 from perjoule.drivers.protocols import OverwritesDevices
 from perjoule.model import Campaign, Permit, Trial
 from perjoule.model.errors import CampaignError

@@ -10,9 +10,9 @@ from perjoule.cli.exchange import export_command, import_command
 from perjoule.cli.measuring import demo, run_command
 from perjoule.cli.meters.quality import align
 from perjoule.cli.meters.recording import record
-from perjoule.cli.outputs import require_file, require_folder, write
 from perjoule.cli.papers import reproduce_command
 from perjoule.cli.results import report_command
+from perjoule.cli.terminal.outputs import require_file, require_folder, write
 from perjoule.model.errors import CampaignError, MachineError
 
 

@@ -22,9 +22,10 @@ from perjoule.machine.scripts import BASH
 from perjoule.model.errors import MachineError, PerjouleError, TransientError, WorkloadError
 from perjoule.testbeds import _process
 from perjoule.testbeds._power.states import States, states
-from perjoule.testbeds.cluster import hearing, judge
+from perjoule.testbeds.cluster import judge
 from perjoule.testbeds.cluster.facts import Probe, clock_s, probe
-from perjoule.testbeds.cluster.heard import Heard
+from perjoule.testbeds.cluster.keeping import hearing
+from perjoule.testbeds.cluster.keeping.heard import Heard
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.openssh import CONNECT_S, SSH_FAILED
 from perjoule.testbeds.cluster.scripts import HELPER, KEEP

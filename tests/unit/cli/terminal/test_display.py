@@ -13,9 +13,9 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from perjoule import campaign
-from perjoule.cli import display
-from perjoule.cli.display import notes
-from perjoule.cli.progress import Progress
+from perjoule.cli.terminal import display
+from perjoule.cli.terminal.display import notes
+from perjoule.cli.terminal.progress import Progress
 from perjoule.drivers.protocols import Hosts
 from perjoule.execution.notices import Notice
 from perjoule.execution.remaining import Remaining

@@ -10,7 +10,7 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from perjoule import drivers
-from perjoule.cli.display import err
+from perjoule.cli.terminal.display import err
 from perjoule.execution.notices import Notice
 from perjoule.execution.remaining import Remaining
 from perjoule.model import Channel

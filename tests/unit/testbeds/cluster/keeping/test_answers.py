@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from perjoule.testbeds.cluster.answers import Answers
+from perjoule.testbeds.cluster.keeping.answers import Answers
 
 
 def heard(*answers: tuple[float, float]) -> tuple[tuple[str, ...], list[bool]]:

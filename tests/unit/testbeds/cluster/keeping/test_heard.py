@@ -19,7 +19,7 @@ import pytest
 from perjoule.model.errors import MachineError, TransientError, WorkloadError
 from perjoule.testbeds.cluster.facts import probe
 from perjoule.testbeds.cluster.host import SshHost
-from perjoule.testbeds.cluster.keeper import Keeper
+from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.openssh import Ssh
 from perjoule.workloads._running import rooms
 from places import ROOT, transcript
@@ -78,7 +78,7 @@ import pytest
 from pathlib import Path
 from perjoule.model.errors import PerjouleError
 from perjoule.testbeds.cluster import archive
-from unit.testbeds.cluster.test_heard import SshHost, host_that, rooms, tarfile
+from unit.testbeds.cluster.keeping.test_heard import SshHost, host_that, rooms, tarfile
 room = Path({str(room)!r})
 patch = pytest.MonkeyPatch()
 try:
