@@ -84,6 +84,8 @@ def fault(error: ErrorDetails, option: str, field: str) -> tuple[str, str]:
     if kind in ("literal_error", "enum"):
         choices = [c.strip(" '\"") for c in context["expected"].replace(" or ", ", ").split(",")]
         return f"{said} is not a valid value", instead(str(error["input"]), choices)
+    if kind == "string_pattern_mismatch":
+        return f"{said} is not a valid value", f"write what matches {context['pattern']}"
     if context.get("le") == 1 and (meant := _meant_percent(error["input"])):
         return f"{said} is out of range", f'write {option.rpartition(".")[2]} = "{meant} %"'
     for bound, words in _BOUNDS.items():

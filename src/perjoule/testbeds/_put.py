@@ -3,13 +3,13 @@
 import os
 import pwd
 import secrets
-from contextlib import suppress
 from pathlib import Path
 
 from perjoule.machine.removal import remove_file
 from perjoule.model.errors import WorkloadError
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_FOLDER_MODE = 0o755
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -35,16 +35,27 @@ def put(content: str | bytes, path: Path, *, inside: Path, where: str, mode: int
         folder = os.open(base, _FOLDER)
         try:
             for part in path.parent.relative_to(base).parts:
-                with suppress(FileExistsError):
-                    os.mkdir(part, 0o755, dir_fd=folder)
+                made = _made(part, folder)
                 below = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
                 os.close(folder)
                 folder = below
+                # Daemons have to pass, whatever the umask is. Who owns the folder above may have put another one there.
+                if made and os.fstat(folder).st_uid == os.geteuid() and not any(Path("/proc/self/fd", str(folder)).iterdir()):
+                    os.fchmod(folder, _FOLDER_MODE)
             _replace(path.name, content.encode() if isinstance(content, str) else content, folder, mode, user)
         finally:
             os.close(folder)
     except (OSError, LookupError) as error:
         raise WorkloadError(f"can't write {path} ({error})", where=where) from None
+
+
+def _made(name: str, within: int) -> bool:
+    """Make a folder in an open one; return False if something of that name is there."""
+    try:
+        os.mkdir(name, _FOLDER_MODE, dir_fd=within)
+    except FileExistsError:
+        return False
+    return True
 
 
 def _replace(name: str, content: bytes, folder: int, mode: int, user: pwd.struct_passwd | None) -> None:

@@ -57,6 +57,17 @@ def test_a_file_is_put_whole_with_its_mode_and_its_folders(host: Host, owner: st
     assert names(path.parent) == ["key"]
 
 
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_daemons_reach_a_file_whatever_the_umask_is(host: Host, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        host.put("conf", host.directory / "a" / "b" / "conf")
+    finally:
+        os.umask(before)
+    below = [host.directory / part for part in ("a", "a/b", "a/b/conf")]
+    assert [stat.S_IMODE(path.stat().st_mode) for path in below] == [0o755, 0o755, 0o644]
+
+
 @pytest.mark.parametrize("owner", ["", OWNER])
 def test_a_link_in_the_place_of_a_file_is_replaced_and_never_followed(host: Host, theirs: Path, owner: str) -> None:
     """As the user of a daemon can put it into the daemon's own folder."""

@@ -38,7 +38,7 @@ def answer(work: Path, *words: str) -> str:
 @pytest.fixture
 def host() -> Iterator[Path]:
     """A folder that everybody can reach, as /var/tmp is, with the sticky bit."""
-    folder = Path(tempfile.mkdtemp(prefix="host-"))
+    folder = Path(tempfile.mkdtemp(prefix="host-", dir="/tmp"))
     folder.chmod(0o1777)
     yield folder
     shutil.rmtree(folder)
