@@ -26,7 +26,7 @@ from places import ROOT
 from slurm_lab import NOBODY, READING, SlurmLab, missing
 from sshd import until
 
-pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.skipif(bool(missing()), reason="; ".join(missing()))]
+pytestmark = [pytest.mark.live, pytest.mark.skipif(bool(missing()), reason="; ".join(missing()))]
 
 PERJOULE = str(Path(sys.executable).with_name("perjoule"))
 TESTS = Path(__file__).parents[1]
@@ -220,6 +220,7 @@ def test_a_run_ends_before_a_trial_that_its_job_has_no_time_for(lab: SlurmLab, h
     assert lab.jobs() == ""
 
 
+@pytest.mark.usefixtures("cleaning")
 def test_the_job_of_a_killed_perjoule_is_cancelled_by_the_next_command(lab: SlurmLab, home: Path) -> None:
     file = campaign(home, "nodes = 2", LONG, "clients = [2]\nrepetitions = 1")
     running = started(lab, home, "run", file, "--into", home / "results")
