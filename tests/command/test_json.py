@@ -114,7 +114,7 @@ def test_a_comparison_has_the_values_of_both_sides(said: Said, results: Path, tm
 @pytest.mark.parametrize(
     ("words", "command", "lacking"),
     [
-        (("papers",), "papers", {"paper", "numbers"}),
+        (("papers",), "papers", {"paper", "numbers", "figures"}),
         (("papers", "green-storage"), "papers", {"papers"}),
         (("audit", "cubieboard"), "audit", set[str]()),
         (("meters", "list"), "meters list", set[str]()),
