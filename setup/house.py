@@ -35,7 +35,7 @@ def counts(src: Path) -> Mapping[str, int]:
     lines = [path for path in root.rglob("*.py") if path.relative_to(root).parts[0] in LINES]
     return {
         "siblings in the widest folder": max(map(len, siblings.values())),
-        "siblings in the widest folder within a room that is no family": max(
+        "siblings in the widest folder of a room, families aside": max(
             len(found) for folder, found in siblings.items() if folder != root and folder.name not in FAMILIES
         ),
         "rooms at the root": len([path for path in siblings[root] if path.is_dir()]),
