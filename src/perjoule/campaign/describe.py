@@ -12,7 +12,7 @@ from perjoule.campaign.header import Header
 from perjoule.campaign.messages import instead, written
 from perjoule.campaign.schema import described, driver_schema
 from perjoule.campaign.source import Source, is_list
-from perjoule.campaign.tables import NAMES, OWN_TESTBED, example_of, rows, tunables, where_mounted
+from perjoule.campaign.tables import NAMES, OWN_TESTBED, rows, tunables, where_mounted
 from perjoule.drivers.protocols import Event, FileSystem, Meter, Testbed, Workload
 from perjoule.model.errors import CampaignError
 
@@ -24,9 +24,9 @@ def example(part: str, kind: str) -> Testbed | FileSystem | Workload | Meter | E
     """Build a driver from its own example (the first one, if the example spans several)."""
     name = part.removesuffix("s")
     if part == EVENTS:
-        table = tomllib.loads(example_of(name, kind))[name][0]
+        table = tomllib.loads(drivers.example_of(f"{name}s", kind))[name][0]
         return drivers.event(read_event(table, (name,), Source(f"the example of {kind}", {})))
-    table = tomllib.loads(example_of(name, kind))[name]
+    table = tomllib.loads(drivers.example_of(f"{name}s", kind))[name]
     driver = rows(name, (name,), table[0] if is_list(table) else table, Source(f"the example of {kind}", {}))[0].driver
     assert isinstance(driver, Testbed | FileSystem | Workload | Meter)
     return driver
@@ -74,7 +74,7 @@ def headline(name: str, kind: str) -> str:
 
 def example_text(name: str, kind: str) -> str:
     """Return a driver's own example, in TOML."""
-    return example_of(name, kind)
+    return drivers.example_of(f"{name}s", kind)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from perjoule import drivers
 from perjoule.campaign.lines import Path
 from perjoule.campaign.messages import fault, instead, written
 from perjoule.campaign.source import Source, Table
-from perjoule.campaign.tables import example_of, fields_of
+from perjoule.campaign.tables import fields_of
 from perjoule.drivers.protocols import Command, FileSystem, HasEvents, ServerEvent
 from perjoule.model import OPTIONS, Spec, TrialEvent, option_name
 from perjoule.model.errors import CampaignError
@@ -87,7 +87,7 @@ def read_event(table: Table, path: Path, place: Source) -> TrialEvent:
 
 def _line(kind: str, key: str) -> str:
     """Return the line of an option in the example of a kind."""
-    return next(line for line in example_of(EVENT, kind).splitlines() if line.startswith(f"{key} ="))
+    return next(line for line in drivers.example_of(EVENTS, kind).splitlines() if line.startswith(f"{key} ="))
 
 
 def events(tables: Sequence[Table], place: Source) -> list[Numbered]:

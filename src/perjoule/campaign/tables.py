@@ -57,11 +57,6 @@ def fields_of(name: str, kind: str) -> Mapping[str, tuple[str, FieldInfo]]:
     return {option_name(field): (field, info) for field, info in inherited_last if info.init is not False}
 
 
-def example_of(name: str, kind: str) -> str:
-    """Return a driver's own example, in TOML."""
-    return str(drivers.module_of(f"{name}s", kind).EXAMPLE).strip()
-
-
 def tunables(name: str, kind: str) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], Tunable]]:
     """Yield what a driver marks tunable, in its options and their tables: its path in a campaign's table, its fields, the mark.
 

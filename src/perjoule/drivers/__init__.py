@@ -44,6 +44,11 @@ def module_of(part: str, kind: str) -> ModuleType:
     return importlib.import_module(f"perjoule.{part}.{kind}")
 
 
+def example_of(part: str, kind: str) -> str:
+    """Return a driver's own example, in TOML. Raises KeyError: there is no such driver."""
+    return str(module_of(part, kind).EXAMPLE).strip()
+
+
 @cache
 def driver_class(part: str, kind: str) -> type:
     """Find the driver class of a kind.
