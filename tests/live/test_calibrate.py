@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from perjoule import campaign, prediction
-from perjoule.campaign.written import calibration
+from perjoule.campaign.making import calibration
 from perjoule.cli import cli
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]  # rates of capped disks, fitted

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from math import hypot, sqrt
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,7 +64,7 @@ def test_the_net_energy_is_the_gross_one_less_the_number_with_its_term():
 
 def test_a_number_adds_nothing_to_the_error_of_what_a_load_adds():
     everything, switch = parts()
-    record = SimpleNamespace(phases=[Phase("baseline", 0.0, 20.0), Phase("measure", 20.0, 80.0), Phase("tail", 80.0, 100.0)])
+    record: Any = SimpleNamespace(phases=[Phase("baseline", 0.0, 20.0), Phase("measure", 20.0, 80.0), Phase("tail", 80.0, 100.0)])
     signed = ((1, everything), (-1, switch))
     rest = idle(record, signed)
     assert rest is not None

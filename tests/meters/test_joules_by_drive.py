@@ -51,4 +51,4 @@ def test_each_drive_has_its_joules_and_a_bar(tmp_path):
     bars = [row["bar"] for row in figure.parts(found.parts)["data"]["values"]]
     assert sorted(bars) == ["storage-1 nvme0", "storage-1 sda", "storage-2 nvme0"]
     (energies,) = found.energies.values()
-    assert "energy_j" not in energies.metrics  # a drive is no server
+    assert "net" not in energies.budgets  # a drive is no server

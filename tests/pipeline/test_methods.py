@@ -9,7 +9,7 @@ import pytest
 from measured import changed
 from perjoule import campaign, report, store
 from perjoule.campaign import own_options
-from perjoule.campaign.written import replication
+from perjoule.campaign.making import replication
 from perjoule.execution import runner
 from perjoule.model import Doubt, Json, Spec
 from perjoule.report.methods import methods

@@ -11,7 +11,7 @@ from zipfile import ZipFile
 import pytest
 
 from perjoule import campaign, exporting, store
-from perjoule.campaign.written import replication
+from perjoule.campaign.making import replication
 from perjoule.execution import runner
 from perjoule.measures.points import points
 from perjoule.model import Cell, Doubt, Interval

@@ -21,7 +21,7 @@ ALLOWED = {
     "model/metrics.py": "the registry",
     "model/units.py": "reads what users write",
     "model/events.py": "prints an option by its name",
-    "campaign/written/simulate.py": "writes an option",
+    "campaign/making/simulate.py": "writes an option",
     "cli/compare.py": "examples in help",
     "cli/history.py": "examples in help",
     "cli/tune.py": "examples in help",

@@ -19,6 +19,7 @@ TOOK = re.compile(r"(?P<event>.+)\.(ended_s - (?P=event)\.began_s|late_s)")  # o
 THEMES = {
     "papers/audit/test_words.py",
     "measures/test_limits.py",
+    "measures/test_new_measure.py",
     "statistics/test_units.py",
     "drivers/test_listed.py",
     "drivers/test_traits.py",
@@ -31,6 +32,7 @@ THEMES = {
     "filesystems/test_layouts.py",
     "filesystems/test_redundancy.py",
     "planning/test_definitions.py",
+    "results/test_corrected.py",
     "results/test_modes.py",
     "results/test_verdicts.py",
     "store/test_golden.py",

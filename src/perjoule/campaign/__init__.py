@@ -31,6 +31,8 @@ from perjoule.campaign.header import TOP_KEYS, Header, Until
 from perjoule.campaign.labels import specs
 from perjoule.campaign.layouts import impossible
 from perjoule.campaign.lines import Path
+from perjoule.campaign.making.playground import meters, playground
+from perjoule.campaign.making.simulate import described, simulated
 from perjoule.campaign.messages import fault, instead, neighbour, written
 from perjoule.campaign.mixed_users import users
 from perjoule.campaign.order import groups, most_repetitions
@@ -39,8 +41,6 @@ from perjoule.campaign.plan import Plan, Step, plan
 from perjoule.campaign.schema import schema
 from perjoule.campaign.source import Source, Table, is_list, is_table, override, read_toml, text_of
 from perjoule.campaign.tables import NAMES, Row, fault_inside, fields_of, kind_of, known_options, lists_users, rows
-from perjoule.campaign.written.playground import meters, playground
-from perjoule.campaign.written.simulate import described, simulated
 from perjoule.drivers.protocols import FileSystem, Testbed, Workload
 from perjoule.model import LEAST_COUNT, Campaign, Json, Spec, StopRule
 from perjoule.model.errors import CampaignError, PerjouleError

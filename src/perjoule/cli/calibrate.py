@@ -67,7 +67,7 @@ def calibrate(
     left out. `perjoule predict` reads it. After an interruption: `perjoule resume DIR`, then `perjoule calibrate --from DIR`.
     """
     from perjoule import campaign
-    from perjoule.campaign.written import calibration
+    from perjoule.campaign.making import calibration
 
     if bool(kinds) == bool(sources):
         raise CampaignError(

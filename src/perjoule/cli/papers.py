@@ -8,8 +8,8 @@ import click
 
 from perjoule import campaign
 from perjoule.campaign.defaults import TESTBED
+from perjoule.campaign.making import replication
 from perjoule.campaign.source import text_of
-from perjoule.campaign.written import replication
 from perjoule.cli import parameters
 from perjoule.cli.measuring import start
 from perjoule.cli.parameters import examples

@@ -29,7 +29,7 @@ _NEW_IN_3 = frozenset(
         "dynamic_*",
         "edp_ratio",
         "cpu_*_s_per_byte",
-        "tpp_*",
+        "*tpp_*",
         "*uncertainty*",
     }
 )

@@ -152,6 +152,7 @@ def test_the_parts_of_a_plan_are_those_of_the_cluster_that_they_name():
     for name, drive in parts.drive.items():
         if name in disks:
             compared += 1
+            assert drive.idle and drive.active, name
             assert drive.idle.value == pytest.approx(disks[name].idle_w.value), name
             assert drive.active.value == pytest.approx(disks[name].active_w.value), name
     assert compared >= 3

@@ -1,8 +1,9 @@
 """Meters that run at once: each channel is of one of them."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -13,11 +14,11 @@ from perjoule.model.errors import CampaignError
 from perjoule.monitoring.recorder import Memory
 
 
-def plug(watts: float, channel: Channel):
+def plug(watts: float, channel: Channel) -> Any:
     """A meter that says one number, as two outlets of one strip do that share one boundary."""
 
     @contextmanager
-    def record(hosts, sink) -> Iterator[list[str]]:
+    def record(hosts, sink) -> Generator[list[str]]:
         sink.append(channel, 1.0, watts)
         yield [f"{watts:g}"]
 

@@ -48,8 +48,9 @@ def judged(record, series=()):
 )
 def test_the_peak_is_that_of_the_hosts_that_hold_data(made, held, count):
     record = beside_a_cluster(made, held, rate=NIC * 0.6, clients_count=2)
-    assert judged(record).metrics["tpp_bytes_per_s"] == pytest.approx(count * NIC)
-    assert judged(record).metrics["tpp_ratio"] == pytest.approx(1.2 / count)
+    peak_count = min(count, 2)  # the networks of two clients bound three servers
+    assert judged(record).metrics["tpp_bytes_per_s"] == pytest.approx(peak_count * NIC)
+    assert judged(record).metrics["tpp_ratio"] == pytest.approx(1.2 / peak_count)
     above = any("times the theoretical peak performance" in doubt for doubt in judged(record).doubts)
     assert above == (count == 1)
 

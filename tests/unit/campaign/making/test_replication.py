@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from perjoule import campaign
-from perjoule.campaign.written import replication
+from perjoule.campaign.making import replication
 from perjoule.model.errors import CampaignError
 from perjoule.papers import published
 from places import EXAMPLES
