@@ -10,8 +10,10 @@ import pytest
 from pydantic import ValidationError
 
 from perjoule import drivers
+from perjoule.energy.amount import amount
 from perjoule.energy.baseline import dynamic, idle
 from perjoule.energy.choosing import parts_of
+from perjoule.energy.power import added
 from perjoule.energy.terms import budget
 from perjoule.meters.constant import Constant
 from perjoule.model import Channel, Phase, Series, Specification
@@ -60,6 +62,22 @@ def test_the_net_energy_is_the_gross_one_less_the_number_with_its_term():
     assert constant.unknown == ()
     assert constant.expanded_j == pytest.approx(1.959964 * 1.13 * 50)  # a normal error, not a limit
     assert constant.shared == {"constant: stated number": pytest.approx(1.13 / 15.46)}
+
+
+def test_a_number_is_not_judged_as_a_reading():
+    """Equal samples are no frozen meter, and a window between two of them has its energy."""
+    everything, switch = parts()
+    assert amount(switch, 10.0, 90.0).doubts == ()
+    between = amount(switch, 10.1, 10.9)
+    assert between.doubts == ()
+    assert between.value == pytest.approx(15.46 * 0.8)
+    channels = parts_of("wall", [everything.channel, switch.channel], SERVERS, SERVERS)
+    t_s = np.linspace(1.0, 100.0, 2000)
+    often = Series(everything.channel, t_s, np.full(2000, 99 / 1999), np.full(2000, 68.46), t_s, t_s)
+    series = {one.channel: one for one in (often, switch)}
+    record: Any = SimpleNamespace(cluster="", hardware=None, hosts=(), data_hosts=(), phases=[])
+    net = added(record, series, channels, 10.0, 13.0)
+    assert not any("power samples" in doubt for doubt in net.doubts)
 
 
 def test_a_number_adds_nothing_to_the_error_of_what_a_load_adds():

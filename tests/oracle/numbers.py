@@ -161,9 +161,10 @@ def tpp(attempt: Attempt) -> float:
     if attempt.clients_store or not attempt.data_hosts or not attempt.record["cluster"] or not all(nodes):
         return np.nan
     catalogue = cluster(attempt.record["cluster"])
-    clients = [h["node"] for h in attempt.record["hosts"] if h["role"] == "client"]
-    nics = [si(catalogue["board"][node(catalogue, name)["board"]]["nic"]) for name in clients if name]
-    return min(peak_bytes_per_s(catalogue, nodes), sum(nics) if nics and all(clients) else np.inf)
+    loading = [(h["role"], h["node"]) for h in attempt.record["hosts"] if h["name"] in attempt.loading]
+    bounded = loading and all(role == "client" and name for role, name in loading)
+    nics = [si(catalogue["board"][node(catalogue, name)["board"]]["nic"]) for _, name in loading if name]
+    return min(peak_bytes_per_s(catalogue, nodes), sum(nics) if bounded else np.inf)
 
 
 def risen(attempt: Attempt, quantity: str, hosts: list[str], began_s: float, ended_s: float) -> float:

@@ -146,6 +146,8 @@ def _count(whole: Integral, began_s: Floats, ended_s: Floats) -> NDArray[np.int6
 
 def _least_count(channel: Channel) -> int:
     """Return the number of samples that a window needs to show its activity: two instants, or one mean of power."""
+    if channel.stated:
+        return 0
     return 2 if channel.semantics == "instantaneous" else int((channel.semantics, channel.quantity) == ("window mean", "power"))
 
 

@@ -172,15 +172,17 @@ class Chooser:
 
         Hosts of other roles count if they have metered disks.
         """
-        disks = [channel for channel in self.powers if channel.component == DISKS and channel.host in self.roles.servers]
+        disks = [one for one in self.powers if one.component == DISKS and frozenset() < _of(one) <= self.roles.servers]
         disks = [channel for channel in disks if channel.grade in DISK_GRADES and self.represents(channel)]
         for place, meter in sorted({(DISK_GRADES.index(channel.grade), channel.meter) for channel in disks}):
             of_meter = [channel for channel in disks if (channel.grade, channel.meter) == (DISK_GRADES[place], meter)]
-            by_host = {
-                channel.host: channel for channel in sorted(of_meter, key=lambda channel: channel.quantity == "energy")
+            by_hosts = {
+                _of(channel): channel for channel in sorted(of_meter, key=lambda channel: channel.quantity == "energy")
             }  # a counter is better
-            if self.roles.holders <= by_host.keys() and all(map(self._known, by_host.values())):
-                return Parts(meter, DISK_GRADES[place], tuple((1, channel) for channel in by_host.values()))
+            there = frozenset[str]().union(*by_hosts)
+            once = sum(map(len, by_hosts)) == len(there)  # no disk is in two channels
+            if once and self.roles.holders <= there and all(map(self._known, by_hosts.values())):
+                return Parts(meter, DISK_GRADES[place], tuple((1, channel) for channel in by_hosts.values()))
         return None
 
     def _known(self, channel: Channel) -> bool:
@@ -228,3 +230,8 @@ def parts_of(grade: str, channels: Sequence[Channel], cluster: frozenset[str], w
     missing = sorted({device.partition("/")[0] for device in hosts - seen})
     why = f"no power of {', '.join(missing)}" if missing else "no sum or difference of its channels covers the servers alone"
     return Parts(meter, grade, doubts=(METERS.doubt(f"{meter}: {why}"),))
+
+
+def _of(channel: Channel) -> frozenset[str]:
+    """Name the hosts of a part's channel."""
+    return frozenset([channel.host] if channel.host else channel.covers)

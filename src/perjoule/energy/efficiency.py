@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from perjoule import catalogue
 from perjoule.catalogue import Cluster
-from perjoule.energy.hosts import data_hosts, hardware, served_outside
+from perjoule.energy.hosts import data_hosts, hardware, loading, served_outside
 from perjoule.model import Record
 
 
@@ -16,12 +16,12 @@ def capacity_bytes_per_idle_w(cluster: Cluster) -> float:
 
 
 def peak_bytes_per_s(record: Record) -> float | None:
-    """Return the theoretical peak performance of a trial's testbed: the least of what servers with data and clients can do.
+    """Return the theoretical peak performance of a trial: the least of what servers with data and the clients that load can do.
 
-    Servers are those that held data, including metadata hosts with data; clients are all of the testbed, whether they loaded or
-    not, and bound it by their networks if the catalogue knows them all. Without data hosts, servers are the storage hosts, and
-    those of the catalogue if none of these has a node. None without a cluster of the catalogue, if a node is unknown, if the
-    servers are outside the testbed, or if clients held their own data: no network lies between.
+    Servers are those that held data, including metadata hosts with data. Clients bound it by their networks, if the catalogue
+    knows them all and none of the load is on servers. Without data hosts, servers are the storage hosts, and those of the
+    catalogue if none of these has a node. None without a cluster of the catalogue, if a node is unknown, if the servers are
+    outside the testbed, or if clients held their own data: no network lies between.
     """
     cluster = hardware(record)
     if cluster is None or served_outside(record):
@@ -32,8 +32,7 @@ def peak_bytes_per_s(record: Record) -> float | None:
     if record.data_hosts and len(nodes) < max(1, len(held)):
         return None
     servers_bytes_per_s = catalogue.tpp_bytes_per_s(replace(cluster, nodes=nodes) if nodes else cluster)
-    clients = [host.name for host in record.hosts if host.role == "client"]
-    clients_bytes_per_s = network_bytes_per_s(record, clients) if clients else None
+    clients_bytes_per_s = network_bytes_per_s(record, loaded) if (loaded := sorted(loading(record))) else None
     return servers_bytes_per_s if clients_bytes_per_s is None else min(servers_bytes_per_s, clients_bytes_per_s)
 
 

@@ -30,7 +30,7 @@ SPIKE_COUNT, FEW_RATIO = 2, 0.05
 def of(whole: Integral, began_s: float, ended_s: float) -> Iterator[str]:
     """Return what looks wrong with the samples of a window, compared with the rest of the series."""
     channel = whole.channel
-    if channel.quantity not in ("power", "energy") or channel.grade in ("modelled", "nameplate"):
+    if channel.quantity not in ("power", "energy") or channel.grade in ("modelled", "nameplate") or channel.stated:
         return
     t_s, value = whole.samples.t_s, whole.samples.value
     counter = channel.semantics == "counter"

@@ -91,8 +91,8 @@ def added(record: Record, series: Mapping[Channel, Series], parts: Parts, began_
         if net and parts.grade != "simulated":
             unlikely = contradictions.unlikely(record, net, parts.net, parts.hosts, length_s)
             doubts.extend(map(METERS.doubt, unlikely))
-    times_s = [series[one].t_s for _, one in parts.net or parts.gross]
-    count = min(int(((t_s > began_s) & (t_s <= ended_s)).sum()) for t_s in times_s)
+    times_s = [series[one].t_s for _, one in parts.net or parts.gross if not one.stated]
+    count = min((int(((t_s > began_s) & (t_s <= ended_s)).sum()) for t_s in times_s), default=SHORT_COUNT)
     if count < SHORT_COUNT:
         doubts.append(METERS.doubt(f"{parts.meter}: the window holds only {count} power samples"))
     return Boundaries(net, gross, boards, parts, tuple(dict.fromkeys(doubts)))

@@ -82,6 +82,11 @@ class Channel:
         """A short unique name within a trial."""
         return f"{self.meter}:{self.host or '+'.join(self.covers)}/{self.component}/{self.quantity}"
 
+    @property
+    def stated(self) -> bool:
+        """Whether it is a number that was measured once, not read: equal samples are no fault, and few are enough."""
+        return self.specification.sigma is not None
+
 
 @dataclass(frozen=True, eq=False)
 class Series:

@@ -51,12 +51,16 @@ def cells_of(asked: Campaign | None, records: Sequence[Record], points: Sequence
 
 def _corrected(trials: Sequence[tuple[Record, TrialSummary]]) -> tuple[Doubt, ...]:
     """Say of watts that were modelled of coefficients which the catalogue has otherwise today: nobody should quote them."""
-    modelled = [record for record, numbers in trials if any(point.grade == "modelled" for point in numbers.points)]
-    clusters = {record.hardware.name: record.hardware for record in modelled if record.hardware is not None}
+    modelled = [
+        record
+        for record, numbers in trials
+        if any("modelled" in (point.grade, *point.grades.values()) for point in numbers.points)
+    ]
+    clusters = [record.hardware for record in modelled if record.hardware is not None]
+    found = ((one.name, changed) for one in clusters if (changed := catalogue.corrected(one)))
     return tuple(
         METERS.doubt(f"watts of {name} were modelled with coefficients that were corrected since: {'; '.join(changed)}")
-        for name, hardware in clusters.items()
-        if (changed := catalogue.corrected(hardware))
+        for name, changed in dict.fromkeys(found)
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from perjoule import catalogue
 from perjoule.energy.efficiency import capacity_bytes_per_idle_w, peak_bytes_per_s
-from perjoule.model import HostFact
+from perjoule.model import HostFact, Record
 
 
 def test_capacity_per_watt_is_that_of_the_paper():
@@ -15,6 +15,13 @@ def hosts(servers: str, clients_count: int, *, node: str = "G") -> tuple[HostFac
     """Hosts of the Odroid HC4 cluster: a letter for the node of each server with data."""
     found = [HostFact(f"server-{n}", "metadata" if name == "C" else "storage", name) for n, name in enumerate(servers)]
     return (*found, *(HostFact(f"client-{n}", "client", node) for n in range(clients_count)))
+
+
+def loaded(made, there: tuple[HostFact, ...], names: list[str], held: tuple[str, ...]) -> Record:
+    """A trial in which these hosts loaded."""
+    (one, *_) = made.record(moved=made.results((0.0, 10.0))).outcome.results
+    outcome = replace(made.record().outcome, results=tuple(replace(one, host=name) for name in names))
+    return replace(made.record(), cluster="odroid-hc4", hardware=None, hosts=there, data_hosts=held, outcome=outcome)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +38,7 @@ def hosts(servers: str, clients_count: int, *, node: str = "G") -> tuple[HostFac
 def test_the_theoretical_peak_is_the_least_of_servers_and_clients(made, servers, clients_count, node, mib_per_s):
     there = hosts(servers, clients_count, node=node)
     held = tuple(host.name for host in there if host.role != "client")
-    record = replace(made.record(), cluster="odroid-hc4", hardware=None, hosts=there, data_hosts=held)
+    record = loaded(made, there, [host.name for host in there if host.role == "client"], held)
     assert peak_bytes_per_s(record) == pytest.approx(mib_per_s * 2**20)
     # By the definition of the docs, from the catalogue alone.
     boards = {one.name: one for one in catalogue.cluster("odroid-hc4").nodes}
@@ -41,3 +48,11 @@ def test_the_theoretical_peak_is_the_least_of_servers_and_clients(made, servers,
     )
     of_clients = clients_count * boards["G"].board.nic_bytes_per_s.value if node else float("inf")
     assert peak_bytes_per_s(record) == pytest.approx(min(of_servers, of_clients))
+
+
+def test_only_clients_that_load_bound_the_peak(made):
+    """Else the same trial had another peak in a campaign with more clients, or when another run went on with it."""
+    there = hosts("AAAA", 4)
+    held = tuple(host.name for host in there if host.role != "client")
+    assert peak_bytes_per_s(loaded(made, there, ["client-0"], held)) == pytest.approx(111.34 * 2**20)
+    assert peak_bytes_per_s(loaded(made, there, [*held], held)) == pytest.approx(4 * 111.34 * 2**20)  # no client's network

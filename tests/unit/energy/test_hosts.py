@@ -102,6 +102,16 @@ def test_a_disk_of_a_host_with_data_is_among_the_devices(made):
     assert "device_energy_j" not in judged(brick, disks).metrics  # that of metadata-1 is missing
 
 
+def test_one_plug_may_feed_the_disks_of_several_hosts(made):
+    hosts = ("storage-1", "storage-2")
+    alone = made.steady("", 4.0, component="disks")
+    together = [replace(alone, channel=replace(alone.channel, covers=hosts))]
+    record = beside_a_cluster(made, hosts, rate=NIC / 2)
+    assert judged(record, together).metrics["device_energy_j"] == pytest.approx(40.0)
+    twice = [*together, made.steady("storage-1", 2.0, component="disks")]
+    assert "device_energy_j" not in judged(record, twice).metrics  # a disk would count twice
+
+
 def test_what_is_counted_by_the_byte_leaves_idle_servers_out(made):
     assert set(roles(beside_a_cluster(made, LOCAL, rate=NIC))) == {"client"}
     assert set(roles(beside_a_cluster(made, ("storage-1",), rate=NIC))) == {
@@ -116,7 +126,8 @@ def test_what_is_counted_by_the_byte_leaves_idle_servers_out(made):
 def test_a_record_that_does_not_say_where_data_lay_has_them_on_its_storage_hosts(made):
     record = beside_a_cluster(made, (), rate=NIC)
     assert data_hosts(record) == {"storage-1", "storage-2"}
-    assert judged(record).metrics["tpp_bytes_per_s"] == pytest.approx(2 * NIC)
+    both = beside_a_cluster(made, (), rate=NIC / 2, clients_count=2)
+    assert judged(both).metrics["tpp_bytes_per_s"] == pytest.approx(2 * NIC)
     alone = replace(record, hosts=tuple(h for h in ODROIDS if h.role == "client"), cluster="")
     assert data_hosts(alone) == set()
     assert data_hosts(replace(alone, environment={IMPORTED_BY: "perjoule 1"})) == {"client-1"}

@@ -30,6 +30,20 @@ def test_results_keep_the_coefficients_of_their_time_and_say_that_they_were_corr
     assert verify(results).differences == ()
 
 
+def test_each_record_is_held_against_the_catalogue_of_today(tmp_path, monkeypatch):
+    """A folder that was resumed after a correction has records from before and after it."""
+    with open_archive(BUNDLES[0]) as archive, unpacked(archive) as inside:
+        shutil.copytree(inside, tmp_path / "results")
+    answers = iter([("dynamic 2 W, now 3 W",)])
+    monkeypatch.setattr(catalogue, "corrected", lambda cluster: next(answers, ()))
+    doubts = summary(store.open_results(tmp_path / "results")).doubts
+    assert sum("dynamic 2 W, now 3 W" in doubt for doubt in doubts) == 1
+    answers = iter([(), ("dynamic 2 W, now 3 W",)])
+    shutil.rmtree(tmp_path / "results" / "summary", ignore_errors=True)
+    doubts = summary(store.open_results(tmp_path / "results")).doubts
+    assert sum("dynamic 2 W, now 3 W" in doubt for doubt in doubts) == 1
+
+
 def test_hardware_of_today_has_nothing_corrected():
     assert all(catalogue.corrected(catalogue.cluster(name)) == () for name in catalogue.names())
 
