@@ -18,7 +18,8 @@ from perjoule.testbeds.cluster.scripts import HELPER
 NEEDS_SUDO = pytest.mark.skipif(
     os.geteuid() != 0 or not shutil.which("sudo") or not shutil.which("logger"), reason="needs root, sudo and logger"
 )
-RUN, NAME, USER, UID = "0a1b2c3d", "h1", "pj-verbs", 64997
+RUN, USER, UID = "0a1b2c3d", "pj-verbs", 64997
+NAME = os.environ.get("PYTEST_XDIST_WORKER", "h1")  # a run ends what bears its mark and this name, also of tests beside
 LOG = "/run/log-of-tests"  # what the helper has logged
 # $1 a folder: a copy of /etc to change and an empty /usr/local/sbin.
 HOST = r"""

@@ -16,7 +16,7 @@ from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.scripts import KEEP
 from perjoule.testbeds.slurm.ranks import RANK
 
-RUN = "0a1b2c3d"
+RUN = "5c1b2c3d"
 HOSTILE = (
     "$(touch {0})",
     "`touch {0}`",
@@ -119,7 +119,7 @@ def test_a_line_that_no_perjoule_sends_ends_the_keeper_and_does_nothing(work: Pa
 @pytest.mark.parametrize(
     "line",
     [
-        b"unit a[$(touch {0})] -\nkeep 0a1b2c3d\n",
+        b"unit a[$(touch {0})] -\nkeep 5c1b2c3d\n",
         b"states $(touch {0})\n",
         b"states a[$(touch {0})]\n",
         b"states /sys /dev; touch {0}\n",

@@ -98,7 +98,7 @@ def test_sudo_that_wants_a_password_is_a_sentence_at_once(host: Installed) -> No
 
 def test_what_the_helper_refuses_is_a_sentence_with_the_host(host: Installed) -> None:
     with pytest.raises(
-        MachineError, match=r"h1 \(there\): /tmp/elsewhere is not a work folder that /etc/perjoule/permitted names"
+        MachineError, match=rf"{NAME} \(there\): /tmp/elsewhere is not a work folder that /etc/perjoule/permitted names"
     ):
         Keeper(login(host), "/tmp/elsewhere")
 
