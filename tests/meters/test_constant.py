@@ -32,7 +32,7 @@ def test_it_is_the_switch_at_each_moment_and_says_that_it_was_not_measured(liste
     for _, t_s, _, duration_s in later:
         assert t_s - duration_s == pytest.approx(began_s, abs=1e-9)  # without a gap
         began_s = t_s
-    assert heard.doubts == ["constant: 15.5 ± 1.13 W of the switch are a number, and were not measured in this trial"]
+    assert heard.doubts == ["constant: 15.46 ± 1.13 W of the switch are a number, and were not measured in this trial"]
 
 
 def steady(channel: Channel, watts: float, *, until_s: float = 100.0) -> Series:

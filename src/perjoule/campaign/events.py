@@ -59,7 +59,9 @@ def read_event(table: Table, path: Path, place: Source) -> TrialEvent:
         if key not in COMMON and key not in fields:
             having = [one for one in drivers.kinds(EVENTS) if key in fields_of(EVENT, one)] if kind else []
             if having:
-                raise place.error(path, f"only {' and '.join(having)} has a {key}")
+                verb = "have" if having[1:] else "has"
+                what = f"{written(kind)} has no {key}; only {' and '.join(having)} {verb} one"
+                raise place.error((*path, key), what, f"remove {key}")
             raise place.error((*path, key), f'an event has no option "{key}"', instead(key, (*COMMON, *fields)))
     try:
         common = EventTable(**{key: value for key, value in table.items() if key in COMMON})

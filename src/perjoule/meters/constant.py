@@ -18,7 +18,7 @@ from perjoule.drivers.boundary import SWITCH, boundary
 from perjoule.drivers.protocols import Check, Hosts, Meter, Sink
 from perjoule.meters._sampler import sampling
 from perjoule.model import OPTIONS, Specification
-from perjoule.model.format import estimate
+from perjoule.model.format import like, number
 from perjoule.model.units import Watts
 
 EXAMPLE = """
@@ -63,13 +63,9 @@ class Constant(Meter):
 
         with sampling(self.name, RATE_HZ, sample) as doubts:
             yield doubts
-        number, error = (estimate(watts) for watts in (self.power_w, self.uncertainty_w))
-        doubts.append(f"{self.name}: {number} ± {error} W of the switch are a number, and were not measured in this trial")
-
-    @property
-    def sampled_hz(self) -> float:
-        """How often the number is written."""
-        return RATE_HZ
+        error = number(self.uncertainty_w)
+        power = f"{like(self.power_w, error)} ± {error} W"
+        doubts.append(f"{self.name}: {power} of the switch are a number, and were not measured in this trial")
 
     def checks(self) -> tuple[Check, ...]:
         """Check nothing: there are no requirements."""

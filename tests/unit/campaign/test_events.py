@@ -219,7 +219,7 @@ def test_editors_know_events():
         ),
         (text(LOSSY.replace('loss = "2 %"', "")), 'lossy needs a loss; loss = "1 %"'),
         (text(LOSSY.replace("2 %", "100 %")), "loss = .* is out of range"),
-        (text(KILL + 'loss = "1 %"'), "line .*: only lossy has a loss"),
+        (text(KILL + 'loss = "1 %"'), 'line .*: "kill" has no loss; only lossy has one; remove loss'),
         (text(SCRUB + 'host = "storage-1"', filesystem=CEPHFS), "line .*: a scrub is of the whole file system; remove host"),
         (text(SCRUB + SCRUB, filesystem=CEPHFS), "a trial has one scrub, which may last longer than the load; remove the oth"),
         (
@@ -249,7 +249,7 @@ def test_editors_know_events():
         (text(KILL.replace("kill", "crash")), 'kind = "crash" is not a valid value'),
         (text(KILL.replace("at =", "when =")), 'an event needs "at"|an event has no option "when"'),
         (text(KILL.replace('"10 s"', "10")), "10 has no unit"),
-        (text(KILL + "factor = 2"), "line .*: only slow has a factor"),
+        (text(KILL + "factor = 2"), 'line .*: "kill" has no factor; only slow has one; remove factor'),
         (text(SLOW.replace("factor = 10", "")), "slow needs a factor; factor = 10"),
         (text(SLOW.replace("= 10", "= 0.5")), "factor = 0.5 is out of range"),
         (text("[event]\nat = 1"), r"a campaign can have several events; write it as \[\[event\]\], in double brackets"),

@@ -51,7 +51,7 @@ def test_the_theoretical_peak_is_the_least_of_servers_and_clients(made, servers,
 
 
 def test_only_clients_that_load_bound_the_peak(made):
-    """Else the same trial had another peak in a campaign with more clients, or when another run went on with it."""
+    """Else the same trial had another peak in a campaign with more clients, or after a resume."""
     there = hosts("AAAA", 4)
     held = tuple(host.name for host in there if host.role != "client")
     assert peak_bytes_per_s(loaded(made, there, ["client-0"], held)) == pytest.approx(111.34 * 2**20)
