@@ -41,7 +41,7 @@ COMMANDS = {
     "up": ("machine", "up", "Bring up a virtual cluster to experiment with."),
     "down": ("machine", "down", "Remove what killed runs left behind, and clusters made by `up`."),
     "doctor": ("machine", "doctor", "Check what this machine, or a campaign's hosts, can and can't do."),
-    "drivers": ("machine", "drivers_command", "List file systems, workloads, meters, testbeds."),
+    "drivers": ("machine", "drivers_command", "List file systems, workloads, meters, testbeds, events."),
 }
 
 
