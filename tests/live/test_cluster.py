@@ -42,7 +42,7 @@ pytestmark = [
 ]
 
 PERJOULE = str(Path(sys.executable).with_name("perjoule"))
-SLEEP = "86399"  # found in argument lists
+SLEEP = str(10**6 + os.getpid())  # found in argument lists; tests in processes beside have another
 KILLED = """
 import json, sys, time
 from perjoule.model import Disk

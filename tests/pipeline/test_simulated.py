@@ -13,7 +13,7 @@ from oracle.check import apart, checked, recomputed
 from perjoule import campaign
 from perjoule.catalogue import cluster
 from perjoule.drivers.protocols import Check, Host, Mounted
-from perjoule.execution import readiness, runner
+from perjoule.execution import readiness, runner, trial
 from perjoule.execution.notices import Notice
 from perjoule.filesystems import simulated
 from perjoule.measures.points import points
@@ -148,7 +148,8 @@ def test_hosts_hear_before_each_load_whether_their_disks_seek(
     access: Literal["random", "sequential", ""], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[tuple[str, object]] = []
-    monkeypatch.setattr(Host, "seek", lambda host, *, at_random: heard.append((host.name, at_random)))
+    monkeypatch.setattr(trial, "Seeks", Host)
+    monkeypatch.setattr(Host, "seek", lambda host, *, at_random: heard.append((host.name, at_random)), raising=False)
     monkeypatch.setattr(Simulated, "pattern", Pattern(access=access))
     load = Simulated.run
 

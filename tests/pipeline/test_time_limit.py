@@ -41,7 +41,8 @@ def lent(monkeypatch: pytest.MonkeyPatch, loan: Lease) -> None:
             yield replace(hosts, lease=loan)
 
     monkeypatch.setattr(Simulated, "hold", hold_lent)
-    monkeypatch.setattr(Simulated, "awaited", lambda _: iter(["Slurm job 7 is pending (Priority)"]))
+    monkeypatch.setattr(runner, "Awaits", Simulated)
+    monkeypatch.setattr(Simulated, "awaited", lambda _: iter(["Slurm job 7 is pending (Priority)"]), raising=False)
 
 
 def measured(tmp_path: Path, text: str = TEXT) -> tuple[store.Results, list[str], Interrupted]:
