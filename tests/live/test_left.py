@@ -60,6 +60,7 @@ def folder(tmp: Callable[[str], Path], name: str, run: str) -> Generator[tuple[M
         yield machine, number
 
 
+@pytest.mark.usefixtures("cleaning")  # what it makes looks like a killed run's
 def test_all_that_a_run_made_is_found_by_kind_and_nothing_of_another(tmp_path_factory: pytest.TempPathFactory) -> None:
     with (
         folder(tmp_path_factory.mktemp, "ours", "1eaf0001") as (machine, process),
