@@ -22,6 +22,7 @@ from math import copysign, isfinite
 import numpy as np
 
 from perjoule.catalogue import Cluster, Node, Value
+from perjoule.catalogue.coefficients import EFFICIENCY, LOAD, RATING, coefficients
 from perjoule.energy.amount import amounts
 from perjoule.energy.budget import Term
 from perjoule.energy.coverage import SWITCH, SignedSeries
@@ -33,14 +34,13 @@ NOISE_RATIO = 1e-12  # of an energy: what sums of a million samples in another o
 NOISE_J = 1e-9  # of an error: nothing that anybody measures
 Window = tuple[float, float, float]  # begin and end in seconds, and the weight with which its energy counts
 
-LOAD = "load"  # the mean power of the load to which dynamic and active power were fitted
 _TERMS = {  # how a coefficient is called in a budget, by the first words of its name
     "idle of board": "board idle",
     "dynamic of board": "board dynamic",
-    "7-zip rating of board": "CPU rating",
+    RATING: "CPU rating",
     "idle of disk": "disk idle",
     "active of disk": "disk active",
-    "supply efficiency": "supply",
+    EFFICIENCY: "supply",
     "switch": "switch",
     LOAD: "load",
 }
@@ -90,16 +90,8 @@ def coefficient_terms(
 
 
 def _values(cluster: Cluster, *, rated: bool) -> dict[str, Value]:
-    """Return all coefficients by name: a fitted one also follows those of disks that its hosts lack."""
-    found = {"supply efficiency": cluster.supply_efficiency, "switch": cluster.switch_w}
-    found |= {LOAD: cluster.load_w} if cluster.load_w else {}
-    for node in cluster.nodes:
-        board = node.board
-        found |= {f"idle of board {board.name}": board.idle_w, f"dynamic of board {board.name}": board.dynamic_w}
-        found |= {f"7-zip rating of board {board.name}": board.mips} if rated else {}
-        for disk in node.disks:
-            found |= {f"idle of disk {disk.name}": disk.idle_w, f"active of disk {disk.name}": disk.active_w}
-    return found
+    """Return the coefficients by name; a host whose capacity is its own cores knows nothing of a rating."""
+    return {name: value for name, value in coefficients(cluster).items() if rated or not name.startswith(RATING)}
 
 
 def _terms(file: str, slopes: defaultdict[str, float], values: Mapping[str, Value]) -> Iterator[Term]:
@@ -125,7 +117,7 @@ def _slopes(component: str, node: Node, use: _Use, efficiency: float, *, rated: 
         per_load = 1 / efficiency - 1
         for part in ("board", "disks"):
             yield from ((name, per_load * slope) for name, slope in _slopes(part, node, use, 1.0, rated=rated))
-        yield "supply efficiency", -(use.board_j + use.disks_j) / efficiency**2
+        yield EFFICIENCY, -(use.board_j + use.disks_j) / efficiency**2
     elif component == "board":
         board = node.board
         dynamic_j = _beyond(use.board_j, board.idle_w.value * use.length_s)
@@ -133,7 +125,7 @@ def _slopes(component: str, node: Node, use: _Use, efficiency: float, *, rated: 
         if board.dynamic_w.value:
             yield f"dynamic of board {board.name}", dynamic_j / board.dynamic_w.value
         if rated:
-            yield f"7-zip rating of board {board.name}", -dynamic_j / board.mips.value
+            yield f"{RATING} {board.name}", -dynamic_j / board.mips.value
     else:
         more_w = sum(disk.active_w.value - disk.idle_w.value for disk in node.disks)
         idle_j = use.length_s * sum(disk.idle_w.value for disk in node.disks)
