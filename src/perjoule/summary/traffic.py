@@ -10,11 +10,10 @@ from perjoule.energy.hosts import roles
 from perjoule.measures.overhead import disk_limits
 from perjoule.model import Quantity
 from perjoule.summary.timeline import RATE, STEPS_COUNT, rounded
+from perjoule.trial.counters import ACCESS
 from perjoule.trial.reading import Reading
 from perjoule.trial.timeline import summed
 from perjoule.trial.windows import windows
-
-_MOVED: tuple[Quantity, Quantity] = ("disk_read", "disk_written")
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ def overhead(reading: Reading, direction: Literal["write", "read"]) -> Overhead 
     hosts = roles(record)["storage"]
     limits = disk_limits(reading, hosts)
     if limits is not None:
-        read, written = (summed(reading, quantity, "storage", edges_s) for quantity in _MOVED)
+        read, written = (summed(reading, quantity, "storage", edges_s) for quantity in ACCESS)
         use, of = read / limits[0] + written / limits[1], "the catalogue's rate"
     else:
         use, of = summed(reading, "disk_busy", "storage", edges_s) / len(hosts), "time"
