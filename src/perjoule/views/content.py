@@ -1,6 +1,6 @@
 """What views are made from: the numbers of a results folder, each computed when it is first needed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from perjoule.summary import Summary, summary
 if TYPE_CHECKING:  # what computes is imported where it is used: that takes longer than `--help` or an error should
     from perjoule.papers.claims import Judged
     from perjoule.papers.comparison import Held
-    from perjoule.papers.facts import Pair
+    from perjoule.papers.facts import Measured, Pair
     from perjoule.statistics.proportionality import Proportionality
     from perjoule.statistics.scaling import Scaling
     from perjoule.statistics.users import Mix
@@ -195,11 +195,18 @@ class Content:
         return self.asked.reproduces if self.asked and self.asked.reproduces in published.names() else ""
 
     @cached_property
+    def _facts(self) -> "tuple[Measured, ...]":
+        """The measurements with the facts that papers use."""
+        from perjoule.papers.facts import measured
+
+        return measured(self.records, self.cells)
+
+    @cached_property
     def pairs(self) -> "tuple[Pair, ...]":
         """That paper's numbers, each with the measured one."""
-        from perjoule.papers.facts import beside, measured
+        from perjoule.papers.facts import beside
 
-        return beside(published.paper(self.reproduces), measured(self.records, self.cells)) if self.reproduces else ()
+        return beside(published.paper(self.reproduces), self._facts) if self.reproduces else ()
 
     @cached_property
     def held(self) -> "tuple[Held, ...]":
@@ -213,11 +220,10 @@ class Content:
     def claims(self) -> "tuple[Judged, ...]":
         """That paper's claims, judged here."""
         from perjoule.papers.claims import judged
-        from perjoule.papers.facts import measured
 
-        return judged(published.paper(self.reproduces), measured(self.records, self.cells)) if self.reproduces else ()
+        return judged(published.paper(self.reproduces), self._facts) if self.reproduces else ()
 
-    @property
+    @cached_property
     def at_scale(self) -> str:
         """The time dilation of emulated testbeds, "scale 0.2"; "" if they differ."""
         from perjoule.trial.reading import Reading
@@ -225,7 +231,7 @@ class Content:
         texts = {Reading(record).dilation.text for record in self.records if record.hosts}
         return texts.pop() if len(texts) == 1 else ""
 
-    @property
+    @cached_property
     def modelled(self) -> bool:
         """Whether any watts are modelled."""
         return any("modelled" in cell.grade.split("+") for cell in self.cells)
@@ -240,17 +246,17 @@ class Content:
         """Whether any cell has a metric."""
         return any(metric in cell.metrics for cell in self.cells)
 
-    @property
-    def notes(self) -> list[str]:
+    @cached_property
+    def notes(self) -> Sequence[str]:
         """How the numbers of a figure without watts were obtained: a line of its subtitle."""
         return self._noted(watts=False)
 
-    @property
-    def power_notes(self) -> list[str]:
+    @cached_property
+    def power_notes(self) -> Sequence[str]:
         """How the numbers of a figure with watts were obtained."""
         return self._noted(watts=True)
 
-    def _noted(self, *, watts: bool) -> list[str]:
+    def _noted(self, *, watts: bool) -> tuple[str, ...]:
         notes = [*simulated_notes(self.cells)]
         if self.at_scale:
             notes.append(f"emulated at {self.at_scale}")
@@ -258,4 +264,4 @@ class Content:
             notes.append("watts modelled")
         if watts and len(several := sorted({cell.grade for cell in self.cells if cell.grade})) > 1:
             notes.append(f"power of different grades ({', '.join(several)}), not to be ranked against each other")
-        return [", ".join(notes)] if notes else []
+        return (", ".join(notes),) if notes else ()
