@@ -103,7 +103,8 @@ def installed() -> Generator[Installed]:
     folder.chmod(0o755)
     ns = folder / "own"
     ns.mkdir()
-    with subprocess.Popen(["unshare", "-m", "bash", "-c", HOST, "host", ns], stdin=-3, stdout=-1, text=True) as child:
+    command = ["setpriv", "--pdeathsig", "KILL", "unshare", "-m", "bash", "-c", HOST, "host", ns]  # it ends with the tests
+    with subprocess.Popen(command, stdin=-3, stdout=-1, text=True) as child:
         assert child.stdout
         assert child.stdout.readline() == "ready\n"
         there = Installed(folder, child.pid)
