@@ -40,7 +40,7 @@ FULL = "client-2: no space left below "
 CHANGED = "its host key has changed; find out why, then"
 TAKEN = "another perjoule uses this host; set work, or wait for the other run"
 APART = "all clients ran together for only "
-NOTICED_S = 25.0  # after which a lost connection has failed its trial, on a busy machine; ssh takes 15 s to 20 s
+NOTICED_S = 45.0  # after which a lost connection has failed its trial, on a busy machine; ssh takes 30 s to 35 s
 FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
 FILLED = 'mount -o remount,size=$(($(df --output=used -k "$1" | tail -n 1)))k "$1"'
 PULSED = "while :; do pkill -STOP -x fio; sleep 0.3; pkill -CONT -x fio; sleep 0.01; done"

@@ -175,6 +175,7 @@ def test_a_member_of_what_spans_devices_is_refused_even_when_it_is_named(kind: s
         run("losetup", "--detach", other)
 
 
+@pytest.mark.alone  # a namespace that begins meanwhile keeps the mount, and the device stays in use
 def test_partitions_are_refused_until_all_is_named_and_refused_when_one_is_in_use(disk: Disk, tmp_path: Path) -> None:
     table = subprocess.run(["parted", "--script", disk.node, "mklabel", "gpt", "mkpart", "a", "1MiB", "60MiB"], check=False)
     if table.returncode or not Path(f"{disk.node}p1").is_block_device():

@@ -1,5 +1,6 @@
 """Virtual hosts, for real: namespaces, caps, counters, and that nothing is ever left behind."""
 
+import secrets
 import signal
 import subprocess
 import sys
@@ -382,12 +383,13 @@ def test_a_kept_cluster_survives_its_owner_until_asked() -> None:
 
 @pytest.mark.usefixtures("cleaning")
 def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
-    folder = tmp_path / "pj-0badcafe"  # named like a run's, but where nobody says that a run is
+    run = secrets.token_hex(4)
+    folder = tmp_path / f"pj-{run}"  # named like a run's, but where nobody says that a run is
     folder.mkdir()
-    words = ["perjoule-host", "0badcafe", str(folder), f"{folder}/lock", "storage-1", "run"]
+    words = ["perjoule-host", run, str(folder), f"{folder}/lock", "storage-1", "run"]
     lookalike = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", *words])
     try:
-        assert not any("0badcafe" in words for words in clean())
+        assert not any(run in words for words in clean())
         assert lookalike.poll() is None
         assert folder.exists()
     finally:
@@ -425,10 +427,12 @@ mkdir -p "$2" && exec 9>"$3" && echo ready && read _
 """
 
 
+@pytest.mark.usefixtures("cleaning")  # what it starts looks like a killed run's
 @pytest.mark.parametrize("where", ["elsewhere", "here"])
 def test_a_run_whose_files_only_another_root_has_is_left_alone(where: str, tmp_path: Path) -> None:
     """Perjoule in a container or a chroot can share processes with us: its lock can't be seen from here, but its marks can."""
-    name, folder = "0badcafe", tmp_path / "pj-0badcafe"
+    name = secrets.token_hex(4)
+    folder = tmp_path / f"pj-{name}"
     words = [mark.MARK, name, str(folder), f"{folder}/lock", "storage-1", "run", where]
     argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", IN_ANOTHER_ROOT, *words]
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -22,13 +22,14 @@ from perjoule.testbeds.cluster.scripts import HELPER
 CONNECT_S = 10
 CONFIGURATION = "PERJOULE_SSH_CONFIG"  # of the environment: a file of the user's, as --ssh-config names it
 SSH_FAILED = 255
-# A lost network is noticed after 15 s. Nothing prompts on a terminal; which keys to trust is left to the user's own settings. A
-# host gets neither the user's agent nor the screen, which settings for all hosts would lend to any that a campaign names.
+# A lost network is noticed after 30 s: a small board under full load can leave ssh unanswered for half of that. Nothing prompts
+# on a terminal; which keys to trust is left to the user's own settings. A host gets neither the user's agent nor the screen,
+# which settings for all hosts would lend to any that a campaign names.
 _OPTIONS = {
     "BatchMode": "yes",
     "ConnectTimeout": CONNECT_S,
     "ServerAliveInterval": 5,
-    "ServerAliveCountMax": 3,
+    "ServerAliveCountMax": 6,
     "ControlPersist": "no",
     "ClearAllForwardings": "yes",
     "ForwardAgent": "no",
