@@ -107,7 +107,7 @@ def restart(site: Site, name: str) -> None:
 def test_a_host_that_is_lost_and_comes_back_costs_one_trial(site: Site) -> None:
     def interrupt() -> None:
         site.link(STRUCK, "down")
-        time.sleep(30)
+        time.sleep(NOTICED_S)
         site.link(STRUCK, "up")
 
     strikes: list[Callable[[], None]] = [
