@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TypeVar
 
+from perjoule import views
 from perjoule.energy.choosing import Roles
 from perjoule.model import Channel
 from perjoule.model.format import number, percent
@@ -13,6 +14,8 @@ from perjoule.results.table import Table
 from perjoule.store.progress import Load, State
 from perjoule.trial import live
 from perjoule.trial.reading import Dilation
+from perjoule.views.now import Now
+from perjoule.views.view import Live
 
 LINES_COUNT = 7  # that have colours of their own
 RATE = metric_of(RATES[0]).unit
@@ -75,34 +78,18 @@ def graded(load: Load, values: Mapping[Channel, T]) -> Mapping[Channel, T]:
 
 
 def charts(shown: Sequence[tuple[Load, State]], chosen: Choices, values: Sequence[Mapping[Channel, float]]) -> list[Chart]:
-    """Draw the clients' rates, the servers' watts by component, and the CPU of hosts whose capacity is known."""
-    lines: tuple[dict[str, list[float | None]], ...] = ({}, {}, {})
+    """Draw the chart of each view that has one."""
+    moments = [Now(load, now, chosen[load]) for (load, _), now in zip(shown, values, strict=True)]
+    charts = (_chart(view.live, moments) for view in views.every() if view.live)
+    return [chart for chart in charts if chart.lines]
 
-    def put(chart: int, name: str, at: int, value: float | None) -> None:
-        line = lines[chart].setdefault(name, [None] * len(shown))
-        line[at] = None if value is None else float(f"{value:.4g}")
 
-    for at, ((load, _), now) in enumerate(zip(shown, values, strict=True)):
-        totals = live.totals(now)
-        for client in load.clients:
-            rate = live.client_rate(totals, client, dilation(load))
-            put(0, client, at, None if rate is None else rate / RATE.per)
-        if (found := chosen[load].get("net")) and (watts := found.watts(now)) is not None:
-            put(1, "servers", at, watts)
-            parts: dict[str, float] = {}
-            for sign, channel in found.parts:
-                parts[channel.component] = parts.get(channel.component, 0.0) + sign * now[channel]
-            for name, value in parts.items() if len(parts) > 1 else ():
-                put(1, name, at, value)
-        shares: dict[str, list[float]] = {}
-        for host in load.hosts:
-            cpu = totals.get((host.name, "cpu"))
-            if cpu is not None and host.cores:
-                shares.setdefault(host.role, []).append(100 * cpu / host.cores)
-        for role, found_shares in shares.items():
-            put(2, role, at, sum(found_shares) / len(found_shares))
-    titles = (("Network of each client", RATE.symbol), ("Power of the servers", "W"), ("CPU, mean of each role", "%"))
-    return [Chart(title, unit, _few(own)) for (title, unit), own in zip(titles, lines, strict=True) if own]
+def _chart(live: Live, moments: Sequence[Now]) -> Chart:
+    lines: dict[str, list[float | None]] = {}
+    for at, now in enumerate(moments):
+        for name, value in live.values(now).items():
+            lines.setdefault(name, [None] * len(moments))[at] = float(f"{value:.4g}")
+    return Chart(live.title, live.unit, _few(lines))
 
 
 def _few(lines: Mapping[str, Sequence[float | None]]) -> Mapping[str, Sequence[float | None]]:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from perjoule import store
+from perjoule import store, views
 from perjoule.machine import processes
 from perjoule.machine.untrusted import UNEXPECTED, words
 from perjoule.model import Channel, Reality, least_real, trial_text
@@ -19,9 +19,9 @@ from perjoule.results.limitations import SIMULATED, limitations, simulated_notes
 from perjoule.results.table import COLUMNS, WHERE_MEASURED, Table, point_text, table
 from perjoule.store import Results, progress
 from perjoule.store.progress import Load, Progress
-from perjoule.summary import summary
 from perjoule.summary.computing import of_trial
 from perjoule.trial import live
+from perjoule.views.content import Content
 
 SHOWN_S = 300.0  # of the charts
 SHOWN_COUNT = 900  # states at most: one a second, and one with each event
@@ -35,12 +35,23 @@ NO_RUN = "no run is under way here, and none has left a trace of its progress"
 
 
 @dataclass(frozen=True)
+class Part:
+    """What is shown of a view."""
+
+    title: str
+    intro: str
+    tables: Sequence[tuple[str, Table, str]]  # its name, and the note below it
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Measured:
     """What a results folder holds so far."""
 
     kept_count: int = 0
     failed_count: int = 0
     results: Table = drawing.NO_TABLE
+    parts: Sequence[Part] = ()
     last: Sequence[tuple[str, str, bool]] = ()  # trial, its numbers or why it failed, whether it failed
     doubts: Sequence[str] = ()
     notes: Sequence[str] = ()
@@ -133,7 +144,8 @@ def _measured(results: Results) -> Measured:
     entries = results.entries()
     if not entries:
         return Measured()
-    found = summary(results)
+    content = Content(results)
+    found = content.summary
     laid = table(found.cells)
     columns = [at for at, header in enumerate(laid.headers) if header not in LEFT_OUT]
     shown = [tuple(row[at] for at in columns) for row in (laid.headers, *laid.rows)]
@@ -149,6 +161,7 @@ def _measured(results: Results) -> Measured:
         len(final),
         sum(entry.status == "failed" for entry in final.values()),
         Table(shown[0], tuple(shown[1:]), laid.words),
+        tuple(_part(section) for section in views.sections(content) if not section.view.folded),
         last,
         tuple(f"{line.text}{line.more} ({line.rows})" for line in doubts),
         (
@@ -158,6 +171,11 @@ def _measured(results: Results) -> Measured:
         (results.folder / "report.html").exists(),
         least_real(cell.reality for cell in found.cells),
     )
+
+
+def _part(section: views.Section) -> Part:
+    tables = tuple((shown.name, laid, shown.note) for shown, laid in section.tables)
+    return Part(section.view.title, section.intro, tables, section.lines)
 
 
 def _seen(found: Progress, folder: Path, measured: Measured) -> Snapshot:

@@ -6,7 +6,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from perjoule import store
+from perjoule import store, views
 from perjoule.energy.hosts import data_hosts
 from perjoule.exporting.archive import open_archive, unpacked
 from perjoule.exporting.bundle import differing
@@ -23,9 +23,9 @@ from perjoule.results.table import cell_text, mean, total_ends
 from perjoule.statistics.cells import filesystem_names
 from perjoule.statistics.modes import in_modes
 from perjoule.store import Results
-from perjoule.summary import summary
 from perjoule.summary.computing import of_trial
 from perjoule.trial.reading import Reading
+from perjoule.views.content import Content
 
 MOST_BUNDLE_BYTES = 100 * 1024**2  # the limit of GitHub for a file: https://docs.github.com/en/repositories
 MOST_UNPACKED_BYTES = 2 * 1024**3
@@ -96,6 +96,7 @@ class Entry:
     date: str
     checked_count: int  # numbers and files that `verify` compared
     rows: tuple[Ranked, ...]
+    sections: tuple[views.Section, ...]
     trials: tuple[Trial, ...]
 
     @property
@@ -128,14 +129,16 @@ def _entry(path: Path, digest: str, folder: Path) -> Entry:
     _require(path, [words.replace(f"{folder}/", "") for words in findings.differences])
     records = [record for record in results.latest() if record.status == "valid"]
     implausible = {doubt for record in records for doubt in doubts(Reading(record, results.series(record)))}
-    rows = tuple(_rows(summary(results).cells, records, implausible))
+    content = Content(results)
+    rows = tuple(_rows(content.cells, records, implausible))
     objections = [*_stated(about), *_powered(rows)]
     if objections:
         raise CampaignError(f"the list can't take it: {'; '.join(objections)}", where=str(path), next=_ADVICE)
     trials = tuple(_trials(results, records))
     title, license_name, date = (_label(str(about.get(key, ""))) for key in ("name", "license", "datePublished"))
     authors = tuple(map(_label, about["authors"]))
-    return Entry(path, digest, title or "untitled", license_name, authors, date, findings.checked_count, rows, trials)
+    sections = tuple(views.sections(content))
+    return Entry(path, digest, title or "untitled", license_name, authors, date, findings.checked_count, rows, sections, trials)
 
 
 def _check_file(path: Path) -> None:
@@ -175,9 +178,13 @@ def _about(path: Path) -> dict[str, Any]:
         return {"authors": []}
 
 
+def printable(text: str) -> str:
+    """Return words of a bundle as a page shows them: in a line, without what turns the text around them."""
+    return "".join(letter if letter.isprintable() else _UNPRINTED for letter in text)
+
+
 def _label(text: str) -> str:
-    """Return words of a bundle's author as a page shows them: in a line, without what turns the text around them."""
-    return "".join(letter if letter.isprintable() else _UNPRINTED for letter in text[:MOST_CHARACTERS])
+    return printable(text[:MOST_CHARACTERS])
 
 
 def _stated(about: Mapping[str, Any]) -> Iterator[str]:

@@ -22,7 +22,7 @@ from perjoule.machine.untrusted import words
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.model.format import like
 from perjoule.model.metrics import BOUNDARIES, metric_of
-from perjoule.publishing.entry import Entry, Trial, checked
+from perjoule.publishing.entry import Entry, Trial, checked, printable
 from perjoule.publishing.folder import BUNDLES, bundles
 from perjoule.publishing.ranking import groups
 from perjoule.results.table import load_text
@@ -151,6 +151,7 @@ def _common() -> Mapping[str, object]:
         "metric_of": metric_of,
         "boundaries": {one.name: one.hosts for one in BOUNDARIES},
         "moment": _moment,
+        "printable": printable,
     }
 
 

@@ -17,19 +17,9 @@ from perjoule.results.limitations import Group, limitations
 from perjoule.results.table import Table, metrics_table, table
 from perjoule.views.content import Content
 from perjoule.views.papers import figures as paper
-from perjoule.views.view import Shown, View
+from perjoule.views.view import View
 
 DOUBTS_COUNT = 2  # kinds of doubt that the first screen names: more would push the answer off a phone's
-
-
-@dataclass(frozen=True)
-class Section:
-    """What the page has of a view: those of its tables that have a name and rows."""
-
-    view: View
-    tables: tuple[tuple[Shown, Table], ...]
-    intro: str
-    lines: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -60,9 +50,9 @@ class Page:
         return [self.lead, *(one.name for one in self.paper_figures)]
 
     @cached_property
-    def sections(self) -> list[Section]:
+    def sections(self) -> list[views.Section]:
         """The tables of each view, of views that have some."""
-        return [found for view in views.every() if (found := _section(view, self.found)).tables]
+        return [*views.sections(self.found)]
 
     @cached_property
     def paper_figures(self) -> tuple[paper.Reprint, ...]:
@@ -167,11 +157,6 @@ def page(found: Content, root: str) -> str:
     laid = Page(found, root)
     timelines = {trial: vars(line) for trial, line in found.timelines.items()}
     return document("report.html", found.name, laid.figures, timelines, found=found, page=laid, version=__version__)
-
-
-def _section(view: View, found: Content) -> Section:
-    tables = tuple((shown, laid) for shown in view.tables if shown.name and (laid := shown.lay(found)).rows)
-    return Section(view, tables, view.intro(found), view.lines(found)) if tables else Section(view, (), "", ())
 
 
 def _named(doubts: Sequence[Group]) -> str:

@@ -1,11 +1,12 @@
 """What a view is: the file of one thing that is shown of a measure, found on disk."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from perjoule.figures.vega import Spec
 from perjoule.results.table import Table
 from perjoule.views.content import Content
+from perjoule.views.now import Now
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,17 @@ class Shown:
 
 
 @dataclass(frozen=True)
+class Live:
+    """A chart of the live page: lines over the last minutes."""
+
+    title: str
+    unit: str
+    values: Callable[[Now], Mapping[str, float]]  # of the lines at a moment, by name; a line without a value has a gap
+
+
+@dataclass(frozen=True)
 class View:
-    """One thing that is shown: its tables and figures, its section in the report, and its option of `perjoule show`."""
+    """One thing that is shown: tables and figures, a section of the report, a chart of the live page, an option of `show`."""
 
     rank: int  # of its figures, its section and its option among those of all views, the lowest first
     tables: tuple[Shown, ...] = ()
@@ -42,4 +52,5 @@ class View:
     anchor: str = ""  # of the section, for links
     intro: Callable[[Content], str] = lambda content: ""  # above the tables
     lines: Callable[[Content], Sequence[str]] = lambda content: ()  # a list below them
+    live: Live | None = None
     lead: int | None = None  # the first screen has the figure of the view with the lowest; None: never

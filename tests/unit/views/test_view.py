@@ -1,5 +1,6 @@
 """A view is one file: the command, the report and its figures find it on disk, and finding it imports nothing that computes."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -20,7 +21,8 @@ from collections.abc import Iterator
 from perjoule.figures.vega import Spec, titled
 from perjoule.results.table import PLACE, Table, cell_text, place
 from perjoule.views.content import Content
-from perjoule.views.view import Flag, Shown, View
+from perjoule.views.now import Now
+from perjoule.views.view import Flag, Live, Shown, View
 
 
 def _table(content: Content) -> Table:
@@ -34,14 +36,34 @@ def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
     yield "made-up", titled(bar, "Joules of repetitions", content.power_notes)
 
 
+def _now(now: Now) -> dict[str, float]:
+    return {"hosts": float(len(now.load.hosts))}
+
+
 VIEW = View(
     rank=85,
     flag=Flag("made-up", help="Joules of each repetition.", none="no energy is known here", advice="see docs/how-to/meters.md"),
     title="A made-up section",
     tables=(Shown(_table, "Joules of repetitions", note="A note of its own."),),
     figures=_figures,
+    live=Live("A made-up chart", "hosts", _now),
 )
 '''
+WATCHED = """
+import json, sys, time
+from contextlib import closing
+from pathlib import Path
+from perjoule.machine import processes
+from perjoule.monitoring.watching import Watch, plain
+from perjoule.store import progress
+from perjoule.store.progress import Line, Load, Place, ProgressFile, Run, State
+folder = Path(sys.argv[1])
+with closing(ProgressFile(folder)) as file:
+    file.append(Line(run=Run(progress.VERSION, processes.own(), "tried", time.time())))
+    file.append(Line(load=Load("x", hosts=(Place("s", "storage"), Place("c", "client")))))
+    file.append(Line(state=State(1.0, time.time(), "measure", 0.0, 1, 2, 9.0)))
+print(json.dumps(plain(Watch(folder).snapshot())))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +79,7 @@ def run(sources: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_a_file_alone_is_an_option_of_show_a_section_of_the_report_and_a_figure(results: Results, tmp_path: Path) -> None:
+def test_a_file_alone_is_an_option_of_show_a_section_a_figure_and_on_the_live_page(results: Results, tmp_path: Path) -> None:
     shutil.copytree(SOURCES, tmp_path / "perjoule", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "perjoule" / "views" / "power" / "made_up.py").write_text(MADE_UP)
     folder = str(results.folder)
@@ -69,6 +91,12 @@ def test_a_file_alone_is_an_option_of_show_a_section_of_the_report_and_a_figure(
         assert text in page
     run(tmp_path, "-m", "perjoule", "report", folder, "--figures", str(tmp_path / "figures"))
     assert {path.name for path in (tmp_path / "figures").glob("made-up.*")} == {"made-up.svg", "made-up.pdf"}
+    watched = json.loads(run(tmp_path, "-c", WATCHED, folder))
+    assert {"title": "A made-up chart", "unit": "hosts", "lines": {"hosts": [2.0]}} in watched["charts"]
+    part = next(part for part in watched["measured"]["parts"] if part["title"] == "A made-up section")
+    ((name, table, note),) = part["tables"]
+    assert (name, note) == ("Joules of repetitions", "A note of its own.")
+    assert table["headers"][-1] == "joules of a repetition" and table["rows"]
 
 
 def test_to_find_views_imports_nothing_that_computes() -> None:

@@ -42,8 +42,7 @@
   for (const fold of document.querySelectorAll("details")) fold.addEventListener("toggle", hintAll);
   addEventListener("resize", hintAll);
 
-  const table = (id, rows) => {
-    at(id).hidden = !rows.rows.length;
+  const grid = (rows) => {
     const whole = made("table"), head = whole.createTHead().insertRow(), body = whole.createTBody();
     const words = rows.headers.map((text) => rows.words.includes(text));
     rows.headers.forEach((text, n) => { const cell = made("th", text, words[n] ? "word" : ""); cell.scope = "col"; head.append(cell); });
@@ -51,8 +50,40 @@
       const line = body.insertRow();
       row.forEach((text, n) => line.append(made("td", text, words[n] ? "word" : "")));
     }
-    at(id).querySelector(".scroll").replaceChildren(whole);
+    return whole;
+  };
+  const table = (id, rows) => {
+    at(id).hidden = !rows.rows.length;
+    at(id).querySelector(".scroll").replaceChildren(grid(rows));
     hint(at(id).querySelector(".scroll"));
+  };
+  // What the report's sections have: drawn again only when a trial was kept, so that whoever reads one keeps their place.
+  let drawnParts = "";
+  const sections = (parts) => {
+    const text = JSON.stringify(parts);
+    if (text === drawnParts) return;
+    drawnParts = text;
+    at("parts").replaceChildren(...parts.map((part) => {
+      const section = made("section");
+      section.append(made("h2", part.title));
+      if (part.intro) section.append(made("p", part.intro));
+      for (const [name, rows, note] of part.tables) {
+        const wide = made("div", "", "wide"), scroll = made("div", "", "scroll");
+        scroll.tabIndex = 0;
+        scroll.setAttribute("role", "region");
+        scroll.setAttribute("aria-label", name);
+        scroll.append(grid(rows));
+        scroll.addEventListener("scroll", () => hint(scroll), { passive: true });
+        wide.append(scroll);
+        section.append(wide);
+        if (note) section.append(made("p", note, "quiet"));
+      }
+      const lines = made("ul");
+      lines.append(...part.lines.map((line) => made("li", line)));
+      if (part.lines.length) section.append(lines);
+      return section;
+    }));
+    hintAll();
   };
   const list = (id, items) => {
     at(id).hidden = !items.length;
@@ -123,6 +154,7 @@
     const own = now.doubts.filter((text) => !now.measured.doubts.includes(text));  // a trial that was just kept has them in both
     list("doubts", [...own.map((text) => made("li", `this trial: ${text}`)), ...now.measured.doubts.map((text) => made("li", text))]);
     table("results", now.measured.results);
+    sections(now.measured.parts);
     list("last", now.measured.last.map(([trial, text, failed]) => made("li", `${trial}: ${failed ? "failed: " : ""}${text}`, failed ? "bad" : "")));
     table("hosts", now.hosts);
     table("meters", now.meters);

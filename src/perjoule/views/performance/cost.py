@@ -9,7 +9,8 @@ from perjoule.model.format import any_number
 from perjoule.model.metrics import Metric, metric_of
 from perjoule.model.units import clients_text
 from perjoule.views.content import Content
-from perjoule.views.view import View
+from perjoule.views.now import Now
+from perjoule.views.view import Live, View
 
 CPU = "cpu_{role}_s_per_byte"
 ROLES = ("client", "storage", "metadata", "management")
@@ -72,4 +73,14 @@ def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
         yield "cost", cost(cells, notes=[of, *content.notes])
 
 
-VIEW = View(rank=70, figures=_figures, lead=4)
+def _now(now: Now) -> dict[str, float]:
+    """Give the mean share of the CPUs of each role's hosts, of those whose number of CPUs is known."""
+    shares: dict[str, list[float]] = {}
+    for host in now.load.hosts:
+        cpu = now.totals.get((host.name, "cpu"))
+        if cpu is not None and host.cores:
+            shares.setdefault(host.role, []).append(100 * cpu / host.cores)
+    return {role: sum(percents) / len(percents) for role, percents in shares.items()}
+
+
+VIEW = View(rank=70, figures=_figures, live=Live("CPU, mean of each role", "%", _now), lead=4)

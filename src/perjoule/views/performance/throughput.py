@@ -9,7 +9,8 @@ from perjoule.model import Cell
 from perjoule.model.format import number
 from perjoule.model.metrics import RATES, metric_of
 from perjoule.views.content import Content
-from perjoule.views.view import View
+from perjoule.views.now import Now
+from perjoule.views.view import Live, View
 
 
 def throughput(cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[Printed] = ()) -> Spec:
@@ -36,4 +37,11 @@ def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
         yield "throughput", throughput(content.cells, notes=[INTERVALS, *content.notes])
 
 
-VIEW = View(rank=30, figures=_figures, lead=2)
+def _now(now: Now) -> dict[str, float]:
+    from perjoule.trial.live import client_rate
+
+    rates = {client: client_rate(now.totals, client, now.dilation) for client in now.load.clients}
+    return {client: rate / metric_of(RATES[0]).unit.per for client, rate in rates.items() if rate is not None}
+
+
+VIEW = View(rank=30, figures=_figures, live=Live("Network of each client", metric_of(RATES[0]).unit.symbol, _now), lead=2)

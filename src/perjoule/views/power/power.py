@@ -7,7 +7,8 @@ from perjoule.figures.loads import load_names
 from perjoule.figures.vega import FULL_WIDTH, PANEL_WIDTH, Spec, titled
 from perjoule.model.units import clients_text
 from perjoule.views.content import Content
-from perjoule.views.view import View
+from perjoule.views.now import Now
+from perjoule.views.view import Live, View
 
 Samples = Mapping[tuple[str, str, str], Sequence[float]]  # (file system, workload, direction) -> watts
 ORDER = ("read", "write", "mixed", "idle")
@@ -87,4 +88,15 @@ def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
         yield "power", power(content.power, notes=[spread(content), *content.power_notes])
 
 
-VIEW = View(rank=60, figures=_figures)
+def _now(now: Now) -> dict[str, float]:
+    """Give the watts of the servers, and of each component where there are several."""
+    boundary = now.boundaries.get("net")
+    if boundary is None or (watts := boundary.watts(now.values)) is None:
+        return {}
+    components: dict[str, float] = {}
+    for sign, channel in boundary.parts:
+        components[channel.component] = components.get(channel.component, 0.0) + sign * now.values[channel]
+    return {"servers": watts, **(components if len(components) > 1 else {})}
+
+
+VIEW = View(rank=60, figures=_figures, live=Live("Power of the servers", "W", _now))

@@ -1,0 +1,36 @@
+"""A moment of a run, from which the live page draws a point of each line."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from perjoule.model import Channel
+from perjoule.store.progress import Load
+
+if TYPE_CHECKING:
+    from perjoule.trial.live import Boundary
+    from perjoule.trial.reading import Dilation
+
+
+@dataclass(frozen=True)
+class Now:
+    """What meters and counters say at a moment: powers, and rates of counters, in their unit per second of wall time."""
+
+    load: Load
+    values: Mapping[Channel, float]
+    boundaries: "Mapping[str, Boundary]"  # by their name in `BOUNDARIES`
+
+    @cached_property
+    def totals(self) -> Mapping[tuple[str, str], float]:
+        """The values added up by host and quantity."""
+        from perjoule.trial.live import totals
+
+        return totals(self.values)
+
+    @property
+    def dilation(self) -> "Dilation":
+        """How wall time becomes emulated time."""
+        from perjoule.trial.reading import Dilation
+
+        return Dilation(self.load.scale)
