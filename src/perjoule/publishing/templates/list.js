@@ -24,3 +24,10 @@ if (filters) {
   for (const one of chosen) one.oninput = one.onchange = apply; // some programs that act for a user send one of the two
   apply();
 }
+const hint = () => {
+  for (const box of document.querySelectorAll(".wide > .scroll"))
+    if (box.scrollWidth > box.clientWidth + 1) box.parentElement.dataset.more = "more columns: scroll right →";
+    else delete box.parentElement.dataset.more;
+};
+for (const fold of document.querySelectorAll("details")) fold.addEventListener("toggle", hint);
+addEventListener("resize", hint);
