@@ -104,25 +104,25 @@ def drift(before: Offset, after: Offset | None = None) -> Drift:
     return Drift((before.at_s + after.at_s) / 2, middle_s, spread_s / 2, ratio, spread_s / apart_s)
 
 
-def expected(series: Series, edges_s: Sequence[float], found: Offset, *, window_s: float = 0.0) -> tuple[Floats, Floats, Floats]:
+def expected(series: Series, edges_s: Sequence[float], offset: Offset, *, window_s: float = 0.0) -> tuple[Floats, Floats, Floats]:
     """Return the samples with their fit: times by the meter's clock, samples, and the fit (W)."""
     began_s, ended_s, watts = _windows(series, window_s)
-    share = _shares(began_s, ended_s, np.asarray(edges_s, dtype=np.float64), np.array([found.offset_s]))[0]
-    return ended_s, watts, watts.mean() + found.step_w * (share - share.mean())
+    share = _shares(began_s, ended_s, np.asarray(edges_s, dtype=np.float64), np.array([offset.offset_s]))[0]
+    return ended_s, watts, watts.mean() + offset.step_w * (share - share.mean())
 
 
 def _windows(series: Series, window_s: float) -> tuple[Floats, Floats, Floats]:
     """Return each sample's window and mean: start, end, watts; an instant has no length, and a counter's steps are windows."""
-    whole = integral(series)
-    t_s, value = whole.samples.t_s, whole.samples.value
+    curve = integral(series)
+    t_s, value = curve.samples.t_s, curve.samples.value
     if series.channel.semantics == "state":
         return t_s[:0], t_s[:0], value[:0]
     if series.channel.semantics == "counter":
-        pieces = whole.pieces(np.arange(1, len(t_s)))
-        known = pieces.length_s > 0
-        return pieces.began_s[known], (pieces.began_s + pieces.length_s)[known], pieces.first_rate[known]
+        pieces = curve.pieces(np.arange(1, len(t_s)))
+        covered = pieces.length_s > 0
+        return pieces.began_s[covered], (pieces.began_s + pieces.length_s)[covered], pieces.first_rate[covered]
     if series.channel.semantics == "window mean":
-        return t_s - whole.samples.duration_s, t_s, value
+        return t_s - curve.samples.duration_s, t_s, value
     return t_s - (window_s if series.channel.semantics == "average" else 0.0), t_s, value
 
 

@@ -48,21 +48,21 @@ def amounts(series: Series, began_s: ArrayLike, ended_s: ArrayLike) -> Amounts:
 
     Up to 5 % of a window may lack samples; they count with the mean rate of the rest.
     """
-    whole, channel = integral(series), series.channel
+    curve, channel = integral(series), series.channel
     edges_s = np.vstack((began_s, ended_s)).astype(np.float64)
     length_s = edges_s[1] - edges_s[0]
-    upto, covered_s = (a.reshape(edges_s.shape) for a in whole.until(edges_s.ravel()))
+    upto, covered_s = (a.reshape(edges_s.shape) for a in curve.until(edges_s.ravel()))
     with np.errstate(divide="ignore", invalid="ignore"):
         coverage = np.where(length_s > 0, np.clip((covered_s[1] - covered_s[0]) / length_s, 0.0, 1.0), 0.0)
         value = (upto[1] - upto[0]) / np.where(coverage > 0, coverage, np.nan)
     refused = (coverage < LEAST_COVERAGE_RATIO) | (channel.semantics == "state")
     if channel.semantics == "average":
-        refused |= np.array([_unsteady(whole, *edges) for edges in edges_s.T], dtype=bool)
+        refused |= np.array([_unsteady(curve, *edges) for edges in edges_s.T], dtype=bool)
     if channel.semantics == "instantaneous":
-        refused |= _period_s(whole, edges_s[0], edges_s[1]) > BURST_S / 3  # where an instantaneous meter errs by more than 1 %
-    refused |= _count(whole, edges_s[0], edges_s[1]) < _least_count(channel)
+        refused |= _period_s(curve, edges_s[0], edges_s[1]) > BURST_S / 3  # where an instantaneous meter errs by more than 1 %
+    refused |= _count(curve, edges_s[0], edges_s[1]) < _least_count(channel)
     if channel.semantics == "counter" and channel.quantity == "energy":
-        refused |= np.array([standing.refused(whole, *edges) for edges in edges_s.T], dtype=bool)
+        refused |= np.array([standing.refused(curve, *edges) for edges in edges_s.T], dtype=bool)
     return Amounts(np.where(refused, np.nan, value), coverage)
 
 
@@ -74,8 +74,8 @@ def amount(series: Series, began_s: float, ended_s: float) -> Amount:
         return Amount(None, 0.0, (METERS.doubt(f"{name}: the window has zero length"),))
     if series.channel.semantics == "state":
         return Amount(None, 0.0, (METERS.doubt(f"{name}: a state only bounds the power and gives no energy"),))
-    found = amounts(series, began_s, ended_s)
-    value, coverage = float(found.value[0]), float(found.coverage_ratio[0])
+    integrated = amounts(series, began_s, ended_s)
+    value, coverage = float(integrated.value[0]), float(integrated.coverage_ratio[0])
     doubts = dict.fromkeys(map(METERS.doubt, _objections(integral(series), began_s, ended_s, coverage)))
     doubts |= dict.fromkeys(map(METERS.doubt, _wraps(series, began_s, ended_s)))
     if np.isfinite(value) and (series.channel.semantics, series.channel.quantity) == ("counter", "energy"):
@@ -86,8 +86,8 @@ def amount(series: Series, began_s: float, ended_s: float) -> Amount:
 def _wraps(series: Series, began_s: float, ended_s: float) -> Iterator[str]:
     low, high = np.searchsorted(integral(series).samples.t_s, [began_s, ended_s], side="left")
     if count := np.count_nonzero(standing.unlike_j(series)[low : high + 1]):
-        what = "1 wrap of the counter may be a reset" if count == 1 else f"{count} wraps of the counter may be resets"
-        yield f"{series.channel.name}: {what}: the power that it would mean is unlike that before and after"
+        wraps = "1 wrap of the counter may be a reset" if count == 1 else f"{count} wraps of the counter may be resets"
+        yield f"{series.channel.name}: {wraps}: the power that it would mean is unlike that before and after"
 
 
 def _counted_j(series: Series, began_s: float, ended_s: float) -> tuple[float, float]:
@@ -96,9 +96,9 @@ def _counted_j(series: Series, began_s: float, ended_s: float) -> tuple[float, f
     Its readings are dated when they were new, unknown steps count with what is beside them, and the ends that it lacks with the
     mean of the rest.
     """
-    whole = standing.updated(series, began_s, ended_s).whole
-    (before_j, after_j), (before_s, after_s) = whole.until(np.array([began_s, ended_s]))
-    lost = standing.unknown(whole, began_s, ended_s)
+    curve = standing.updated(series, began_s, ended_s).curve
+    (before_j, after_j), (before_s, after_s) = curve.until(np.array([began_s, ended_s]))
+    lost = standing.unknown(curve, began_s, ended_s)
     known_s = float(after_s - before_s)
     share = (known_s + lost.length_s) / (ended_s - began_s)
     return (float(after_j - before_j) + lost.energy_j) / share if share > 0 else np.nan, known_s / (ended_s - began_s)
@@ -122,15 +122,15 @@ def most_j(series: Series, began_s: float, ended_s: float) -> float | None:
     return float(most @ np.maximum(np.diff(edges_s), 0.0))
 
 
-def _unsteady(whole: Integral, began_s: float, ended_s: float) -> bool:
+def _unsteady(curve: Integral, began_s: float, ended_s: float) -> bool:
     """Refuse averages over an unknown time unless the power was steady."""
-    _, value = whole.inside(began_s, ended_s)
+    _, value = curve.inside(began_s, ended_s)
     return len(value) < 2 or float(np.ptp(value)) > UNSTEADY_RATIO * float(value.mean())
 
 
-def _period_s(whole: Integral, began_s: Floats, ended_s: Floats) -> Floats:
+def _period_s(curve: Integral, began_s: Floats, ended_s: Floats) -> Floats:
     """Return the mean distance of the samples in and around windows. Shapes (W,)."""
-    t_s = whole.samples.t_s
+    t_s = curve.samples.t_s
     if not len(t_s):
         return np.zeros(len(began_s))
     first = np.maximum(np.searchsorted(t_s, began_s, side="right") - 1, 0)
@@ -138,9 +138,9 @@ def _period_s(whole: Integral, began_s: Floats, ended_s: Floats) -> Floats:
     return (t_s[last] - t_s[first]) / np.maximum(last - first, 1)
 
 
-def _count(whole: Integral, began_s: Floats, ended_s: Floats) -> NDArray[np.int64]:
+def _count(curve: Integral, began_s: Floats, ended_s: Floats) -> NDArray[np.int64]:
     """Return the number of samples in windows. Shapes (W,)."""
-    t_s = whole.samples.t_s
+    t_s = curve.samples.t_s
     return np.searchsorted(t_s, ended_s, side="right") - np.searchsorted(t_s, began_s, side="left")
 
 
@@ -151,28 +151,28 @@ def _least_count(channel: Channel) -> int:
     return 2 if channel.semantics == "instantaneous" else int((channel.semantics, channel.quantity) == ("window mean", "power"))
 
 
-def _objections(whole: Integral, began_s: float, ended_s: float, coverage: float) -> Iterator[str]:
-    channel = whole.channel
+def _objections(curve: Integral, began_s: float, ended_s: float, coverage: float) -> Iterator[str]:
+    channel = curve.channel
     name, semantics = channel.name, channel.semantics
-    yield from filter(None, (fault.within(began_s, ended_s) for fault in whole.faults))
+    yield from filter(None, (fault.within(began_s, ended_s) for fault in curve.faults))
     if coverage < LEAST_COVERAGE_RATIO:
         yield f"{name}: samples cover only {100 * coverage:.0f} % of the window; its amount is refused"
     elif coverage < 1 - 1e-6:
         yield f"{name}: {100 * (1 - coverage):.1f} % of the window has no samples and is counted at the mean of the rest"
-    if semantics == "average" and _unsteady(whole, began_s, ended_s):
+    if semantics == "average" and _unsteady(curve, began_s, ended_s):
         yield f"{name}: averages over an unknown time give no energy unless they are steady"
-    period_s = float(_period_s(whole, np.array([began_s]), np.array([ended_s]))[0])
+    period_s = float(_period_s(curve, np.array([began_s]), np.array([ended_s]))[0])
     if semantics in ("average", "instantaneous") and period_s > BURST_S / 3:
-        what = "; its amount is refused" if semantics == "instantaneous" else ""
-        yield f"{name}: undersampled, one sample in {period_s:.2g} s misses bursts shorter than {3 * period_s:.2g} s{what}"
-    elif (count := _count(whole, np.array([began_s]), np.array([ended_s]))[0]) < (least_count := _least_count(channel)):
+        consequence = "; its amount is refused" if semantics == "instantaneous" else ""
+        yield f"{name}: undersampled, one sample in {period_s:.2g} s misses bursts shorter than {3 * period_s:.2g} s{consequence}"
+    elif (count := _count(curve, np.array([began_s]), np.array([ended_s]))[0]) < (least_count := _least_count(channel)):
         few = f"{count} samples, fewer than {least_count}, in a window of {ended_s - began_s:.2g} s"
         yield f"{name}: undersampled, {few}; its amount is refused"
-    t_s, _ = whole.inside(began_s, ended_s)
-    if semantics == "counter" and len(t_s) > 1 and (longest_s := float(np.diff(t_s).max())) > GAP_FACTOR * whole.usual_s:
+    t_s, _ = curve.inside(began_s, ended_s)
+    if semantics == "counter" and len(t_s) > 1 and (longest_s := float(np.diff(t_s).max())) > GAP_FACTOR * curve.usual_s:
         yield f"{name}: the counter was not read for {longest_s:.2g} s; its rise is spread evenly over that time"
-    if (steps := standing.steps_count(whole, began_s, ended_s)) is not None and steps < standing.FEW_STEPS:
+    if (steps := standing.steps_count(curve, began_s, ended_s)) is not None and steps < standing.FEW_STEPS:
         times = ("never", "only once", "only twice")[steps] if steps < 3 else f"only {steps} times"
-        what = "; its energy is refused" if steps < standing.LEAST_STEPS else ""
-        yield f"{name}: the counter stepped {times} in the window{what}"
-    yield from (f"{name}: {words}" for words in faults.of(whole, began_s, ended_s))
+        consequence = "; its energy is refused" if steps < standing.LEAST_STEPS else ""
+        yield f"{name}: the counter stepped {times} in the window{consequence}"
+    yield from (f"{name}: {text}" for text in faults.of(curve, began_s, ended_s))

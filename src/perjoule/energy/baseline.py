@@ -54,19 +54,19 @@ def idle(record: Record, parts: SignedSeries) -> Idle | None:
     windows = idle_windows(record)
     if not parts or len(windows) < 2:
         return None
-    found: list[tuple[float, float]] = []
+    means: list[tuple[float, float]] = []
     for began_s, ended_s in windows:
         length_s = ended_s - began_s
-        budgets = [(sign, one) for sign, series in parts if (one := budget(series, began_s, ended_s)) is not None]
+        budgets = [(sign, energy) for sign, series in parts if (energy := budget(series, began_s, ended_s)) is not None]
         if len(budgets) < len(parts):
             return None
         total = combined(
-            [(sign, replace(one, terms=tuple(t for t in one.terms if t.name not in STEADY))) for sign, one in budgets]
+            [(sign, replace(energy, terms=tuple(t for t in energy.terms if t.name not in STEADY))) for sign, energy in budgets]
         )
         scatter_w = hypot(*(_scatter_w(rates(integral(series), began_s, ended_s)) for _, series in parts))
-        found.append((total.value_j / length_s, hypot(total.standard_j / length_s, scatter_w)))
-    watts = [mean_w for mean_w, _ in found]
-    error_w = hypot(*(standard_w for _, standard_w in found)) / len(found)
+        means.append((total.value_j / length_s, hypot(total.standard_j / length_s, scatter_w)))
+    watts = [mean_w for mean_w, _ in means]
+    error_w = hypot(*(standard_w for _, standard_w in means)) / len(means)
     return Idle(sum(watts) / len(watts), hypot(error_w, (max(watts) - min(watts)) / sqrt(12)), windows)
 
 
@@ -83,17 +83,17 @@ def dynamic(energy: Budget, without: Idle, length_s: float) -> Budget | None:
             factor_j = term.factor_j * abs(left_j / energy.value_j)
             terms.append(replace(term, standard_j=factor_j, factor_j=factor_j))
     terms.append(Term("baseline", length_s * without.standard_w))
-    found = Budget(left_j, tuple(terms), energy.unknown)
-    return found if found.standard_j <= LARGE_RATIO * left_j else None
+    difference = Budget(left_j, tuple(terms), energy.unknown)
+    return difference if difference.standard_j <= LARGE_RATIO * left_j else None
 
 
-def rates(whole: Integral, began_s: float, ended_s: float) -> Floats:
+def rates(curve: Integral, began_s: float, ended_s: float) -> Floats:
     """Return the rates of a series within a window: its samples, or a counter's steps."""
-    if whole.channel.semantics != "counter":
-        return whole.inside(began_s, ended_s)[1]
-    t_s = whole.samples.t_s
+    if curve.channel.semantics != "counter":
+        return curve.inside(began_s, ended_s)[1]
+    t_s = curve.samples.t_s
     low, high = int(np.searchsorted(t_s, began_s)), int(np.searchsorted(t_s, ended_s))
-    pieces = whole.pieces(np.arange(max(low, 1), min(high + 1, len(t_s))))
+    pieces = curve.pieces(np.arange(max(low, 1), min(high + 1, len(t_s))))
     return pieces.first_rate[pieces.length_s > 0]
 
 

@@ -92,14 +92,14 @@ def _once(series: Sequence[Series]) -> list[Series]:
     """Leave out the power of channels that also have an energy counter: both are the same joules."""
     counted = {(s.channel.host, s.channel.component, s.channel.covers) for s in series if s.channel.quantity == "energy"}
     place = [(s.channel.host, s.channel.component, s.channel.covers) for s in series]
-    return [s for s, where in zip(series, place, strict=True) if s.channel.quantity == "energy" or where not in counted]
+    return [s for s, key in zip(series, place, strict=True) if s.channel.quantity == "energy" or key not in counted]
 
 
-def agreement(one: Sequence[Series], other: Sequence[Series], windows_count: int = 10) -> Agreement | None:
+def agreement(first: Sequence[Series], second: Sequence[Series], windows_count: int = 10) -> Agreement | None:
     """Compare the sums of two meters' channels over equal windows of their common time; None if that is too short."""
-    one, other = _once(one), _once(other)
-    everything = (*one, *other)
-    if not one or not other or any(len(s.t_s) < 2 for s in everything):
+    first, second = _once(first), _once(second)
+    everything = (*first, *second)
+    if not first or not second or any(len(s.t_s) < 2 for s in everything):
         return None
     began_s, ended_s = max(s.t_s[0] for s in everything), min(s.t_s[-1] for s in everything)
     if ended_s <= began_s:
@@ -108,7 +108,7 @@ def agreement(one: Sequence[Series], other: Sequence[Series], windows_count: int
     ratios: list[float] = []
     sums = [0.0, 0.0]
     for low_s, high_s in pairwise(edges_s):
-        first_j, second_j = (joules(tuple((1, s) for s in side), low_s, high_s) for side in (one, other))
+        first_j, second_j = (joules(tuple((1, s) for s in side), low_s, high_s) for side in (first, second))
         if first_j is not None and second_j:
             ratios.append(first_j / second_j)
             sums[0] += first_j

@@ -105,7 +105,7 @@ class Budget:
     @property
     def shared(self) -> dict[str, float]:
         """Return the errors that repetitions share, by source: signed relative standard uncertainties."""
-        found: dict[str, float] = {}
+        errors: dict[str, float] = {}
         for term in self.terms:
             if not term.shared:
                 continue
@@ -115,8 +115,8 @@ class Budget:
                 pieces = {term.source or f"{term.meter}: {term.name}": term.sign * term.standard_j}
             for source, error_j in pieces.items():
                 if error_j:
-                    found[source] = found.get(source, 0.0) + error_j / self.value_j
-        return found
+                    errors[source] = errors.get(source, 0.0) + error_j / self.value_j
+        return errors
 
     def and_terms(self, terms: Sequence[Term]) -> "Budget":
         """Return the same with additional terms."""
@@ -136,10 +136,10 @@ def freedom(terms: Sequence[Term]) -> float:
 def expanded(terms: Sequence[Term]) -> float:
     """Return half of the 95 % interval of a sum of errors."""
     flat = max((t for t in terms if t.rectangular), key=lambda t: t.standard_j, default=None)
-    rest = [t for t in terms if t is not flat]
-    count = freedom(rest)
+    remaining = [t for t in terms if t is not flat]
+    count = freedom(remaining)
     student = student_quantile(max(count, 1.0)) if count < inf else NORMAL
-    spread = hypot(*(t.standard_j for t in rest)) * student / NORMAL
+    spread = hypot(*(t.standard_j for t in remaining)) * student / NORMAL
     return folded(sqrt(3) * flat.standard_j if flat else 0.0, spread)
 
 
@@ -171,12 +171,12 @@ def combined(parts: Sequence[tuple[int, Budget]]) -> Budget:
     they would cancel between these two is unknown.
     """
     shared: dict[tuple[str, str, int], list[Term]] = {}
-    others: dict[str, list[Term]] = {}
+    independent: dict[str, list[Term]] = {}
     for sign, part in parts:
         for term in part.terms:
-            (shared.setdefault((term.name, term.meter, sign), []) if term.shared else others.setdefault(term.name, [])).append(
-                term
-            )
+            (
+                shared.setdefault((term.name, term.meter, sign), []) if term.shared else independent.setdefault(term.name, [])
+            ).append(term)
     terms: list[Term] = []
     for group in shared.values():
         total = replace(
@@ -186,13 +186,13 @@ def combined(parts: Sequence[tuple[int, Budget]]) -> Budget:
             sign=int(copysign(1, sum(t.sign * t.standard_j for t in group))),
         )
         terms.append(total)
-    for group in others.values():
+    for group in independent.values():
         meters = {t.meter for t in group}
         total = replace(group[0], standard_j=hypot(*(t.standard_j for t in group)), freedom=freedom(group))
         terms.append(
             replace(total, rectangular=total.rectangular and len(group) == 1, meter=meters.pop() if len(meters) == 1 else "")
         )
-    unknown = dict.fromkeys(what for _, part in parts for what in part.unknown)
+    unknown = dict.fromkeys(name for _, part in parts for name in part.unknown)
     return Budget(sum(sign * part.value_j for sign, part in parts), tuple(terms), tuple(unknown))
 
 

@@ -87,28 +87,28 @@ class Chooser:
         refused: list[Doubt] = []
         covering: list[Parts] = []
         better: list[tuple[str, Doubt]] = []  # grade and doubts of meters that cover the hosts, and whose energy is refused
-        chosen: Boundaries | None = None
+        best: Boundaries | None = None
         contradicted: set[str] = set()  # grades, of which no other choice is any better known
         for parts in self._candidates(hosts):
             if only not in (None, parts.grade) or parts.grade in contradicted:
                 continue
-            if chosen is not None and (parts.grade != chosen.grade or self.headline is None):
+            if best is not None and (parts.grade != best.grade or self.headline is None):
                 break
             covers = bool(parts.net or parts.gross)
             energy = self._measured(parts) if covers else Boundaries(doubts=parts.doubts)
-            if energy.contradicted and chosen is None:
+            if energy.contradicted and best is None:
                 contradicted.add(parts.grade)
             if energy.parts is None:
                 refused.extend(energy.doubts)
                 better += [(parts.grade, doubt) for doubt in energy.doubts if covers]
                 covering += [parts] if covers else []
-            elif chosen is None or _better(energy, chosen):
-                chosen = energy
-        if chosen is None:
+            elif best is None or _better(energy, best):
+                best = energy
+        if best is None:
             return Chosen(None, tuple(dict.fromkeys(refused)), tuple(covering), self._packages(hosts))
-        replaced = [METERS.doubt(f"{doubt}; {chosen.grade} watts count instead") for of, doubt in better if of != chosen.grade]
-        has_net = bool(chosen.parts and chosen.parts.net) if self.headline is None else chosen.net is not None
-        return Chosen(chosen.parts, tuple(dict.fromkeys(replaced)), (), self._packages(hosts), has_net)
+        replaced = [METERS.doubt(f"{doubt}; {best.grade} watts count instead") for of, doubt in better if of != best.grade]
+        has_net = bool(best.parts and best.parts.net) if self.headline is None else best.net is not None
+        return Chosen(best.parts, tuple(dict.fromkeys(replaced)), (), self._packages(hosts), has_net)
 
     def _measured(self, parts: Parts) -> Boundaries:
         if self.headline is None:
@@ -145,7 +145,11 @@ class Chooser:
             sets = [[channel for channel in of_grade if channel.meter == meter] for meter in meters]
             sets += [of_grade] if len(meters) > 1 else []
             first = [one_quantity(channels, self._wrong_ratio) for channels in sets]
-            second = [others for channels, kept in zip(sets, first, strict=True) if (others := other_quantity(channels, kept))]
+            second = [
+                alternative
+                for channels, certain in zip(sets, first, strict=True)
+                if (alternative := other_quantity(channels, certain))
+            ]
             for choices in (first, second):
                 sums = [parts_of(grade, channels, self.roles.cluster, hosts) for channels in choices]
                 yield from sorted(sums, key=lambda parts: (not (parts.net and parts.gross), not parts.net))
@@ -172,16 +176,18 @@ class Chooser:
 
         Hosts of other roles count if they have metered disks.
         """
-        disks = [one for one in self.powers if one.component == DISKS and frozenset() < _of(one) <= self.roles.servers]
+        disks = [
+            channel for channel in self.powers if channel.component == DISKS and frozenset() < _of(channel) <= self.roles.servers
+        ]
         disks = [channel for channel in disks if channel.grade in DISK_GRADES and self.represents(channel)]
         for place, meter in sorted({(DISK_GRADES.index(channel.grade), channel.meter) for channel in disks}):
             of_meter = [channel for channel in disks if (channel.grade, channel.meter) == (DISK_GRADES[place], meter)]
             by_hosts = {
                 _of(channel): channel for channel in sorted(of_meter, key=lambda channel: channel.quantity == "energy")
             }  # a counter is better
-            there = frozenset[str]().union(*by_hosts)
-            once = sum(map(len, by_hosts)) == len(there)  # no disk is in two channels
-            if once and self.roles.holders <= there and all(map(self._known, by_hosts.values())):
+            covered = frozenset[str]().union(*by_hosts)
+            once = sum(map(len, by_hosts)) == len(covered)  # no disk is in two channels
+            if once and self.roles.holders <= covered and all(map(self._known, by_hosts.values())):
                 return Parts(meter, DISK_GRADES[place], tuple((1, channel) for channel in by_hosts.values()))
         return None
 
@@ -214,20 +220,20 @@ def _better(energy: Boundaries, before_it: Boundaries) -> bool:
     return not set(budget.unknown) - set(other_budget.unknown) and 0 < budget.expanded_j < other_budget.expanded_j / 2
 
 
-def parts_of(grade: str, channels: Sequence[Channel], cluster: frozenset[str], wanted: frozenset[str]) -> Parts:
+def parts_of(grade: str, channels: Sequence[Channel], cluster: frozenset[str], host_names: frozenset[str]) -> Parts:
     """Find the channels of one grade that make up the boundaries of hosts; `cluster` as in `coverage.items`."""
     metered = any(channel.component == SWITCH or SWITCH in channel.covers for channel in channels)
     switched = grade != "simulated" or metered  # a waveform has no switch in it
     among = items(channels, cluster, switch=switched)
     meter = "+".join(sorted({channel.meter for channel in channels}))
-    hosts = devices_of(wanted, channels)
+    hosts = devices_of(host_names, channels)
     net, gross = cover(hosts, among), cover(hosts | {SWITCH} if switched else hosts, among)
     disks = frozenset(device for device in hosts if device.endswith(f"/{DISKS}"))
     boards = cover(hosts - disks, among) if disks else ()
     if net or gross:
-        return Parts(meter, grade, net, gross, boards, wanted)
-    seen = frozenset(device for item in among for device in item.devices)
-    missing = sorted({device.partition("/")[0] for device in hosts - seen})
+        return Parts(meter, grade, net, gross, boards, host_names)
+    covered = frozenset(device for item in among for device in item.devices)
+    missing = sorted({device.partition("/")[0] for device in hosts - covered})
     why = f"no power of {', '.join(missing)}" if missing else "no sum or difference of its channels covers the servers alone"
     return Parts(meter, grade, doubts=(METERS.doubt(f"{meter}: {why}"),))
 

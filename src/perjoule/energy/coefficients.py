@@ -74,13 +74,13 @@ def coefficient_terms(
     nodes = {node.name: node for node in cluster.nodes}
     of = {host.name: nodes[host.node] for host in record.hosts if host.node in nodes}
     slopes: dict[str, float] = defaultdict(float)
-    for sign, one in parts:
-        host, component = one.channel.host, one.channel.component
+    for sign, part_series in parts:
+        host, component = part_series.channel.host, part_series.channel.component
         if component == SWITCH:
             slopes["switch"] += sign * length_s
             continue
-        found = (modelled.get((host, part)) for part in ("board", "disks"))  # a host may lack one
-        board_j, disks_j = (0.0 if of_part is None else _joules(of_part, windows) for of_part in found)
+        inputs = (modelled.get((host, part)) for part in ("board", "disks"))  # a host may lack one
+        board_j, disks_j = (0.0 if of_part is None else _joules(of_part, windows) for of_part in inputs)
         if host not in of or component not in ("board", "disks", "supply") or board_j is None or disks_j is None:
             return ()
         use = _Use(length_s, board_j, disks_j)
@@ -96,10 +96,10 @@ def _values(cluster: Cluster, *, rated: bool) -> dict[str, Value]:
 
 def _terms(file: str, slopes: defaultdict[str, float], values: Mapping[str, Value]) -> Iterator[Term]:
     for name, value in values.items():
-        fitted = sum(slopes[other] * one.follows.get(name, 0.0) for other, one in values.items())
+        fitted = sum(slopes[follower] * coefficient.follows.get(name, 0.0) for follower, coefficient in values.items())
         error_j = (slopes[name] + fitted) * value.sigma
         if abs(error_j) > NOISE_J:
-            kind = next(term for words, term in _TERMS.items() if name.startswith(words))
+            kind = next(term for prefix, term in _TERMS.items() if name.startswith(prefix))
             yield Term(kind, abs(error_j), "modelled", shared=True, source=f"{file}: {name}", sign=int(copysign(1, error_j)))
 
 

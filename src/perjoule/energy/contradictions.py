@@ -19,9 +19,9 @@ UNSTATED_RATIO = 0.1  # by which an energy may be wrong if nobody states how wro
 NAMED_COUNT = 3
 
 
-def margin_j(known: Budget) -> float:
+def margin_j(energy: Budget) -> float:
     """Return by how much an energy may be wrong."""
-    return known.expanded_j + (UNSTATED_RATIO * abs(known.value_j) if "accuracy" in known.unknown else 0.0)
+    return energy.expanded_j + (UNSTATED_RATIO * abs(energy.value_j) if "accuracy" in energy.unknown else 0.0)
 
 
 def impossible(net: Budget | None, gross: Budget | None, parts: tuple[Signed, Signed], hosts_count: int, length_s: float) -> str:
@@ -39,10 +39,10 @@ def impossible(net: Budget | None, gross: Budget | None, parts: tuple[Signed, Si
             f"{names(parts[0])}: {number(net.value_j)} J of the servers alone, more than the {number(gross.value_j)} J of "
             f"servers and switch by {names(parts[1])}: one of them covers something else (check covers), or has another unit"
         )
-    for known, signed in ((net, parts[0]), (gross, parts[1])):
-        if known is None:
+    for energy, signed in ((net, parts[0]), (gross, parts[1])):
+        if energy is None:
             continue
-        mean_w, meters = known.value_j / length_s, names(signed)
+        mean_w, meters = energy.value_j / length_s, names(signed)
         if mean_w < LEAST_HOST_W * hosts_count:
             return (
                 f"{meters}: {mean_w:.3g} W for {_counted(hosts_count)}, where a running host draws {LEAST_HOST_W:g} W at least: "
@@ -58,11 +58,11 @@ def unlikely(record: Record, net: Budget, signed: Signed, hosts: frozenset[str],
     """Doubt the energy of hosts that is far from what the catalogue says of their hardware."""
     cluster = hardware(record)
     nodes = {node.name: node for node in cluster.nodes} if cluster else {}
-    known = [nodes[host.node] for host in record.hosts if host.name in hosts and host.node in nodes]
-    if not known or len(known) < len(hosts):
+    catalogued = [nodes[host.node] for host in record.hosts if host.name in hosts and host.node in nodes]
+    if not catalogued or len(catalogued) < len(hosts):
         return
-    idle_w = sum(node.board.idle_w.value + sum(disk.idle_w.value for disk in node.disks) for node in known)
-    above_w = sum(node.board.dynamic_w.value + sum(disk.active_w.value for disk in node.disks) for node in known)
+    idle_w = sum(node.board.idle_w.value + sum(disk.idle_w.value for disk in node.disks) for node in catalogued)
+    above_w = sum(node.board.dynamic_w.value + sum(disk.active_w.value for disk in node.disks) for node in catalogued)
     mean_w, of = net.value_j / length_s, f"{_counted(len(hosts))} of {record.cluster}"
     if mean_w < LEAST_IDLE_RATIO * idle_w:
         yield f"{names(signed)}: {mean_w:.3g} W for {of}, which draw {idle_w:.3g} W idle by the catalogue: check unit and covers"

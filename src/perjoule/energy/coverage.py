@@ -38,13 +38,13 @@ def devices_of(hosts: Iterable[str], channels: Sequence[Channel]) -> Devices:
 
 def _parts(hosts: Iterable[str], channels: Sequence[Channel]) -> dict[str, Devices]:
     """Return the parts of each host. Channels are read once: there can be thousands of either."""
-    every = {"board", *(("disks",) if any(one.grade in MEASURED for one in channels) else ())}
-    own: dict[str, set[str]] = defaultdict(set)
-    for one in channels:
-        if one.component in PARTS:
-            for host in _hosts(one) or [""]:  # without a host: of each
-                own[host].add(one.component)
-    return {host: frozenset(f"{host}/{part}" for part in every | own[""] | own[host]) for host in hosts}
+    every = {"board", *(("disks",) if any(channel.grade in MEASURED for channel in channels) else ())}
+    by_host: dict[str, set[str]] = defaultdict(set)
+    for channel in channels:
+        if channel.component in PARTS:
+            for host in _hosts(channel) or [""]:  # without a host: of each
+                by_host[host].add(channel.component)
+    return {host: frozenset(f"{host}/{part}" for part in every | by_host[""] | by_host[host]) for host in hosts}
 
 
 def items(channels: Sequence[Channel], cluster: Set[str], *, switch: bool) -> list[Item]:
@@ -52,21 +52,21 @@ def items(channels: Sequence[Channel], cluster: Set[str], *, switch: bool) -> li
 
     `cluster` names the hosts that a meter of the whole cluster covers; `switch` says whether it includes a switch.
     """
-    known = {host for one in channels for host in _hosts(one)} | set(cluster)
-    parts = _parts(known, channels)
-    found: list[Item] = []
-    for one in channels:
-        component, hosts = one.component, _hosts(one)
+    names = {host for channel in channels for host in _hosts(channel)} | set(cluster)
+    parts = _parts(names, channels)
+    covering: list[Item] = []
+    for channel in channels:
+        component, hosts = channel.component, _hosts(channel)
         devices: set[str] = set()
         if component in PARTS:
             devices |= {f"{host}/{component}" for host in hosts or cluster}
         elif component in ("all", "group", "total"):
             devices |= {device for host in (cluster if component == "total" else hosts) for device in parts[host]}
-        if component == SWITCH or SWITCH in one.covers or (component == "total" and switch):
+        if component == SWITCH or SWITCH in channel.covers or (component == "total" and switch):
             devices.add(SWITCH)
         if devices:
-            found.append(Item(one, frozenset(devices)))
-    return found
+            covering.append(Item(channel, frozenset(devices)))
+    return covering
 
 
 def cover(target: Devices, among: Sequence[Item]) -> Signed:
@@ -80,27 +80,27 @@ def cover(target: Devices, among: Sequence[Item]) -> Signed:
     best_cost: tuple[float, float] = (inf, inf)
     tried_count = 0
 
-    def search(left: Mapping[str, int], plus: Devices, minus: Devices, chosen: list[tuple[int, Item]]) -> None:
-        """`left`: by how much each device still counts too little (+1) or too much (-1)."""
+    def search(balance: Mapping[str, int], plus: Devices, minus: Devices, signed: list[tuple[int, Item]]) -> None:
+        """`balance`: by how much each device still counts too little (+1) or too much (-1)."""
         nonlocal best, best_cost, tried_count
         tried_count += 1
-        cost = ([sign for sign, _ in chosen].count(-1), len(chosen))
+        cost = ([sign for sign, _ in signed].count(-1), len(signed))
         if tried_count > MOST_TRIED or cost >= best_cost:
             return
-        if not left:
-            best, best_cost = list(chosen), cost
+        if not balance:
+            best, best_cost = list(signed), cost
             return
-        device = min(left, key=lambda d: (len(by_device.get(d, ())), d))
-        sign = left[device]
+        device = min(balance, key=lambda d: (len(by_device.get(d, ())), d))
+        sign = balance[device]
         for item in by_device.get(device, ()):
-            if item.devices & (plus if sign > 0 else minus) or any(item is other for _, other in chosen):
+            if item.devices & (plus if sign > 0 else minus) or any(item is used for _, used in signed):
                 continue
-            after = dict(left)
+            after = dict(balance)
             for covered in item.devices:
                 after[covered] = after.get(covered, 0) - sign
             after = {d: n for d, n in after.items() if n}
             added = (plus | item.devices, minus) if sign > 0 else (plus, minus | item.devices)
-            search(after, *added, [*chosen, (sign, item)])
+            search(after, *added, [*signed, (sign, item)])
 
     search(dict.fromkeys(target, 1), frozenset(), frozenset(), [])
     return tuple((sign, item.channel) for sign, item in best)
@@ -108,12 +108,12 @@ def cover(target: Devices, among: Sequence[Item]) -> Signed:
 
 def differences(among: Sequence[Item]) -> Iterator[tuple[Channel, Signed]]:
     """Pair each channel of several devices with others that together cover the same: their difference is unexplained."""
-    for whole in among:
-        if len(whole.devices) > 1:
-            parts = [item for item in among if item is not whole and item.devices < whole.devices]
-            sums = cover(whole.devices, parts)
+    for total in among:
+        if len(total.devices) > 1:
+            parts = [item for item in among if item is not total and item.devices < total.devices]
+            sums = cover(total.devices, parts)
             if sums and all(sign > 0 for sign, _ in sums):
-                yield whole.channel, sums
+                yield total.channel, sums
 
 
 def rivals(among: Sequence[Item], grades: Sequence[str]) -> Iterator[tuple[Channel, Signed]]:
@@ -121,9 +121,9 @@ def rivals(among: Sequence[Item], grades: Sequence[str]) -> Iterator[tuple[Chann
     same: dict[Devices, list[Channel]] = {}
     for item in among:
         same.setdefault(item.devices, []).append(item.channel)
-    for found in same.values():
-        best, *others = sorted(found, key=lambda one: grades.index(one.grade))
-        yield from ((best, ((1, other),)) for other in others if other.meter != best.meter)
+    for channels in same.values():
+        best, *competitors = sorted(channels, key=lambda channel: grades.index(channel.grade))
+        yield from ((best, ((1, rival),)) for rival in competitors if rival.meter != best.meter)
 
 
 def _hosts(channel: Channel) -> tuple[str, ...]:

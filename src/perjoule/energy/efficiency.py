@@ -27,9 +27,9 @@ def peak_bytes_per_s(record: Record) -> float | None:
     if cluster is None or served_outside(record):
         return None
     holders = data_hosts(record)
-    held = Counter(h.node for h in record.hosts if h.role != "client" and h.name in holders)
-    nodes = tuple(replace(node, role="storage", count=held[node.name]) for node in cluster.nodes if node.name in held)
-    if record.data_hosts and len(nodes) < max(1, len(held)):
+    counts = Counter(h.node for h in record.hosts if h.role != "client" and h.name in holders)
+    nodes = tuple(replace(node, role="storage", count=counts[node.name]) for node in cluster.nodes if node.name in counts)
+    if record.data_hosts and len(nodes) < max(1, len(counts)):
         return None
     servers_bytes_per_s = catalogue.tpp_bytes_per_s(replace(cluster, nodes=nodes) if nodes else cluster)
     clients_bytes_per_s = network_bytes_per_s(record, loaded) if (loaded := sorted(loading(record))) else None
@@ -41,11 +41,11 @@ def network_bytes_per_s(record: Record, hosts: Sequence[str]) -> float | None:
 
     None if the catalogue lacks one of them, or one is a server or holds its own data: no network lies between.
     """
-    asked, holders = set(hosts), data_hosts(record)
-    if any(h.role != "client" or h.name in holders for h in record.hosts if h.name in asked):
+    clients, holders = set(hosts), data_hosts(record)
+    if any(h.role != "client" or h.name in holders for h in record.hosts if h.name in clients):
         return None
     cluster = hardware(record)
     node_of = {host.name: host.node for host in record.hosts}
     nics = {node.name: node.board.nic_bytes_per_s.value for node in cluster.nodes} if cluster else {}
-    known = [nics[node] for host in hosts if (node := node_of.get(host)) in nics]
-    return sum(known) if len(known) == len(hosts) else None
+    rates_bytes_per_s = [nics[node] for host in hosts if (node := node_of.get(host)) in nics]
+    return sum(rates_bytes_per_s) if len(rates_bytes_per_s) == len(hosts) else None

@@ -27,25 +27,25 @@ SPIKE_FACTOR = 3.0  # times the upper quartile: no burst goes so far up and is o
 SPIKE_COUNT, FEW_RATIO = 2, 0.05
 
 
-def of(whole: Integral, began_s: float, ended_s: float) -> Iterator[str]:
+def of(curve: Integral, began_s: float, ended_s: float) -> Iterator[str]:
     """Return what looks wrong with the samples of a window, compared with the rest of the series."""
-    channel = whole.channel
+    channel = curve.channel
     if channel.quantity not in ("power", "energy") or channel.grade in ("modelled", "nameplate") or channel.stated:
         return
-    t_s, value = whole.samples.t_s, whole.samples.value
+    t_s, value = curve.samples.t_s, curve.samples.value
     counter = channel.semantics == "counter"
-    yield from _still(whole, began_s, ended_s)
-    pieces = whole.pieces(np.arange(1, len(t_s)))
-    known = pieces.length_s > 0
-    if (request_s := whole.samples.request_s) is not None:  # the rate of a step that is shorter than that is any
-        known &= pieces.length_s > (request_s[1:] + request_s[:-1]) / 2
+    yield from _still(curve, began_s, ended_s)
+    pieces = curve.pieces(np.arange(1, len(t_s)))
+    covered = pieces.length_s > 0
+    if (request_s := curve.samples.request_s) is not None:  # the rate of a step that is shorter than that is any
+        covered &= pieces.length_s > (request_s[1:] + request_s[:-1]) / 2
     if counter:
-        t_s, value = t_s[1:][known], pieces.first_rate[known]
+        t_s, value = t_s[1:][covered], pieces.first_rate[covered]
     yield from _far(value, (t_s >= began_s) & (t_s <= ended_s), counter=counter)
 
 
-def _still(whole: Integral, began_s: float, ended_s: float) -> Iterator[str]:
-    t_s, value, semantics = whole.samples.t_s, whole.samples.value, whole.channel.semantics
+def _still(curve: Integral, began_s: float, ended_s: float) -> Iterator[str]:
+    t_s, value, semantics = curve.samples.t_s, curve.samples.value, curve.channel.semantics
     same = np.diff(value) == 0
     if same.all():
         if len(value) >= CONSTANT_COUNT:
@@ -61,7 +61,7 @@ def _still(whole: Integral, began_s: float, ended_s: float) -> Iterator[str]:
     counter = semantics == "counter"
     # Averages follow a load so slowly that one value soon lasts long; where they are not steady they are refused anyway.
     long = count + 1 >= LONG_COUNT and inside_s[longest] >= max(LONG_S, LONG_RATIO * (ended_s - began_s))
-    lone = long and semantics != "average" and _lasting(inside_s, longest, whole, began_s, ended_s)
+    lone = long and semantics != "average" and _lasting(inside_s, longest, curve, began_s, ended_s)
     if lone or _improbable(same, count):
         yield f"the {'counter' if counter else 'meter'} was frozen for {length_s:.3g} s ({count + 1} equal samples)"
     elif long and not counter and t_s[first[longest] + BEFORE_COUNT - 1] <= began_s:
@@ -73,17 +73,17 @@ def _still(whole: Integral, began_s: float, ended_s: float) -> Iterator[str]:
 
 def _improbable(same: NDArray[np.bool_], count: int) -> bool:
     """Return whether a run is improbable for samples that are this often equal to the one before."""
-    others = (int(same.sum()) - count + 1) / (len(same) - count + 2)  # how often a sample is like the one before, elsewhere
-    return count >= LEAST_COUNT and len(same) * others**count < NEVER
+    like_ratio = (int(same.sum()) - count + 1) / (len(same) - count + 2)  # how often a sample is like the one before, elsewhere
+    return count >= LEAST_COUNT and len(same) * like_ratio**count < NEVER
 
 
-def _lasting(inside_s: Floats, longest: int, whole: Integral, began_s: float, ended_s: float) -> bool:
+def _lasting(inside_s: Floats, longest: int, curve: Integral, began_s: float, ended_s: float) -> bool:
     """Return whether one value lasted far longer than all others of a window in which they changed often, and by much.
 
     A meter that changes seldom, because it is coarse or the power steady, makes many long runs; a frozen one makes one. A load
     that begins with a few jumps and is steady then leaves no long rest.
     """
-    t_s, value = whole.samples.t_s, whole.samples.value
+    t_s, value = curve.samples.t_s, curve.samples.value
     low, high = np.searchsorted(t_s, [began_s, ended_s], side="left")
     here = value[max(low - 1, 0) : high + 1]  # from the value that the window begins with
     least, median, most = np.percentile(here, [5, 50, 95])  # the ends of the load are cut by samples of their own

@@ -87,12 +87,12 @@ def roles(record: Record) -> Mapping[str, frozenset[str]]:
     """
     loaded = loading(record)
     part = server_names(record) | loaded
-    found: dict[str, set[str]] = {}
+    by_role: dict[str, set[str]] = {}
     for host in record.hosts:
         if host.name in part and (host.role != "client" or host.name in loaded):
             for role in (host.role, *(("servers",) if host.role != "client" else ())):
-                found.setdefault(role, set()).add(host.name)
-    return {role: frozenset(names) for role, names in found.items()}
+                by_role.setdefault(role, set()).add(host.name)
+    return {role: frozenset(names) for role, names in by_role.items()}
 
 
 def loaded_servers(record: Record) -> frozenset[str]:

@@ -92,9 +92,9 @@ class Integral:
         index = np.searchsorted(ends_s, t_s, side="left")  # of the piece that the moment cuts
         block = np.maximum(index - 1, 0) // BLOCK_COUNT
         within = 1 + block[:, None] * BLOCK_COUNT + np.arange(BLOCK_COUNT)
-        whole = within < index[:, None]
+        complete = within < index[:, None]
         pieces = self.pieces(np.minimum(within, self._count - 1))
-        length_s = np.where(whole, pieces.length_s, 0.0)
+        length_s = np.where(complete, pieces.length_s, 0.0)
         amount = self._blocks[block] + np.einsum("ij,ij->i", length_s, (pieces.first_rate + pieces.last_rate) / 2)
         covered_s = self._blocks_s[block] + length_s.sum(axis=1)
         inside = (index > 0) & (index < self._count)
@@ -173,14 +173,14 @@ class Integral:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     rate = (value[index] - value[before]) / length_s
                 return Pieces(began_s, length_s, rate, rate)
-            known = np.isfinite(self._rates[index])
-            rate = np.where(known, self._rates[index], 0.0)
-            return Pieces(began_s, np.where(known, length_s, 0.0), rate, rate)
-        known = length_s <= self._limit_s
+            covered = np.isfinite(self._rates[index])
+            rate = np.where(covered, self._rates[index], 0.0)
+            return Pieces(began_s, np.where(covered, length_s, 0.0), rate, rate)
+        covered = length_s <= self._limit_s
         if self.samples.broken is not None:  # a failed read between two good ones is a gap for what is read at moments
-            known = known & ~self.samples.broken[index]
-        if not known.all():
-            length_s = np.where(known, length_s, 0.0)
+            covered = covered & ~self.samples.broken[index]
+        if not covered.all():
+            length_s = np.where(covered, length_s, 0.0)
         return Pieces(began_s, length_s, value[before], value[index])
 
     def _summed(self) -> tuple[Floats, Floats]:
@@ -235,27 +235,27 @@ def _counter_rates(series: Series, samples: Samples) -> tuple[Floats | None, tup
 
     A wrap is accepted if it is possible and unambiguous: the rate is possible and the range was not passed unseen.
     """
-    name, stated = series.channel.name, series.channel.specification
+    name, specification = series.channel.name, series.channel.specification
     t_s, value = samples.t_s, samples.value
-    range_value = inf if stated.range_value is None else stated.range_value
-    most_rate = inf if stated.most_w is None or series.channel.quantity != "energy" else stated.most_w
-    if len(t_s) < 2 or _regular(samples, range_value, most_rate, stated):
+    range_value = inf if specification.range_value is None else specification.range_value
+    most_rate = inf if specification.most_w is None or series.channel.quantity != "energy" else specification.most_w
+    if len(t_s) < 2 or _regular(samples, range_value, most_rate, specification):
         return None, ()
     step, step_s = np.diff(value), np.diff(t_s)
     back = step < 0
     if most_rate == inf and range_value < inf:
         most_rate = BELIEVED_FACTOR * float((step[~back] / step_s[~back]).max(initial=0.0))
     rate = np.where(back, step + range_value, step) / step_s
-    impossible = (rate < 0) | (rate * step_s > _most(samples, most_rate, stated)) | (back & (range_value == inf))
+    impossible = (rate < 0) | (rate * step_s > _most(samples, most_rate, specification)) | (back & (range_value == inf))
     passed = step_s * most_rate > range_value if max(most_rate, range_value) < inf else np.zeros_like(back)
     ambiguous = passed & ~impossible
     faults = [
-        Fault(t_s[:-1][where], t_s[1:][where], f"{name}: {words}")
-        for where, words in (
+        Fault(t_s[:-1][mask], t_s[1:][mask], f"{name}: {text}")
+        for mask, text in (
             (impossible, f"{{count}} steps of the counter are neither a wrap nor a possible rate ({_cause(back)})"),
             (ambiguous, "{times} the counter was read too rarely to tell how often it wrapped"),
         )
-        if where.any()
+        if mask.any()
     ]
     return np.concatenate(([np.nan], np.where(impossible | ambiguous, np.nan, rate))), tuple(faults)
 
@@ -266,24 +266,24 @@ def _cause(back: NDArray[np.bool_]) -> str:
     return "it runs down: its clamp or its wires are the wrong way round" if down else "a reset, or a failed read"
 
 
-def _most(samples: Samples, most_rate: float, stated: Specification, chunk: slice = slice(None)) -> Floats:
+def _most(samples: Samples, most_rate: float, specification: Specification, chunk: slice = slice(None)) -> Floats:
     """Return the most by which a counter can step between two readings: the energy since its last update, and one of its steps.
 
     Shape (N-1,) of N samples.
     """
-    longer_s = stated.period_s or 0.0
+    longer_s = specification.period_s or 0.0
     if (request_s := samples.request_s) is not None:
         longer_s = longer_s + (request_s[chunk][1:] + request_s[chunk][:-1]) / 2
-    return most_rate * (np.diff(samples.t_s[chunk]) + longer_s) + (stated.resolution or 0.0)
+    return most_rate * (np.diff(samples.t_s[chunk]) + longer_s) + (specification.resolution or 0.0)
 
 
-def _regular(samples: Samples, range_value: float, most_rate: float, stated: Specification) -> bool:
+def _regular(samples: Samples, range_value: float, most_rate: float, specification: Specification) -> bool:
     """Return whether a counter never falls, runs no faster than possible, and is read often enough; a chunk at a time."""
     longest_s = range_value / most_rate if max(most_rate, range_value) < inf else inf
     for low in range(0, len(samples.value) - 1, CHUNK_COUNT):
         chunk = slice(low, low + CHUNK_COUNT + 1)
         step, step_s = np.diff(samples.value[chunk]), np.diff(samples.t_s[chunk])
-        fast = most_rate < inf and (step > _most(samples, most_rate, stated, chunk)).any()
+        fast = most_rate < inf and (step > _most(samples, most_rate, specification, chunk)).any()
         if step.min() < 0 or fast or step_s.max() > longest_s:
             return False
     return True

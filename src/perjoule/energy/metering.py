@@ -70,11 +70,11 @@ def together(several: Sequence[Parts]) -> Parts:
     return Parts(meter, grade, tuple(channel for parts in several for channel in parts.net))
 
 
-def counting(powers: Sequence[Channel], roles: Roles, wanted: frozenset[str]) -> list[tuple[Channel, frozenset[str]]]:
+def counting(powers: Sequence[Channel], roles: Roles, targets: frozenset[str]) -> list[tuple[Channel, frozenset[str]]]:
     """List the channels of whole hosts that count any of these, each with all hosts that it counts."""
-    covering = items([channel for channel in powers if channel.grade in GRADES], roles.cluster, switch=True) if wanted else ()
+    covering = items([channel for channel in powers if channel.grade in GRADES], roles.cluster, switch=True) if targets else ()
     reach = ((item.channel, frozenset(device.partition("/")[0] for device in item.devices) & roles.hosts) for item in covering)
-    return [(channel, hosts) for channel, hosts in reach if hosts & wanted]
+    return [(channel, hosts) for channel, hosts in reach if hosts & targets]
 
 
 def _rank(side: Chosen) -> int:

@@ -27,16 +27,16 @@ def noise(t_s: Floats, value: Floats) -> tuple[float, int]:
     rising power, however irregular the samples. Jumps are among those left out.
     """
     before = (t_s[2:] - t_s[1:-1]) / (t_s[2:] - t_s[:-2])  # the weight of the sample before, 1/2 if samples are regular
-    rest = value[1:-1] - before * value[:-2] - (1 - before) * value[2:]
-    variance, count = _trimmed(rest / np.sqrt(1 + before**2 + (1 - before) ** 2))
+    residual = value[1:-1] - before * value[:-2] - (1 - before) * value[2:]
+    variance, count = _trimmed(residual / np.sqrt(1 + before**2 + (1 - before) ** 2))
     return sqrt(variance), count
 
 
 def _trimmed(differences: Floats) -> tuple[float, int]:
     """Return the variance of normal differences about 0 without their largest fifth, and the number of those used."""
     squares = np.sort(differences**2)
-    kept = squares[: max(1, round(TRIMMED_RATIO * len(squares)))]
-    return (float(kept.mean()) / TRIMMED_VARIANCE if len(kept) else 0.0), len(kept)
+    smallest = squares[: max(1, round(TRIMMED_RATIO * len(squares)))]
+    return (float(smallest.mean()) / TRIMMED_VARIANCE if len(smallest) else 0.0), len(smallest)
 
 
 @dataclass(frozen=True)
@@ -77,15 +77,15 @@ class Correlation:
 def correlation(stretches: Sequence[Floats]) -> Correlation:
     """Estimate the correlation of the noise of neighbouring samples."""
     count, number = sum(map(len, stretches)), len(stretches)
-    places = [np.arange(len(own)) - (len(own) - 1) / 2 for own in stretches]
-    rest = [own - own[0] - (own - own[0]).mean() for own in stretches]  # exactly 0 of equal samples
-    steepness = sum(float(place @ own) for place, own in zip(places, rest, strict=True))
+    places = [np.arange(len(stretch)) - (len(stretch) - 1) / 2 for stretch in stretches]
+    residuals = [stretch - stretch[0] - (stretch - stretch[0]).mean() for stretch in stretches]  # exactly 0 of equal samples
+    steepness = sum(float(place @ residual) for place, residual in zip(places, residuals, strict=True))
     slope = steepness / (sum(float(place @ place) for place in places) or 1.0)
-    rest = [own - slope * place for place, own in zip(places, rest, strict=True)]
-    squares = sum(float(own @ own) for own in rest)
+    residuals = [residual - slope * place for place, residual in zip(places, residuals, strict=True)]
+    squares = sum(float(residual @ residual) for residual in residuals)
     if count < LEAST_COUNT or not squares:
         return Correlation(0.0, count, number, squares)
-    r = sum(float(own[1:] @ own[:-1]) for own in rest) / squares
+    r = sum(float(residual[1:] @ residual[:-1]) for residual in residuals) / squares
     # About what was fitted to few samples it is too small: F. H. C. Marriott, J. A. Pope 1954, M. G. Kendall 1954
     r += ((1 + 3 * r) * number + 1 + 2 * r) / count
     return Correlation(min(max(r, 0.0), MOST_CORRELATION), count, number, squares)
@@ -102,13 +102,13 @@ def neighbours(value: Floats, idle: Sequence[Floats]) -> Correlation:
     step = np.diff(value)
     jumps: NDArray[np.intp] = np.flatnonzero(np.abs(step) > JUMP_FACTOR * sqrt(_trimmed(step)[0]))
     loaded = correlation(np.split(value, jumps + 1))
-    if not (known := [own for own in idle if len(own) >= LEAST_CORRELATED_COUNT]):
+    if not (usable := [samples for samples in idle if len(samples) >= LEAST_CORRELATED_COUNT]):
         return loaded
-    calm = correlation(known)
+    calm = correlation(usable)
     if calm.count > loaded.count:
         return calm
     # The calmest: a window that the load's last sample reaches into, by its latency, isn't calm.
-    if loaded.scatter <= RESTLESS_FACTOR * min(correlation([own]).scatter for own in known):
+    if loaded.scatter <= RESTLESS_FACTOR * min(correlation([samples]).scatter for samples in usable):
         return loaded
     return replace(loaded, ratio=min(loaded.ratio, calm.most))
 
@@ -122,15 +122,15 @@ def independent(value: Floats) -> tuple[float, float, float]:
     count = len(value)
     if count < LEAST_COUNT:
         return float(np.std(value, ddof=1)) if count > 1 else 0.0, float(count), float(max(count - 1, 1))
-    found = correlation([value])
-    worth = found.worth(count)
-    return sqrt(found.squares / count / max(1 - 2 / worth, 0.3)), worth, found.freedom
+    estimate = correlation([value])
+    worth = estimate.worth(count)
+    return sqrt(estimate.squares / count / max(1 - 2 / worth, 0.3)), worth, estimate.freedom
 
 
-def idle(whole: Integral, quiet: Sequence[tuple[float, float]]) -> list[Floats]:
+def idle(curve: Integral, quiet: Sequence[tuple[float, float]]) -> list[Floats]:
     """Return the samples that lie wholly within each window of idle time."""
-    t_s, began_s = whole.samples.t_s, whole.samples.t_s - whole.samples.duration_s
-    return [whole.samples.value[(began_s >= low_s) & (t_s <= high_s)] for low_s, high_s in quiet]
+    t_s, began_s = curve.samples.t_s, curve.samples.t_s - curve.samples.duration_s
+    return [curve.samples.value[(began_s >= low_s) & (t_s <= high_s)] for low_s, high_s in quiet]
 
 
 def calm(idle: Sequence[Floats], r: float = 0.0) -> tuple[float, float] | None:
@@ -138,8 +138,8 @@ def calm(idle: Sequence[Floats], r: float = 0.0) -> tuple[float, float] | None:
 
     About the mean of each window, which follows samples of the correlation r.
     """
-    if not (known := [value for value in idle if len(value) >= LEAST_COUNT]):
+    if not (usable := [value for value in idle if len(value) >= LEAST_COUNT]):
         return None
-    squares, length = sum(float(((v - v.mean()) ** 2).sum()) for v in known), (1 + r) / (1 - r)
-    left = sum(len(v) - length + 2 * r * (1 - r ** len(v)) / (len(v) * (1 - r) ** 2) for v in known)
-    return sqrt(squares / left), max(sum(len(v) / length - 1 for v in known), 1.0)
+    squares, length = sum(float(((v - v.mean()) ** 2).sum()) for v in usable), (1 + r) / (1 - r)
+    degrees = sum(len(v) - length + 2 * r * (1 - r ** len(v)) / (len(v) * (1 - r) ** 2) for v in usable)
+    return sqrt(squares / degrees), max(sum(len(v) / length - 1 for v in usable), 1.0)

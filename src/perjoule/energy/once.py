@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 def once(compute: Callable[Concatenate[Series, P], T]) -> Callable[Concatenate[Series, P], T]:
     """Cache a pure function of a series and hashable arguments; its result must not refer to the series."""
-    known: WeakKeyDictionary[Series, dict[object, T]] = WeakKeyDictionary()
+    cache: WeakKeyDictionary[Series, dict[object, T]] = WeakKeyDictionary()
 
     @wraps(compute)
-    def found(series: Series, /, *arguments: P.args, **named: P.kwargs) -> T:
-        own = known.setdefault(series, {})
-        key = (arguments, *named.items())
-        if key not in own:
-            own[key] = compute(series, *arguments, **named)
-        return own[key]
+    def cached(series: Series, /, *arguments: P.args, **keywords: P.kwargs) -> T:
+        results = cache.setdefault(series, {})
+        key = (arguments, *keywords.items())
+        if key not in results:
+            results[key] = compute(series, *arguments, **keywords)
+        return results[key]
 
-    return found
+    return cached

@@ -55,7 +55,7 @@ class Boundaries:
             hosts.setdefault(f"{of.meter} {of.quantity}", []).append(of.host or "+".join(of.covers) or of.component)
         if len(hosts) == 1:
             return next(iter(hosts))
-        return ", ".join(f"{what} of {' and '.join(sorted(set(of)))}" for what, of in sorted(hosts.items()))
+        return ", ".join(f"{label} of {' and '.join(sorted(set(of)))}" for label, of in sorted(hosts.items()))
 
     @property
     def net_j(self) -> float | None:
@@ -70,17 +70,17 @@ class Boundaries:
 
 def added(record: Record, series: Mapping[Channel, Series], parts: Parts, began_s: float, ended_s: float) -> Boundaries:
     """Add up the energy of channels over a window, with its budget; the coefficients of those that are modelled are in it."""
-    quiet, whole = idle_windows(record), ((began_s, ended_s, 1.0),)
+    quiet, windows = idle_windows(record), ((began_s, ended_s, 1.0),)
 
     def sum_of(signed: Signed) -> Budget | None:
-        summands = tuple((sign, series[one]) for sign, one in signed)
-        found = energy(summands, began_s, ended_s, quiet)
+        summands = tuple((sign, series[channel]) for sign, channel in signed)
+        total = energy(summands, began_s, ended_s, quiet)
         modelled = tuple((sign, s) for sign, s in summands if s.channel.grade == "modelled")
-        return found.and_terms(coefficient_terms(record, series.values(), modelled, whole)) if found and modelled else found
+        return total.and_terms(coefficient_terms(record, series.values(), modelled, windows)) if total and modelled else total
 
     net, gross, boards = sum_of(parts.net), sum_of(parts.gross), sum_of(parts.boards)
-    channels = [one for _, one in (*parts.net, *parts.gross)]
-    doubts = [*parts.doubts, *(doubt for one in channels for doubt in amount(series[one], began_s, ended_s).doubts)]
+    channels = [channel for _, channel in (*parts.net, *parts.gross)]
+    doubts = [*parts.doubts, *(doubt for channel in channels for doubt in amount(series[channel], began_s, ended_s).doubts)]
     if net is None and gross is None:
         return Boundaries(doubts=tuple(doubts))
     length_s = ended_s - began_s
@@ -91,7 +91,7 @@ def added(record: Record, series: Mapping[Channel, Series], parts: Parts, began_
         if net and parts.grade != "simulated":
             unlikely = contradictions.unlikely(record, net, parts.net, parts.hosts, length_s)
             doubts.extend(map(METERS.doubt, unlikely))
-    times_s = [series[one].t_s for _, one in parts.net or parts.gross if not one.stated]
+    times_s = [series[channel].t_s for _, channel in parts.net or parts.gross if not channel.stated]
     count = min((int(((t_s > began_s) & (t_s <= ended_s)).sum()) for t_s in times_s), default=SHORT_COUNT)
     if count < SHORT_COUNT:
         doubts.append(METERS.doubt(f"{parts.meter}: the window holds only {count} power samples"))
@@ -101,8 +101,8 @@ def added(record: Record, series: Mapping[Channel, Series], parts: Parts, began_
 def energy(parts: SignedSeries, began_s: float, ended_s: float, quiet: tuple[tuple[float, float], ...] = ()) -> Budget | None:
     """Add up channels over a window; None without channels, or if one is refused."""
     budgets = [(sign, budget(series, began_s, ended_s, quiet=quiet)) for sign, series in parts]
-    known = [(sign, one) for sign, one in budgets if one is not None]
-    return combined(known) if known and len(known) == len(budgets) else None
+    summands = [(sign, summand) for sign, summand in budgets if summand is not None]
+    return combined(summands) if summands and len(summands) == len(budgets) else None
 
 
 def joules(parts: SignedSeries, began_s: float, ended_s: float) -> float | None:

@@ -31,7 +31,7 @@ def one_quantity(channels: Sequence[Channel], wrong_ratio: Callable[[Channel], f
     of_boundary: dict[object, dict[str, list[Channel]]] = {}
     for channel in channels:
         of_boundary.setdefault(_boundary(channel), {}).setdefault(channel.quantity, []).append(channel)
-    kept: set[Channel] = set()
+    certain: set[Channel] = set()
     for by_quantity in of_boundary.values():
         counters, powers = by_quantity.get("energy", []), by_quantity.get("power", [])
         if counters and powers:
@@ -40,8 +40,8 @@ def one_quantity(channels: Sequence[Channel], wrong_ratio: Callable[[Channel], f
                 counters = []
             else:
                 powers = []
-        kept |= {*counters, *powers}
-    return [channel for channel in channels if channel in kept]
+        certain |= {*counters, *powers}
+    return [channel for channel in channels if channel in certain]
 
 
 def both_quantities(channels: Sequence[Channel]) -> Iterator[tuple[Channel, Channel]]:
@@ -52,9 +52,9 @@ def both_quantities(channels: Sequence[Channel]) -> Iterator[tuple[Channel, Chan
             yield channel, power
 
 
-def other_quantity(channels: Sequence[Channel], kept: Sequence[Channel]) -> list[Channel]:
+def other_quantity(channels: Sequence[Channel], first_choice: Sequence[Channel]) -> list[Channel]:
     """Return the other choice: what `one_quantity` left out, instead of what it kept beside it; empty if it kept all."""
-    counted = frozenset(kept)
+    counted = frozenset(first_choice)
     both = {_boundary(channel) for channel in channels if channel not in counted}
     return [channel for channel in channels if _boundary(channel) not in both or channel not in counted] if both else []
 
@@ -65,10 +65,10 @@ def wrong_ratio(series: Series, began_s: float, ended_s: float) -> float:
 
     Its accuracy is in both of them and does not count. If the latency is not stated, the distance of samples stands for it.
     """
-    stated = series.channel.specification
-    latency_s = stated.latency_s
+    specification = series.channel.specification
+    latency_s = specification.latency_s
     if latency_s is None and series.channel.quantity == "power":
-        latency_s = max(stated.period_s or 0.0, integral(series).usual_s)
-    supposed = replace(stated, gain_ratio=None, offset=None, latency_s=latency_s)
-    found = budget(replace(series, channel=replace(series.channel, specification=supposed)), began_s, ended_s)
-    return inf if found is None or found.value_j <= 0 else found.expanded_j / found.value_j
+        latency_s = max(specification.period_s or 0.0, integral(series).usual_s)
+    supposed = replace(specification, gain_ratio=None, offset=None, latency_s=latency_s)
+    energy = budget(replace(series, channel=replace(series.channel, specification=supposed)), began_s, ended_s)
+    return inf if energy is None or energy.value_j <= 0 else energy.expanded_j / energy.value_j

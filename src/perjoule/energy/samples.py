@@ -37,12 +37,12 @@ class Fault:
 
     began_s: Floats
     ended_s: Floats
-    words: str  # with {count}
+    text: str  # with {count}
 
     def within(self, began_s: float, ended_s: float) -> str:
         """Return its text, if it was in this window; else ""."""
         count = int(((self.ended_s >= began_s) & (self.began_s <= ended_s)).sum())
-        return self.words.format(count=count, times="once" if count == 1 else f"{count} times") if count else ""
+        return self.text.format(count=count, times="once" if count == 1 else f"{count} times") if count else ""
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,12 @@ def lowest(series: Series) -> float:
 
     That is its offset, one of its steps, and a hundredth of the magnitude that 95 % of its samples do not exceed.
     """
-    of, stated = series.channel, series.channel.specification
+    of, specification = series.channel, series.channel.specification
     if of.quantity != "power" or of.grade in ("modelled", "nameplate"):
         return -SENTINEL
     watts = np.abs(series.value[np.abs(series.value) < SENTINEL])
     usual_w = float(np.percentile(watts, MOSTLY_PERCENT)) if len(watts) else 0.0
-    return -((stated.offset or 0.0) + (stated.resolution or 0.0) + NEAR_ZERO_RATIO * usual_w)
+    return -((specification.offset or 0.0) + (specification.resolution or 0.0) + NEAR_ZERO_RATIO * usual_w)
 
 
 def in_order(series: Series) -> Samples:
@@ -91,34 +91,34 @@ def in_order(series: Series) -> Samples:
     latest_s = np.maximum.accumulate(np.where(timed, t_s, -inf))
     late = timed & (t_s < latest_s)
     if late.any():
-        words = f"{name}: {{count}} samples arrived out of order (late, or the clock was set back)"
-        faults.append(Fault(t_s[late], latest_s[late], words))
-    kept = np.flatnonzero(timed)
-    series = series.at(kept[np.argsort(t_s[kept], kind="stable")])
+        text = f"{name}: {{count}} samples arrived out of order (late, or the clock was set back)"
+        faults.append(Fault(t_s[late], latest_s[late], text))
+    index = np.flatnonzero(timed)
+    series = series.at(index[np.argsort(t_s[index], kind="stable")])
     t_s, value = series.t_s, series.value
     good = np.abs(value) < limit if limit >= SENTINEL else np.isfinite(value) & (value <= limit)
     if limit < SENTINEL and (above := np.isfinite(value) & (value > limit) & (value < SENTINEL)).any():
-        words = f"{name}: {{count}} samples exceed the {limit / 1.1:.4g} W that it can show and are treated as failed reads"
-        faults.append(Fault(t_s[above], t_s[above], words))
+        text = f"{name}: {{count}} samples exceed the {limit / 1.1:.4g} W that it can show and are treated as failed reads"
+        faults.append(Fault(t_s[above], t_s[above], text))
     if (unknown := good & _all_bits(series, value)).any():
         good &= ~unknown
-        words = f"{{count}} samples are {value[unknown].max():.7g} W, which stands for a power that is not known: failed reads"
-        faults.append(Fault(t_s[unknown], t_s[unknown], f"{name}: {words}"))
+        text = f"{{count}} samples are {value[unknown].max():.7g} W, which stands for a power that is not known: failed reads"
+        faults.append(Fault(t_s[unknown], t_s[unknown], f"{name}: {text}"))
     if (below := np.isfinite(value) & (value < lowest(series)) & (value > -SENTINEL)).any():
         good &= ~below
-        words = f"{{count}} samples are below zero, down to {value[below].min():.4g} W, and count as failed reads"
+        text = f"{{count}} samples are below zero, down to {value[below].min():.4g} W, and count as failed reads"
         fix = "power flows one way, so its clamp or its wires are the wrong way round (turn them), or it misread"
-        faults.append(Fault(t_s[below], t_s[below], f"{name}: {words}: {fix}"))
+        faults.append(Fault(t_s[below], t_s[below], f"{name}: {text}: {fix}"))
     failed_before = np.concatenate(([0], np.cumsum(~good)))[:-1][good]
     series = series.at(good)
     t_s, value, stamp_s = series.t_s, series.value, 0.0
     first = np.concatenate(([True], np.diff(t_s) > 0))[: len(t_s)]
     if (again := ~first).any() and not (np.diff(value)[again[1:]] == 0).all():
         stamp_s = _stamp_s(t_s[first])
-        words = (
+        text = (
             f"{name}: {{count}} samples share a timestamp with another: spread evenly over the {stamp_s:.3g} s between timestamps"
         )
-        faults.append(Fault(t_s[again], t_s[again] + stamp_s, words))
+        faults.append(Fault(t_s[again], t_s[again] + stamp_s, text))
         t_s, again = _spread(t_s, first, stamp_s), np.zeros_like(again)
     elif again.any():
         again_s = t_s[again]
@@ -131,11 +131,11 @@ def in_order(series: Series) -> Samples:
 
 def _all_bits(series: Series, value: Floats) -> NDArray[np.bool_]:
     """Return which samples of power are numbers all of whose bits are set."""
-    found = np.zeros(len(value), dtype=bool)
+    mask = np.zeros(len(value), dtype=bool)
     if series.channel.quantity == "power" and len(value) and np.nanmax(value, initial=0.0) >= 0xFFFF - 1:
         for number in ALL_BITS_W:
-            found |= np.abs(value - number) <= ALL_BITS_RATIO * number
-    return found
+            mask |= np.abs(value - number) <= ALL_BITS_RATIO * number
+    return mask
 
 
 def _stamp_s(stamps_s: Floats) -> float:
@@ -168,8 +168,8 @@ def _ahead(series: Series) -> tuple[float, list[Fault]]:
     if not early.any():
         return 0.0, []
     most_s = float(ahead_s[early].max())
-    words = f"{{count}} samples are dated up to {most_s:.2g} s after they arrived: the meter's clock is ahead (align it)"
-    return most_s, [Fault(series.arrived_s[early], series.t_s[early], f"{series.channel.name}: {words}")]
+    text = f"{{count}} samples are dated up to {most_s:.2g} s after they arrived: the meter's clock is ahead (align it)"
+    return most_s, [Fault(series.arrived_s[early], series.t_s[early], f"{series.channel.name}: {text}")]
 
 
 def _behind(series: Series) -> list[Fault]:
@@ -177,11 +177,11 @@ def _behind(series: Series) -> list[Fault]:
     if series.arrived_s is None:
         return []
     behind_s = series.arrived_s - series.t_s
-    known = np.isfinite(behind_s)
-    if not known.any() or (least_s := float(behind_s[known].min())) <= LATE_S:
+    finite = np.isfinite(behind_s)
+    if not finite.any() or (least_s := float(behind_s[finite].min())) <= LATE_S:
         return []
-    words = f"{{count}} samples are dated {least_s:.3g} s or more before they arrived: the meter's clock is behind (align it)"
-    return [Fault(series.t_s[known], series.arrived_s[known], f"{series.channel.name}: {words}, or they come that late")]
+    text = f"{{count}} samples are dated {least_s:.3g} s or more before they arrived: the meter's clock is behind (align it)"
+    return [Fault(series.t_s[finite], series.arrived_s[finite], f"{series.channel.name}: {text}, or they come that late")]
 
 
 def _flawless(series: Series, limit: float) -> bool:

@@ -26,47 +26,47 @@ GLANCE_COUNT = 8  # readings at the begin of a window that show whether it steps
 class Updated:
     """A series with its samples at the middle of the times in which they can have been new. Shape of `spread_s`: (N,)."""
 
-    whole: Integral
+    curve: Integral
     spread_s: Floats | None = None  # how long those times are; None: no longer than a request
     single: bool = False  # whether it stands because it counts in large steps: at each update it has just reached one
     wraps_j: float = 0.0  # the energy in the window that is wrong if a wrap that looks like none was a reset
 
 
-def stands(whole: Integral, began_s: float, ended_s: float) -> bool:
+def stands(curve: Integral, began_s: float, ended_s: float) -> bool:
     """Return whether an energy counter has equal readings in or beside a window."""
-    if whole.channel.semantics != "counter" or whole.channel.quantity != "energy":
+    if curve.channel.semantics != "counter" or curve.channel.quantity != "energy":
         return False
-    first, last = (int(i) for i in np.searchsorted(whole.samples.t_s, [began_s, ended_s], side="left"))
-    low, high = max(first - 1, 1), min(last + 2, len(whole.samples.t_s))
-    return not np.diff(whole.samples.value[low - 1 : high]).all()
+    first, last = (int(i) for i in np.searchsorted(curve.samples.t_s, [began_s, ended_s], side="left"))
+    low, high = max(first - 1, 1), min(last + 2, len(curve.samples.t_s))
+    return not np.diff(curve.samples.value[low - 1 : high]).all()
 
 
-def steps_count(whole: Integral, began_s: float, ended_s: float) -> int | None:
+def steps_count(curve: Integral, began_s: float, ended_s: float) -> int | None:
     """Return the steps in a window of an energy counter that stands in it; None if it does not stand, or is no counter."""
-    if not stands(whole, began_s, ended_s):
+    if not stands(curve, began_s, ended_s):
         return None
-    stepped_s = whole.samples.t_s[whole.steps]
+    stepped_s = curve.samples.t_s[curve.steps]
     return int(((stepped_s > began_s) & (stepped_s <= ended_s)).sum())
 
 
-def refused(whole: Integral, began_s: float, ended_s: float) -> bool:
+def refused(curve: Integral, began_s: float, ended_s: float) -> bool:
     """Return whether a counter steps too rarely in a window to determine its energy."""
-    t_s, value = whole.samples.t_s, whole.samples.value
+    t_s, value = curve.samples.t_s, curve.samples.value
     low, high = np.searchsorted(t_s, [began_s, ended_s], side="left")
     if np.count_nonzero(np.diff(value[low : min(low + GLANCE_COUNT, high)])) >= LEAST_STEPS:
         return False
-    count = steps_count(whole, began_s, ended_s)
+    count = steps_count(curve, began_s, ended_s)
     return count is not None and count < LEAST_STEPS
 
 
 def updated(series: Series, began_s: float, ended_s: float) -> Updated:
     """Return a series as its meter updated it around a window; other than energy counters of real meters as they were read."""
-    whole, of = integral(series), series.channel
+    curve, of = integral(series), series.channel
     if of.semantics != "counter" or of.quantity != "energy" or of.grade in ("modelled", "nameplate"):
-        return Updated(whole)
-    stepped = stands(whole, began_s, ended_s)
-    dated = _dated(series, stepped) if stepped or of.specification.period_s else Updated(whole)
-    low, high = np.searchsorted(whole.samples.t_s, [began_s, ended_s], side="left")
+        return Updated(curve)
+    stepped = stands(curve, began_s, ended_s)
+    dated = _dated(series, stepped) if stepped or of.specification.period_s else Updated(curve)
+    low, high = np.searchsorted(curve.samples.t_s, [began_s, ended_s], side="left")
     return replace(dated, wraps_j=float(np.sum(unlike_j(series)[low : high + 1])))
 
 
@@ -91,21 +91,21 @@ def unlike_j(series: Series) -> Floats:
 
     It may have been a reset. Shape (N,) of the samples, 0 of all others.
     """
-    whole = integral(series)
-    t_s, value = whole.samples.t_s, whole.samples.value
-    found = np.zeros(len(t_s))
+    curve = integral(series)
+    t_s, value = curve.samples.t_s, curve.samples.value
+    excess_j = np.zeros(len(t_s))
     fell = np.flatnonzero(np.diff(value) < 0) + 1
     if series.channel.semantics != "counter" or not len(fell):
-        return found
-    pieces, length_s = whole.pieces(np.arange(1, len(t_s))), np.diff(t_s)
+        return excess_j
+    pieces, length_s = curve.pieces(np.arange(1, len(t_s))), np.diff(t_s)
     rate = np.where(pieces.length_s > 0, pieces.first_rate, np.nan)
-    others = rate.copy()
-    others[fell - 1] = np.nan
-    mean_w, apart_w, errors_j = _expected(others, length_s)
+    unwrapped = rate.copy()
+    unwrapped[fell - 1] = np.nan
+    mean_w, apart_w, errors_j = _expected(unwrapped, length_s)
     beside_j = np.abs(rate - mean_w) * length_s
     most_j = float(np.nanmax(np.abs(errors_j))) if np.isfinite(errors_j).any() else np.inf
-    found[1:] = np.where(np.nan_to_num(beside_j - apart_w * length_s / 2) > most_j, np.nan_to_num(beside_j), 0.0)
-    return found
+    excess_j[1:] = np.where(np.nan_to_num(beside_j - apart_w * length_s / 2) > most_j, np.nan_to_num(beside_j), 0.0)
+    return excess_j
 
 
 @dataclass(frozen=True)
@@ -117,18 +117,18 @@ class Unknown:
     standard_j: float = 0.0
 
 
-def unknown(whole: Integral, began_s: float, ended_s: float, reading_j: Callable[[float], float] = lambda watts: 0.0) -> Unknown:
+def unknown(curve: Integral, began_s: float, ended_s: float, reading_j: Callable[[float], float] = lambda watts: 0.0) -> Unknown:
     """Return what the power before and after says of steps that are not known (a reset, a wrap that was not seen).
 
     It went from the one to the other at any moment, and is as unlike both as that of other steps in the window, and no better
     known than the readings around: `reading_j` is the standard uncertainty of one at a power.
     """
-    t_s = whole.samples.t_s
-    if whole.channel.semantics != "counter" or len(t_s) < 3:
+    t_s = curve.samples.t_s
+    if curve.channel.semantics != "counter" or len(t_s) < 3:
         return Unknown()
     low, high = (int(n) for n in np.searchsorted(t_s, [began_s, ended_s], side="left"))
     index = np.arange(max(low - 1, 1), min(high + 2, len(t_s)))
-    pieces = whole.pieces(index)
+    pieces = curve.pieces(index)
     lost = pieces.length_s == 0
     if not lost.any():
         return Unknown()
@@ -151,19 +151,21 @@ def unknown(whole: Integral, began_s: float, ended_s: float, reading_j: Callable
 @once
 def _dated(series: Series, stepped: bool) -> Updated:
     """Date the readings of a counter that is updated now and then; of one that stands only those with a new count."""
-    whole, stated = integral(series), series.channel.specification
-    samples = whole.samples
-    kept = whole.steps if stepped else np.arange(len(samples.t_s))
-    pieces = whole.pieces(np.arange(1, len(samples.t_s)))
-    counted_j = np.concatenate(([0.0], np.cumsum(pieces.first_rate * pieces.length_s)))[kept]
-    unknown_count = np.concatenate(([0], np.cumsum(pieces.length_s == 0)))[kept]
-    single = stepped and len(kept) > 1 and float(np.median(np.diff(counted_j))) < SINGLE_FACTOR * (stated.resolution or 0.0)
-    since_s = np.minimum(np.diff(samples.t_s, prepend=samples.t_s[:1] - whole.usual_s)[kept], 2 * whole.usual_s)
-    spread_s = since_s if single or not stated.period_s else np.minimum(since_s, stated.period_s)
-    t_s = samples.t_s[kept] - spread_s / 2
+    curve, specification = integral(series), series.channel.specification
+    samples = curve.samples
+    index = curve.steps if stepped else np.arange(len(samples.t_s))
+    pieces = curve.pieces(np.arange(1, len(samples.t_s)))
+    counted_j = np.concatenate(([0.0], np.cumsum(pieces.first_rate * pieces.length_s)))[index]
+    unknown_count = np.concatenate(([0], np.cumsum(pieces.length_s == 0)))[index]
+    single = (
+        stepped and len(index) > 1 and float(np.median(np.diff(counted_j))) < SINGLE_FACTOR * (specification.resolution or 0.0)
+    )
+    since_s = np.minimum(np.diff(samples.t_s, prepend=samples.t_s[:1] - curve.usual_s)[index], 2 * curve.usual_s)
+    spread_s = since_s if single or not specification.period_s else np.minimum(since_s, specification.period_s)
+    t_s = samples.t_s[index] - spread_s / 2
     rates = np.where(np.diff(unknown_count) == 0, np.diff(counted_j) / np.diff(t_s), np.nan)
-    request_s = None if samples.request_s is None else samples.request_s[kept]
+    request_s = None if samples.request_s is None else samples.request_s[index]
     dated = replace(
-        samples, t_s=t_s, duration_s=samples.duration_s[kept], value=samples.value[kept], request_s=request_s, broken=None
+        samples, t_s=t_s, duration_s=samples.duration_s[index], value=samples.value[index], request_s=request_s, broken=None
     )
     return Updated(Integral(series, dated, np.concatenate(([np.nan], rates))), spread_s, single)

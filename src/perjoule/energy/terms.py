@@ -46,20 +46,20 @@ def budget(series: Series, began_s: float, ended_s: float, *, quiet: tuple[tuple
         ended_s: its end.
         quiet: idle windows, in which the noise of an integrating meter can be distinguished from the load.
     """
-    found = amount(series, began_s, ended_s)
-    if found.value is None:
+    energy = amount(series, began_s, ended_s)
+    if energy.value is None:
         return None
     channel = series.channel
-    stated = channel.specification
-    now = updated(series, began_s, ended_s)
-    both = edges(now.whole, began_s, ended_s, quiet, _loose_s(now, began_s, ended_s), _reading(now, began_s, ended_s))
-    value_j = found.value + beside_idle_j(now.whole, both)
-    listed = _terms(now, value_j, both, quiet, found.coverage_ratio)
+    specification = channel.specification
+    dated = updated(series, began_s, ended_s)
+    both = edges(dated.curve, began_s, ended_s, quiet, _loose_s(dated, began_s, ended_s), _reading(dated, began_s, ended_s))
+    value_j = energy.value + beside_idle_j(dated.curve, both)
+    listed = _terms(dated, value_j, both, quiet, energy.coverage_ratio)
     terms = [term for term in listed if term.standard_j > ROUNDING_RATIO * abs(value_j)]
-    known = any(part is not None for part in (stated.gain_ratio, stated.offset, stated.sigma))
-    unstated = [] if known else ["accuracy"]
-    unstated += ["latency"] if stated.latency_s is None and channel.semantics in ("average", "instantaneous") else []
-    unstated += ["clock"] if stated.clock_s is None and _dated(series) else []
+    has_accuracy = any(part is not None for part in (specification.gain_ratio, specification.offset, specification.sigma))
+    unstated = [] if has_accuracy else ["accuracy"]
+    unstated += ["latency"] if specification.latency_s is None and channel.semantics in ("average", "instantaneous") else []
+    unstated += ["clock"] if specification.clock_s is None and _dated(series) else []
     return Budget(value_j, tuple(terms), tuple(unstated) if channel.grade not in ("modelled", "nameplate") else ())
 
 
@@ -68,73 +68,75 @@ def _dated(series: Series) -> bool:
     return series.asked_s is None or bool(np.isnan(series.asked_s).any())
 
 
-def _loose_s(now: Updated, began_s: float, ended_s: float) -> float:
+def _loose_s(dated: Updated, began_s: float, ended_s: float) -> float:
     """Return by how much the time of a sample may be wrong; moments of power are taken as they are."""
-    if now.whole.channel.semantics == "instantaneous":
+    if dated.curve.channel.semantics == "instantaneous":
         return 0.0
-    clock_s = now.whole.channel.specification.clock_s or 0.0
-    return (_spread_s(now) + _request_s(now.whole, began_s, ended_s)) / 2 + 2 * clock_s
+    clock_s = dated.curve.channel.specification.clock_s or 0.0
+    return (_spread_s(dated) + _request_s(dated.curve, began_s, ended_s)) / 2 + 2 * clock_s
 
 
-def _spread_s(now: Updated) -> float:
+def _spread_s(dated: Updated) -> float:
     """Return the usual time within which a counter's reading was new."""
-    return 0.0 if now.spread_s is None else float(np.median(now.spread_s))
+    return 0.0 if dated.spread_s is None else float(np.median(dated.spread_s))
 
 
-def _reading(now: Updated, began_s: float, ended_s: float) -> Callable[[float], float] | None:
+def _reading(dated: Updated, began_s: float, ended_s: float) -> Callable[[float], float] | None:
     """Return the standard uncertainty of a counter's reading as a function of power; None of other series."""
-    if now.whole.channel.semantics != "counter":
+    if dated.curve.channel.semantics != "counter":
         return None
-    wide_s, step_j = hypot(_spread_s(now), _request_s(now.whole, began_s, ended_s)), _step_j(now)
+    wide_s, step_j = hypot(_spread_s(dated), _request_s(dated.curve, began_s, ended_s)), _step_j(dated)
     return lambda watts: hypot(watts * wide_s, step_j) / sqrt(12)
 
 
-def _step_j(now: Updated) -> float:
+def _step_j(dated: Updated) -> float:
     """Return the step within which a counter's readings are known: none, where each has just been reached."""
-    return 0.0 if now.single else now.whole.channel.specification.resolution or 0.0
+    return 0.0 if dated.single else dated.curve.channel.specification.resolution or 0.0
 
 
 def _terms(
-    now: Updated, value_j: float, both: tuple[Edge, Edge], quiet: Sequence[tuple[float, float]], coverage: float
+    dated: Updated, value_j: float, both: tuple[Edge, Edge], quiet: Sequence[tuple[float, float]], coverage: float
 ) -> Iterator[Term]:
-    whole, (began_s, ended_s) = now.whole, (edge.moment_s for edge in both)
-    channel = whole.channel
-    stated, name, length_s = channel.specification, channel.meter, ended_s - began_s
-    factor_j = (stated.gain_ratio or 0.0) * abs(value_j) / sqrt(3)
-    offset_j = (stated.offset or 0.0) * (sqrt(2) if channel.semantics == "counter" else length_s) / sqrt(3)
+    curve, (began_s, ended_s) = dated.curve, (edge.moment_s for edge in both)
+    channel = curve.channel
+    specification, name, length_s = channel.specification, channel.meter, ended_s - began_s
+    factor_j = (specification.gain_ratio or 0.0) * abs(value_j) / sqrt(3)
+    offset_j = (specification.offset or 0.0) * (sqrt(2) if channel.semantics == "counter" else length_s) / sqrt(3)
     yield Term("accuracy", factor_j + offset_j, name, shared=True, rectangular=True, factor_j=factor_j)
-    if stated.sigma:
-        yield Term("stated number", stated.sigma * length_s, name, shared=True)
-    latency_s = stated.latency_s
-    if (reading_j := _reading(now, began_s, ended_s)) is not None:
-        yield Term("resolution", readings_j(whole, both, None, _step_j(now)), name)
-        yield Term("update", readings_j(whole, both, now.spread_s), name)
-        yield Term("request", readings_j(whole, both, whole.samples.request_s), name)
+    if specification.sigma:
+        yield Term("stated number", specification.sigma * length_s, name, shared=True)
+    latency_s = specification.latency_s
+    if (reading_j := _reading(dated, began_s, ended_s)) is not None:
+        yield Term("resolution", readings_j(curve, both, None, _step_j(dated)), name)
+        yield Term("update", readings_j(curve, both, dated.spread_s), name)
+        yield Term("request", readings_j(curve, both, curve.samples.request_s), name)
         # Of three readings that are wrong by this, the rates differ by more than the load's.
-        noise_w = sqrt(3) * reading_j(abs(value_j) / length_s) / whole.usual_s
-        yield Term("edges", edges_j(whole, both, noise_w), name)
-        latency_s = max((latency_s or 0.0) - (stated.period_s or 0.0), 0.0)  # up to a period, its age is that of its update
+        noise_w = sqrt(3) * reading_j(abs(value_j) / length_s) / curve.usual_s
+        yield Term("edges", edges_j(curve, both, noise_w), name)
+        latency_s = max(
+            (latency_s or 0.0) - (specification.period_s or 0.0), 0.0
+        )  # up to a period, its age is that of its update
     else:
-        yield from _sampled(whole, both, quiet, value_j)
-    if request_s := _request_s(whole, began_s, ended_s):
+        yield from _sampled(curve, both, quiet, value_j)
+    if request_s := _request_s(curve, began_s, ended_s):
         shift_s = request_s / sqrt(12)
-        error_j = shifted_j(whole, both, np.array([-shift_s, shift_s]))
+        error_j = shifted_j(curve, both, np.array([-shift_s, shift_s]))
         yield Term("delay", abs(error_j), name, shared=True, sign=int(copysign(1, error_j)))
     if latency_s is None and channel.semantics == "average":
-        latency_s = stated.period_s or whole.usual_s
+        latency_s = specification.period_s or curve.usual_s
     if latency_s:
-        error_j = shifted_j(whole, both, latency_s * SHIFTS)
+        error_j = shifted_j(curve, both, latency_s * SHIFTS)
         yield Term("latency", abs(error_j), name, shared=True, rectangular=True, sign=int(copysign(1, error_j)))
     # Coarse stamps may be cut off or rounded: a time is anywhere within one of them, on either side.
-    if clock_s := hypot(stated.clock_s or 0.0, whole.samples.stamp_s / sqrt(3), whole.samples.ahead_s):
-        error_j = shifted_j(whole, both, np.array([-clock_s, clock_s]))
+    if clock_s := hypot(specification.clock_s or 0.0, curve.samples.stamp_s / sqrt(3), curve.samples.ahead_s):
+        error_j = shifted_j(curve, both, np.array([-clock_s, clock_s]))
         yield Term("clock", abs(error_j), name, shared=True, sign=int(copysign(1, error_j)))
-    gaps_j = _gaps_j(whole, began_s, ended_s, value_j, coverage, reading_j) if coverage < 1 - 1e-6 else 0.0
-    yield Term("gaps", hypot(gaps_j, now.wraps_j / sqrt(3)), name)
+    gaps_j = _gaps_j(curve, began_s, ended_s, value_j, coverage, reading_j) if coverage < 1 - 1e-6 else 0.0
+    yield Term("gaps", hypot(gaps_j, dated.wraps_j / sqrt(3)), name)
 
 
 def _gaps_j(
-    whole: Integral,
+    curve: Integral,
     began_s: float,
     ended_s: float,
     value_j: float,
@@ -144,28 +146,28 @@ def _gaps_j(
     """Return the uncertainty from what samples lack of a window."""
     length_s = ended_s - began_s
     if reading_j is None:
-        _, value = whole.inside(began_s, ended_s)
+        _, value = curve.inside(began_s, ended_s)
         return float(np.std(value) or abs(value_j) / length_s / sqrt(12)) * (1 - coverage) * length_s
-    lost = unknown(whole, began_s, ended_s, reading_j)
+    lost = unknown(curve, began_s, ended_s, reading_j)
     lacking_s = max((1 - coverage) * length_s - lost.length_s, 0.0)
     return hypot(lost.standard_j, abs(value_j) / length_s / sqrt(12) * lacking_s)
 
 
-def _request_s(whole: Integral, began_s: float, ended_s: float) -> float:
+def _request_s(curve: Integral, began_s: float, ended_s: float) -> float:
     """Return the length of requests, root mean square, in and around a window."""
-    if (request_s := whole.samples.request_s) is None:
+    if (request_s := curve.samples.request_s) is None:
         return 0.0
-    low, high = np.searchsorted(whole.samples.t_s, [began_s, ended_s], side="left")
+    low, high = np.searchsorted(curve.samples.t_s, [began_s, ended_s], side="left")
     return sqrt(float((request_s[max(low - 1, 0) : high + 1] ** 2).mean())) if high > low else 0.0
 
 
-def _sampled(whole: Integral, both: tuple[Edge, Edge], quiet: Sequence[tuple[float, float]], value_j: float) -> Iterator[Term]:
+def _sampled(curve: Integral, both: tuple[Edge, Edge], quiet: Sequence[tuple[float, float]], value_j: float) -> Iterator[Term]:
     """Return the terms that follow from power being sampled."""
     began_s, ended_s = (edge.moment_s for edge in both)
-    channel, length_s = whole.channel, ended_s - began_s
-    t_s, value = whole.inside(began_s, ended_s)
+    channel, length_s = curve.channel, ended_s - began_s
+    t_s, value = curve.inside(began_s, ended_s)
     if len(value) < 2:
-        yield Term("edges", edges_j(whole, both, 0.0), channel.meter)
+        yield Term("edges", edges_j(curve, both, 0.0), channel.meter)
         return
     step = np.diff(value)
     if (resolution := channel.specification.resolution) and float((step != 0).mean()) < DITHERED_RATIO:
@@ -174,44 +176,44 @@ def _sampled(whole: Integral, both: tuple[Edge, Edge], quiet: Sequence[tuple[flo
         standard_j = resolution / sqrt(12) * length_s / sqrt(levels_count)
         yield Term("resolution", standard_j, channel.meter, rectangular=standing)
     if channel.semantics == "average":
-        yield _averaged(whole, value, length_s, quiet)
+        yield _averaged(curve, value, length_s, quiet)
         return
     noise_w, count = noise(t_s, value)
-    quiet_w = idle(whole, quiet)
+    quiet_w = idle(curve, quiet)
     like = neighbours(value, quiet_w)
-    if channel.semantics == "window mean" and not _integrating(whole, value_j / length_s, calm(quiet_w)):
+    if channel.semantics == "window mean" and not _integrating(curve, value_j / length_s, calm(quiet_w)):
         # Its windows add up, whatever the load does: that neighbours are alike is the load's, as far as one can tell.
         like = Correlation(0.0, len(value), 1, 0.0)
     r = like.ratio
     bounds = [(noise_w * sqrt(3 / ((1 - r) * (3 - r))), min(max(1.0, count / 3), like.freedom))]
     if channel.semantics == "window mean":
-        bounds += _integrating(whole, value_j / length_s, calm(quiet_w, r))
-        noise_w = min([noise_w, *(one for one, _ in _integrating(whole, value_j / length_s, calm(quiet_w)))])
-        yield Term("edges", edges_j(whole, both, noise_w), channel.meter)
+        bounds += _integrating(curve, value_j / length_s, calm(quiet_w, r))
+        noise_w = min([noise_w, *(bound_w for bound_w, _ in _integrating(curve, value_j / length_s, calm(quiet_w)))])
+        yield Term("edges", edges_j(curve, both, noise_w), channel.meter)
     else:
-        yield Term("under-sampling", _jumps_j(whole, began_s, ended_s, noise_w), channel.meter)
-    yield Term("request", requests_j(whole, began_s, ended_s, noise_w), channel.meter)
+        yield Term("under-sampling", _jumps_j(curve, began_s, ended_s, noise_w), channel.meter)
+    yield Term("request", requests_j(curve, began_s, ended_s, noise_w), channel.meter)
     if channel.grade != "modelled":  # the means of counters, which add up to what they counted
-        spread_w, freedom = min(bounds, key=lambda one: one[0] * student_quantile(float(np.floor(one[1]))))
+        spread_w, freedom = min(bounds, key=lambda bound: bound[0] * student_quantile(float(np.floor(bound[1]))))
         yield Term("noise", spread_w * length_s / sqrt(like.worth(len(value))), channel.meter, freedom=freedom)
 
 
-def _integrating(whole: Integral, mean_w: float, calm: tuple[float, float] | None) -> list[tuple[float, float]]:
+def _integrating(curve: Integral, mean_w: float, calm: tuple[float, float] | None) -> list[tuple[float, float]]:
     """Return upper bounds of the noise of a meter that integrates, with their degrees of freedom.
 
     A load that changes from sample to sample looks like noise, but isn't. Idle time reveals the difference; so does the stated
     accuracy, which no reading exceeds, whatever its scatter.
     """
-    stated = whole.channel.specification
+    specification = curve.channel.specification
     bounds = [calm] if calm else []
-    if stated.gain_ratio is not None or stated.offset is not None:
-        bounds.append((((stated.gain_ratio or 0.0) * abs(mean_w) + (stated.offset or 0.0)) / sqrt(3), inf))
+    if specification.gain_ratio is not None or specification.offset is not None:
+        bounds.append((((specification.gain_ratio or 0.0) * abs(mean_w) + (specification.offset or 0.0)) / sqrt(3), inf))
     return bounds
 
 
-def _jumps_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) -> float:
+def _jumps_j(curve: Integral, began_s: float, ended_s: float, noise_w: float) -> float:
     """Return the error from jumps between two samples, at any moment: D T / sqrt(12) for a whole piece, less for a cut one."""
-    t_s, value = whole.samples.t_s, whole.samples.value
+    t_s, value = curve.samples.t_s, curve.samples.value
     low, high = (int(n) for n in np.searchsorted(t_s, [began_s, ended_s], side="left"))
     index = np.arange(max(low, 1), min(high, len(t_s) - 1) + 1)
     step = value[index] - value[index - 1]
@@ -220,12 +222,12 @@ def _jumps_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) ->
     after = np.clip((t_s[index] - ended_s) / step_s, 0.0, 1.0)
     cut = np.maximum(before, after)
     variance = (1 + 2 * cut**3) / 3 - (1 + cut**2) ** 2 / 4  # of where the jump is, in squares of D T; 1/12 of a whole piece
-    step_s = np.maximum(step_s, np.where(step != 0, whole.channel.specification.period_s or 0.0, 0.0))
+    step_s = np.maximum(step_s, np.where(step != 0, curve.channel.specification.period_s or 0.0, 0.0))
     return sqrt(max(float(((step**2 - 2 * noise_w**2) * step_s**2 * variance).sum()), 0.0))
 
 
-def _averaged(whole: Integral, value: Floats, length_s: float, quiet: Sequence[tuple[float, float]]) -> Term:
+def _averaged(curve: Integral, value: Floats, length_s: float, quiet: Sequence[tuple[float, float]]) -> Term:
     """Return the noise of averages, by idle time as long as the window if there is: a load that changes looks like noise."""
-    told = max([value, *idle(whole, quiet)], key=len)
-    spread_w, count, freedom = independent(told)
-    return Term("noise", spread_w * length_s / sqrt(count * len(value) / len(told)), whole.channel.meter, freedom=freedom)
+    longest = max([value, *idle(curve, quiet)], key=len)
+    spread_w, count, freedom = independent(longest)
+    return Term("noise", spread_w * length_s / sqrt(count * len(value) / len(longest)), curve.channel.meter, freedom=freedom)

@@ -31,7 +31,7 @@ class Edge:
 
 
 def edges(
-    whole: Integral,
+    curve: Integral,
     began_s: float,
     ended_s: float,
     quiet: Sequence[tuple[float, float]],
@@ -43,25 +43,25 @@ def edges(
     Only of real meters: a model's power is what counters counted. Not of averages.
 
     Args:
-        whole: the series.
+        curve: of the series.
         began_s: begin of the window, seconds.
         ended_s: its end.
         quiet: idle windows.
         loose_s: by how much the time of a sample may be wrong, so a nearer one may be on the other side of an edge.
         reading_j: the standard uncertainty of a counter's reading at a rate.
     """
-    began, ended, of = Edge(began_s, False), Edge(ended_s, True), whole.channel
+    began, ended, of = Edge(began_s, False), Edge(ended_s, True), curve.channel
     if of.semantics == "average" or of.quantity not in ("power", "energy") or of.grade in ("modelled", "nameplate"):
         return began, ended
-    t_s = whole.samples.t_s
+    t_s = curve.samples.t_s
     low, high = (int(n) for n in np.searchsorted(t_s, [began_s - loose_s, ended_s + loose_s], side="left"))
     if not any(0 <= began_s - end_s <= TOUCH_S for _, end_s in quiet) or low < 3 or high + 1 >= len(t_s) or low == high:
         return began, ended
-    around = whole.pieces(np.array([low - 2, low - 1, low, high, high + 1]))
+    around = curve.pieces(np.array([low - 2, low - 1, low, high, high + 1]))
     if not (around.length_s > 0).all():
         return began, ended
     earlier_w, idle_w, *_, after_w = around.first_rate.tolist()
-    inside = whole.pieces(np.arange(low, high + 1))
+    inside = curve.pieces(np.arange(low, high + 1))
     rise_w = float((inside.first_rate * inside.length_s).sum() / inside.length_s.sum()) - idle_w
     # Two neighbouring rates have a reading in common, so their difference has the variance of six.
     noise_w = sqrt(6) * reading_j(idle_w) / float(around.length_s.min()) if reading_j else 0.0
@@ -72,7 +72,7 @@ def edges(
     return began, Edge(ended_s, True, high, after_w) if abs(after_w - idle_w) <= limit_w else ended
 
 
-def edges_j(whole: Integral, both: tuple[Edge, Edge], noise_w: float) -> float:
+def edges_j(curve: Integral, both: tuple[Edge, Edge], noise_w: float) -> float:
     """Return the uncertainty from the pieces that the window's edges cut.
 
     Beside idle time the inside follows from the sum of the piece (`beside_idle_j`), to its noise and that of idle time; of a
@@ -81,24 +81,24 @@ def edges_j(whole: Integral, both: tuple[Edge, Edge], noise_w: float) -> float:
     either side. In a longer piece power changed often: its sum is known, and the distribution before the cut is that of a
     Brownian bridge.
     """
-    t_s = whole.samples.t_s
+    t_s = curve.samples.t_s
     if len(t_s) == 1:  # one window mean that holds all: what was outside of the window may have been anything alike
-        only = whole.pieces(np.zeros(1, dtype=np.int64))
+        only = curve.pieces(np.zeros(1, dtype=np.int64))
         outside_s = max(float(only.length_s[0]) - (both[1].moment_s - both[0].moment_s), 0.0)
         return abs(float(only.first_rate[0])) * outside_s / sqrt(12)
     total = 0.0
     for edge in both:
         if edge.is_idle:
             outside_s = abs(edge.moment_s - float(t_s[edge.sample]))
-            total += 2 * (noise_w * outside_s) ** 2 if whole.channel.semantics != "counter" else 0.0
+            total += 2 * (noise_w * outside_s) ** 2 if curve.channel.semantics != "counter" else 0.0
             continue
         index = int(np.searchsorted(t_s, edge.moment_s, side="left"))
-        around = whole.pieces(between(np.arange(index - 1, index + 2), 1, len(t_s) - 1))
+        around = curve.pieces(between(np.arange(index - 1, index + 2), 1, len(t_s) - 1))
         piece_s, into_s = float(around.length_s[1]), edge.moment_s - float(around.began_s[1])
         if not 0 < into_s < piece_s:
             continue
         before_w, mean_w, after_w = around.first_rate.tolist()
-        step_s = float(whole.step(np.array([index]))[0][0])
+        step_s = float(curve.step(np.array([index]))[0][0])
         squares = (mean_w - before_w) ** 2 + (after_w - mean_w) ** 2
         changed = max(squares - 4 * noise_w**2, 0.0)
         share = into_s / piece_s
@@ -113,7 +113,7 @@ def edges_j(whole: Integral, both: tuple[Edge, Edge], noise_w: float) -> float:
     return sqrt(total)
 
 
-def beside_idle_j(whole: Integral, both: tuple[Edge, Edge]) -> float:
+def beside_idle_j(curve: Integral, both: tuple[Edge, Edge]) -> float:
     """Return what must be added to the energy of a load that begins where idle time ends, and whose end is idle again.
 
     Of the pieces up to a sample in idle time only the sum is known, and that power outside of the load was that of the piece
@@ -124,24 +124,24 @@ def beside_idle_j(whole: Integral, both: tuple[Edge, Edge]) -> float:
     for edge in both:
         if not edge.is_idle:
             continue
-        outside_s = abs(edge.moment_s - float(whole.samples.t_s[edge.sample]))
-        if whole.channel.semantics == "instantaneous":  # it jumped at the edge, and not evenly from one sample to the next
-            cut = whole.pieces(np.array([edge.sample if edge.is_end else edge.sample + 1]))
+        outside_s = abs(edge.moment_s - float(curve.samples.t_s[edge.sample]))
+        if curve.channel.semantics == "instantaneous":  # it jumped at the edge, and not evenly from one sample to the next
+            cut = curve.pieces(np.array([edge.sample if edge.is_end else edge.sample + 1]))
             piece_s, jump_w = float(cut.length_s[0]), float(cut.last_rate[0] - cut.first_rate[0])
             total_j += (-1 if edge.is_end else 1) * jump_w * (piece_s - outside_s) ** 2 / piece_s / 2
             continue
-        (first, last), _ = whole.until(np.sort([edge.moment_s, whole.samples.t_s[edge.sample]]))
+        (first, last), _ = curve.until(np.sort([edge.moment_s, curve.samples.t_s[edge.sample]]))
         total_j += float(last - first) - edge.idle_w * outside_s
     return total_j
 
 
-def _weights(whole: Integral, edge: Edge) -> dict[int, float]:
+def _weights(curve: Integral, edge: Edge) -> dict[int, float]:
     """Return the weight of each counter reading's error in the count at an edge.
 
     Between two readings weights are by distance if the rate is constant; if power steps, the count continues from the readings on
     the edge's side of the step, as it does from those in idle time.
     """
-    t_s, last = whole.samples.t_s, len(whole.samples.t_s) - 1
+    t_s, last = curve.samples.t_s, len(curve.samples.t_s) - 1
     if edge.is_idle:
         further = edge.sample + (1 if edge.is_end else -1)
         on = abs(float((edge.moment_s - t_s[edge.sample]) / (t_s[further] - t_s[edge.sample])))
@@ -149,7 +149,7 @@ def _weights(whole: Integral, edge: Edge) -> dict[int, float]:
     after = min(max(int(np.searchsorted(t_s, edge.moment_s, side="left")), 1), last)
     piece_s = float(t_s[after] - t_s[after - 1])
     share = min(max(float(edge.moment_s - t_s[after - 1]) / piece_s, 0.0), 1.0)
-    step_s = float(whole.step(np.array([after]))[0][0])
+    step_s = float(curve.step(np.array([after]))[0][0])
     if np.isnan(step_s):
         return {after - 1: 1 - share, after: share}
     if share * piece_s <= step_s:
@@ -159,40 +159,40 @@ def _weights(whole: Integral, edge: Edge) -> dict[int, float]:
     return {after: 1 + back, after + 1: -back}
 
 
-def readings_j(whole: Integral, both: tuple[Edge, Edge], wide_s: Floats | None, wide_j: float = 0.0) -> float:
+def readings_j(curve: Integral, both: tuple[Edge, Edge], wide_s: Floats | None, wide_j: float = 0.0) -> float:
     """Return the uncertainty from counter readings around both edges, each anywhere within this time, or this energy.
 
     A time counts with the power around its reading, idle power where it is in idle time. Shape of `wide_s`: that of the samples.
     """
-    total, last = 0.0, len(whole.samples.t_s) - 1
+    total, last = 0.0, len(curve.samples.t_s) - 1
     for edge in both:
-        for index, weight in _weights(whole, edge).items():
-            rate = whole.pieces(np.clip(np.array([index, index + 1]), 1, last)).first_rate
+        for index, weight in _weights(curve, edge).items():
+            rate = curve.pieces(np.clip(np.array([index, index + 1]), 1, last)).first_rate
             square = edge.idle_w**2 if edge.is_idle else float((rate**2).mean())
             total += weight**2 * (wide_j**2 + (0.0 if wide_s is None else square * float(wide_s[index]) ** 2))
     return sqrt(total / 12)
 
 
-def requests_j(whole: Integral, began_s: float, ended_s: float, noise_w: float) -> float:
+def requests_j(curve: Integral, began_s: float, ended_s: float, noise_w: float) -> float:
     """Return the uncertainty from the moments of samples of power: each anywhere in its request, r / sqrt(12), independently.
 
     A wrong time of a power moves the joint of two pieces, so the difference of their power counts.
     """
-    request_s = whole.samples.request_s
+    request_s = curve.samples.request_s
     if request_s is None or len(request_s) < 3:
         return 0.0
-    t_s, last = whole.samples.t_s, len(request_s) - 1
+    t_s, last = curve.samples.t_s, len(request_s) - 1
     low, high = (int(n) for n in np.searchsorted(t_s, [began_s, ended_s], side="left"))
     index = np.arange(max(low, 1), min(high, last - 1) + 1)
-    value = whole.samples.value
-    if whole.channel.semantics == "window mean":
+    value = curve.samples.value
+    if curve.channel.semantics == "window mean":
         squares = (value[index + 1] - value[index]) ** 2 - 2 * noise_w**2
     else:
         squares = (value[index + 1] - value[index - 1]) ** 2 / 4 - noise_w**2 / 2
     return sqrt(max(float((squares * request_s[index] ** 2).sum()), 0.0) / 12)
 
 
-def shifted_j(whole: Integral, both: tuple[Edge, Edge], shifts_s: Floats) -> float:
+def shifted_j(curve: Integral, both: tuple[Edge, Edge], shifts_s: Floats) -> float:
     """Return the change of the energy, root mean square, if the window is shifted; uncovered time counts like the rest.
 
     Beside idle time, where the load began and ended is known: what a shift adds or leaves out is idle. Negative if the energy
@@ -202,7 +202,7 @@ def shifted_j(whole: Integral, both: tuple[Edge, Edge], shifts_s: Floats) -> flo
     amounts: list[Floats] = []
     for edge in both:
         moments_s = np.full(len(shifts_s), edge.moment_s) if edge.is_idle else edge.moment_s + shifts_s
-        until, until_s = whole.until(moments_s)
+        until, until_s = curve.until(moments_s)
         amounts += [until + edge.idle_w * shifts_s, until_s + shifts_s] if edge.is_idle else [until, until_s]
     covered_s = np.maximum(amounts[3] - amounts[1], 1e-9)
     energy_j = (amounts[2] - amounts[0]) * (both[1].moment_s - both[0].moment_s) / covered_s

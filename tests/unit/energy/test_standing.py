@@ -137,8 +137,8 @@ def test_a_counter_that_stands_is_counted_at_its_updates_and_not_where_it_was_re
     t_s = np.arange(0.5, 60.5)
     series = made.stating("counter", t_s, 50 * 4 * np.floor(t_s / 4))
     now = updated(series, 10, 30)
-    assert now.whole.samples.t_s == pytest.approx(np.arange(4.0, 60.0, 4.0))
-    assert np.unique(now.whole.pieces(np.arange(1, 14)).first_rate) == pytest.approx([50.0])
+    assert now.curve.samples.t_s == pytest.approx(np.arange(4.0, 60.0, 4.0))
+    assert np.unique(now.curve.pieces(np.arange(1, 14)).first_rate) == pytest.approx([50.0])
     assert now.spread_s == pytest.approx(np.ones(14))
     assert present(budget(series, 10, 30)).value_j == pytest.approx(50 * 20)
 
