@@ -57,5 +57,5 @@ def energy_j(record: Record, series: Sequence[Series]) -> float | None:
     if not isinstance(began_s, int | float) or not isinstance(ended_s, int | float):
         return None
     reading = Reading(record, series, (began_s, ended_s))  # meters of their own record an ageing
-    found = reading.servers(began_s, ended_s).net_j
-    return None if found is None else reading.dilation.emulated(found)
+    net_j = reading.servers(began_s, ended_s).net_j
+    return None if net_j is None else reading.dilation.emulated(net_j)

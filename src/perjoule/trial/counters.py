@@ -37,8 +37,8 @@ def total(series: Sequence[Series], quantity: Quantity, hosts: frozenset[str], b
     amounts = [amount(s, began_s, ended_s) for s in counters]
     doubts = tuple(d for a in amounts for d in a.doubts)
     coverage = min(a.coverage_ratio for a in amounts)
-    known = [a.value for a in amounts if a.value is not None]
-    return Amount(sum(known) if len(known) == len(amounts) else None, coverage, doubts)
+    values = [a.value for a in amounts if a.value is not None]
+    return Amount(sum(values) if len(values) == len(amounts) else None, coverage, doubts)
 
 
 def edges_error(series: Sequence[Series], quantity: Quantity, hosts: frozenset[str], began_s: float, ended_s: float) -> float:
@@ -47,15 +47,15 @@ def edges_error(series: Sequence[Series], quantity: Quantity, hosts: frozenset[s
     All that a counter grew in the step that an edge cuts may be of the load, or none of it.
     """
     most, least = 0.0, 0.0
-    for one in series:
-        if one.channel.quantity == quantity and one.channel.host in hosts:
-            whole = integral(one)
-            t_s = whole.samples.t_s
+    for counter in series:
+        if counter.channel.quantity == quantity and counter.channel.host in hosts:
+            curve = integral(counter)
+            t_s = curve.samples.t_s
             first, last = np.searchsorted(t_s, began_s, side="right") - 1, np.searchsorted(t_s, ended_s, side="left")
             inner, end = np.searchsorted(t_s, began_s, side="left"), np.searchsorted(t_s, ended_s, side="right") - 1
             moments_s = np.array([t_s[max(first, 0)], began_s, ended_s, t_s[min(last, len(t_s) - 1)]])
-            outer, low, high, beyond = whole.until(moments_s)[0]
-            within = whole.until(t_s[[inner, end]])[0] if inner < end else np.array([low, low])
+            outer, low, high, beyond = curve.until(moments_s)[0]
+            within = curve.until(t_s[[inner, end]])[0] if inner < end else np.array([low, low])
             most += (low - outer) + (beyond - high)
             least += (high - low) - (within[1] - within[0])
     return float(max(most, least))
@@ -67,10 +67,10 @@ def disk_gaps_s(series: Sequence[Series], host: str, began_s: float, ended_s: fl
     None if the host has no counters of its disks, or no disk that was ever accessed, or samples do not cover the window.
     Shapes: the gaps are (G,).
     """
-    own = [s for s in series if s.channel.host == host and s.channel.quantity in ACCESS]
-    if len(own) < len(ACCESS):
+    counters = [s for s in series if s.channel.host == host and s.channel.quantity in ACCESS]
+    if len(counters) < len(ACCESS):
         return None
-    both = [integral(one).samples for one in own]
+    both = [integral(counter).samples for counter in counters]
     moments_s = np.unique(np.concatenate([samples.t_s for samples in both]))
     if any(not len(s.t_s) or s.t_s[0] > began_s or s.t_s[-1] < ended_s for s in both):
         return None

@@ -42,12 +42,12 @@ def energies(reading: Reading, began_s: float, ended_s: float, *, loaded: bool =
     added = _added(reading, servers, began_s, ended_s) if loaded else ""
     parts = {NET: servers.net, "gross": servers.gross, "controller": servers.boards}
     parts |= {"dynamic": added} if isinstance(added, Budget) else {}
-    parts |= {name: side.net for name, side in both.named.items()}
+    parts |= {name: side.net for name, side in both.by_name.items()}
     a_joule_j = reading.dilation.emulated(1.0)
     budgets = {name: budget.times(a_joule_j) for name, budget in parts.items() if budget is not None and budget.value_j > 0}
-    grades = {name: side.grade for name, side in both.named.items()}
+    grades = {name: side.grade for name, side in both.by_name.items()}
     packages_j = joules(reading.signed(reading.metering.servers.packages), began_s, ended_s) or None
-    doubts = [*servers.doubts, *(doubt for side in both.named.values() for doubt in side.doubts)]
+    doubts = [*servers.doubts, *(doubt for side in both.by_name.values() for doubt in side.doubts)]
     doubts += disagreements(reading, began_s, ended_s)
     if packages_j:
         if servers.net is not None and servers.grade in REAL and packages_j > servers.net.value_j + margin_j(servers.net):
@@ -62,7 +62,9 @@ def energies(reading: Reading, began_s: float, ended_s: float, *, loaded: bool =
         servers.source,
         grades,
         {**both.refused, **({"dynamic": added} if isinstance(added, str) and added else {}), **_without_net(servers)},
-        tuple(name for name, one in budgets.items() if "accuracy" in one.unknown and grades.get(name, servers.grade) in REAL),
+        tuple(
+            name for name, budget in budgets.items() if "accuracy" in budget.unknown and grades.get(name, servers.grade) in REAL
+        ),
         packages_j and packages_j * a_joule_j,
         tuple(doubts),
     )

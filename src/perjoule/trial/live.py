@@ -41,15 +41,15 @@ def roles(servers: Collection[str], clients: Collection[str], role_of: Mapping[s
         role_of: the role of each host.
         dilation: of the testbed.
     """
-    held, loading = frozenset(servers), frozenset(clients)
+    holders, loading = frozenset(servers), frozenset(clients)
     every, named_clients = frozenset(role_of), frozenset(name for name, role in role_of.items() if role == "client")
     return Roles(
-        servers=held,
-        clients=loading - held,
-        shared=loading & held,
-        cluster=every - named_clients or held or every,
+        servers=holders,
+        clients=loading - holders,
+        shared=loading & holders,
+        cluster=every - named_clients or holders or every,
         hosts=every,
-        storing=named_clients & held if named_clients != every else frozenset(),
+        storing=named_clients & holders if named_clients != every else frozenset(),
         at_scale=dilation.text,
     )
 
@@ -64,19 +64,19 @@ def boundaries(channels: Iterable[Channel], of: Roles) -> Mapping[str, Boundary]
 
 @lru_cache(maxsize=64)  # the channels of a campaign hardly change, and 64 hosts take 20 ms
 def _boundaries(powers: frozenset[Channel], of: Roles) -> Mapping[str, Boundary]:
-    metering = Metering.of(of, sorted(powers, key=lambda one: (one.meter, one.name)))
+    metering = Metering.of(of, sorted(powers, key=lambda channel: (channel.meter, channel.name)))
     servers, clients, both = metering.servers.parts, metering.clients.parts, metering.both
-    found = {"net": servers and servers.net, "gross": servers and servers.gross}
-    found |= {"clients": None if of.shared else clients and clients.net, "all": both and both.net}
+    sums = {"net": servers and servers.net, "gross": servers and servers.gross}
+    sums |= {"clients": None if of.shared else clients and clients.net, "all": both and both.net}
     grades = {"clients": metering.clients.grade, "all": both.grade if both else ""}
-    return {name: Boundary(signed, grades.get(name, metering.servers.grade)) for name, signed in found.items() if signed}
+    return {name: Boundary(signed, grades.get(name, metering.servers.grade)) for name, signed in sums.items() if signed}
 
 
 def servers_w(latest: Mapping[Channel, float], of: Roles) -> tuple[float, str] | None:
     """Add up the last power samples of the servers: the watts with their grade; None if no grade covers them."""
-    if found := boundaries(latest, of).get("net"):
-        watts = found.watts(latest)
-        return None if watts is None else (watts, found.grade)
+    if net := boundaries(latest, of).get("net"):
+        watts = net.watts(latest)
+        return None if watts is None else (watts, net.grade)
     return None
 
 
@@ -85,18 +85,18 @@ def rates(moments: Sequence[Moment]) -> list[Mapping[Channel, float]]:
 
     Joules become watts, under a channel of power. A counter that fell back, or has nothing new, has no rate at that moment.
     """
-    found: list[Mapping[Channel, float]] = []
-    for before, now in pairwise(({}, *moments)):
+    all_values: list[Mapping[Channel, float]] = []
+    for before, latest in pairwise(({}, *moments)):
         values: dict[Channel, float] = {}
-        for channel, (t_s, value) in now.items():
+        for channel, (t_s, value) in latest.items():
             if channel.quantity == "power":
                 values[channel] = value
                 continue
             earlier_s, earlier = before.get(channel, (t_s, value))
             if t_s - earlier_s >= LEAST_S and value >= earlier:
                 values[_rate_of(channel)] = (value - earlier) / (t_s - earlier_s)
-        found.append(values)
-    return found
+        all_values.append(values)
+    return all_values
 
 
 def _rate_of(channel: Channel) -> Channel:
@@ -105,15 +105,15 @@ def _rate_of(channel: Channel) -> Channel:
 
 def totals(values: Mapping[Channel, float]) -> Mapping[tuple[str, str], float]:
     """Add up values by host and quantity."""
-    found: dict[tuple[str, str], float] = {}
+    sums: dict[tuple[str, str], float] = {}
     for channel, value in values.items():
         key = (channel.host, channel.quantity)
-        found[key] = found.get(key, 0.0) + value
-    return found
+        sums[key] = sums.get(key, 0.0) + value
+    return sums
 
 
 def client_rate(totals: Mapping[tuple[str, str], float], client: str, dilation: Dilation) -> float | None:
     """Return the bytes per (emulated) second on a client's network: one way is the load, the other its acknowledgements."""
-    ways = (totals.get((client, way)) for way in ("network_sent", "network_received"))
-    known = [way for way in ways if way is not None]
-    return dilation.wall(max(known)) if known else None
+    ways = (totals.get((client, quantity)) for quantity in ("network_sent", "network_received"))
+    bytes_per_s = [rate for rate in ways if rate is not None]
+    return dilation.wall(max(bytes_per_s)) if bytes_per_s else None

@@ -12,9 +12,9 @@ from perjoule.model import ClientResult, Quantity, Series
 
 def logs(series: Sequence[Series], results: Sequence[ClientResult]) -> list[Series]:
     """Return the log of each client, or none if one has none."""
-    hosts = {one.host for one in results}
-    found = [s for s in series if s.channel.quantity == "goodput" and s.channel.host in hosts]
-    return found if {s.channel.host for s in found} == hosts and len(found) == len(hosts) else []
+    hosts = {result.host for result in results}
+    client_logs = [s for s in series if s.channel.quantity == "goodput" and s.channel.host in hosts]
+    return client_logs if {s.channel.host for s in client_logs} == hosts and len(client_logs) == len(hosts) else []
 
 
 def loading(results: Sequence[ClientResult], logs: Sequence[Series]) -> tuple[float, float]:
@@ -23,8 +23,8 @@ def loading(results: Sequence[ClientResult], logs: Sequence[Series]) -> tuple[fl
     The last sample of a log ends with that fsync, so the load ends where the last of these begin; without logs, with the clients.
     """
     ends_s = [float(log.t_s[-1] - log.duration_s[-1]) for log in logs if len(log.t_s) > 1]
-    whole = len(ends_s) == len(logs) > 0
-    return min(r.began_s for r in results), max(ends_s) if whole else max(r.ended_s for r in results)
+    complete = len(ends_s) == len(logs) > 0
+    return min(r.began_s for r in results), max(ends_s) if complete else max(r.ended_s for r in results)
 
 
 def inside_s(log: Series, began_s: float, ended_s: float) -> Floats:
@@ -37,7 +37,7 @@ def stalls_s(log: Series, began_s: float, ended_s: float) -> list[float]:
     still = log.value == 0
     run = np.cumsum(~still)[still]  # samples without bytes in between have seen as many with some
     lengths_s = np.bincount(run, weights=inside_s(log, began_s, ended_s)[still])
-    return [float(one) for one in lengths_s if one > 0]
+    return [float(length_s) for length_s in lengths_s if length_s > 0]
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,12 @@ def calls(series: Sequence[Series], results: Sequence[ClientResult]) -> Calls:
     logs = {(s.channel.host, s.channel.component, s.channel.quantity): s for s in series}
     quantities: tuple[Quantity, Quantity] = ("latency", "calls")
     pairs = [[logs.get((r.host, r.direction, quantity)) for quantity in quantities] for r in results]
-    found = [(latency, counted) for latency, counted in pairs if latency and counted and np.array_equal(latency.t_s, counted.t_s)]
-    if not found or len(found) < len(results):
+    call_logs = [
+        (latency, counted) for latency, counted in pairs if latency and counted and np.array_equal(latency.t_s, counted.t_s)
+    ]
+    if not call_logs or len(call_logs) < len(results):
         return Calls(np.empty(0), np.empty(0), np.empty(0))
-    t_s, latency_s, count = (np.concatenate(one) for one in zip(*((a.t_s, a.value, b.value) for a, b in found), strict=True))
+    t_s, latency_s, count = (
+        np.concatenate(column) for column in zip(*((a.t_s, a.value, b.value) for a, b in call_logs), strict=True)
+    )
     return Calls(t_s, latency_s, count)

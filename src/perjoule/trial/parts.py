@@ -14,8 +14,8 @@ def parts(reading: Reading, began_s: float, ended_s: float) -> tuple[PartEnergy,
     Modelled parts are left out, and on an emulated cluster all but simulated ones: they are parts of this machine.
     """
     place = {host.name: index for index, host in enumerate(reading.record.hosts)}
-    found = [_of(reading, channel, began_s, ended_s) for channel in reading.metering.single]
-    return tuple(sorted(found, key=lambda part: (place[part.host], part.part, part.meter)))
+    energies = [_of(reading, channel, began_s, ended_s) for channel in reading.metering.single]
+    return tuple(sorted(energies, key=lambda part: (place[part.host], part.part, part.meter)))
 
 
 def _of(reading: Reading, of: Channel, began_s: float, ended_s: float) -> PartEnergy:

@@ -119,12 +119,12 @@ class Reading:
         """Return the series of channels."""
         return tuple((sign, self._of[channel]) for sign, channel in channels)
 
-    def energy(self, chosen: Chosen, began_s: float, ended_s: float) -> Boundaries:
+    def energy(self, choice: Chosen, began_s: float, ended_s: float) -> Boundaries:
         """Return the energy of chosen channels in a window, in wall time; without any, or if they are refused, the doubts."""
-        if chosen.parts is None:
-            return Boundaries(doubts=chosen.doubts)
-        energy = self.added(chosen.parts, began_s, ended_s)
-        return replace(energy, doubts=tuple(dict.fromkeys((*energy.doubts, *chosen.doubts))))
+        if choice.parts is None:
+            return Boundaries(doubts=choice.doubts)
+        energy = self.added(choice.parts, began_s, ended_s)
+        return replace(energy, doubts=tuple(dict.fromkeys((*energy.doubts, *choice.doubts))))
 
     def added(self, parts: Parts, began_s: float, ended_s: float) -> Boundaries:
         """Add up channels in a window, in wall time."""

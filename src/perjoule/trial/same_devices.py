@@ -22,21 +22,21 @@ SUPPLY_RATIO = 0.25  # that a supply may lose: by so much a meter behind it may 
 class Unexplained:
     """The difference between a meter and others that cover the same devices, in watts; `parts` are their channels' names."""
 
-    whole: str
+    total: str
     parts: tuple[str, ...]
-    whole_w: float
+    total_w: float
     parts_w: float
 
 
 def unexplained(reading: Reading, began_s: float, ended_s: float) -> tuple[Unexplained, ...]:
     """Compare every meter with others that cover the same devices, alone or together; refused energies are not compared."""
-    found: list[Unexplained] = []
-    for whole, parts, _ in _same(reading, REAL):
-        whole_j, parts_j = (joules(reading.signed(signed), began_s, ended_s) for signed in (((1, whole),), parts))
-        if whole_j is not None and parts_j is not None:
-            length_s, others = ended_s - began_s, tuple(one.name for _, one in parts)
-            found.append(Unexplained(whole.name, others, whole_j / length_s, parts_j / length_s))
-    return tuple(found)
+    differences_w: list[Unexplained] = []
+    for total, parts, _ in _same(reading, REAL):
+        total_j, parts_j = (joules(reading.signed(signed), began_s, ended_s) for signed in (((1, total),), parts))
+        if total_j is not None and parts_j is not None:
+            length_s, part_names = ended_s - began_s, tuple(channel.name for _, channel in parts)
+            differences_w.append(Unexplained(total.name, part_names, total_j / length_s, parts_j / length_s))
+    return tuple(differences_w)
 
 
 def disagreements(reading: Reading, began_s: float, ended_s: float) -> tuple[Doubt, ...]:
@@ -51,9 +51,9 @@ def disagreements(reading: Reading, began_s: float, ended_s: float) -> tuple[Dou
 def _same(reading: Reading, grades: Sequence[str]) -> Iterator[tuple[Channel, Signed, bool]]:
     """List channels with others that add up to the same devices, and whether these are one meter's, which should agree."""
     metering = reading.metering
-    among = items([one for one in metering.comparable if one.grade in grades], metering.roles.cluster, switch=True)
-    yield from ((whole, parts, False) for whole, parts in differences(among))
-    yield from ((whole, parts, True) for whole, parts in rivals(among, GRADES))
+    among = items([channel for channel in metering.comparable if channel.grade in grades], metering.roles.cluster, switch=True)
+    yield from ((total, parts, False) for total, parts in differences(among))
+    yield from ((total, parts, True) for total, parts in rivals(among, GRADES))
 
 
 def _apart(reading: Reading, pairs: Iterable[tuple[Channel, Signed, bool]], began_s: float, ended_s: float) -> Iterator[str]:
@@ -68,27 +68,27 @@ def _apart(reading: Reading, pairs: Iterable[tuple[Channel, Signed, bool]], bega
     A meter of a worse grade may be behind the supply, and show less by what that loses. Of the channels of the same meters, the
     two that are farthest apart are named, and the others counted.
     """
-    found: dict[tuple[str, ...], list[tuple[float, str]]] = {}
-    for whole, parts, same in pairs:
-        known = budget(reading.series_of(whole), began_s, ended_s)
-        others = [(sign, budget(s, began_s, ended_s)) for sign, s in reading.signed(parts)]
-        budgets = [(sign, other) for sign, other in others if other is not None]
-        if known is None or len(budgets) < len(others):
+    pairs_apart: dict[tuple[str, ...], list[tuple[float, str]]] = {}
+    for total, parts, same in pairs:
+        measured = budget(reading.series_of(total), began_s, ended_s)
+        candidates = [(sign, budget(s, began_s, ended_s)) for sign, s in reading.signed(parts)]
+        budgets = [(sign, energy) for sign, energy in candidates if energy is not None]
+        if measured is None or len(budgets) < len(candidates):
             continue
-        parts_j = sum(sign * other.value_j for sign, other in budgets)
-        error_j = hypot(margin_j(known), sum(margin_j(other) for _, other in budgets))  # one kind of meter errs one way
-        less_j = known.value_j - parts_j
-        place, places = GRADES.index(whole.grade), [GRADES.index(one.grade) for _, one in parts]
-        whole_lost_j = SUPPLY_RATIO * parts_j if place > min(places) else 0.0
-        parts_lost_j = SUPPLY_RATIO * known.value_j if max(places) > place else 0.0
-        if less_j < -error_j - whole_lost_j or (same and less_j > error_j + parts_lost_j):
+        parts_j = sum(sign * energy.value_j for sign, energy in budgets)
+        error_j = hypot(margin_j(measured), sum(margin_j(energy) for _, energy in budgets))  # one kind of meter errs one way
+        less_j = measured.value_j - parts_j
+        place, places = GRADES.index(total.grade), [GRADES.index(channel.grade) for _, channel in parts]
+        total_lost_j = SUPPLY_RATIO * parts_j if place > min(places) else 0.0
+        parts_lost_j = SUPPLY_RATIO * measured.value_j if max(places) > place else 0.0
+        if less_j < -error_j - total_lost_j or (same and less_j > error_j + parts_lost_j):
             length_s = ended_s - began_s
-            whole_w, parts_w, error_w = (number(energy_j / length_s) for energy_j in (known.value_j, parts_j, error_j))
-            words = f"{whole.name} shows {whole_w} W, and {names(parts)} {parts_w} W of the same devices"
-            words += f": more than their errors of {error_w} W apart"
-            meters = (whole.meter, *sorted({one.meter for _, one in parts}), whole.quantity)
-            found.setdefault(meters, []).append((abs(less_j), words))
-    for apart in found.values():
+            total_w, parts_w, error_w = (number(energy_j / length_s) for energy_j in (measured.value_j, parts_j, error_j))
+            text = f"{total.name} shows {total_w} W, and {names(parts)} {parts_w} W of the same devices"
+            text += f": more than their errors of {error_w} W apart"
+            meters = (total.meter, *sorted({channel.meter for _, channel in parts}), total.quantity)
+            pairs_apart.setdefault(meters, []).append((abs(less_j), text))
+    for apart in pairs_apart.values():
         more_count = len(apart) - 1
-        others = f"; so are {more_count} more channels of these" if more_count else ""
-        yield max(apart)[1] + others
+        candidates = f"; so are {more_count} more channels of these" if more_count else ""
+        yield max(apart)[1] + candidates

@@ -30,10 +30,10 @@ class Sides:
     refused: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
-    def named(self) -> dict[str, Boundaries]:
+    def by_name(self) -> dict[str, Boundaries]:
         """Return the boundaries that have an energy, by name."""
         both = {CLIENTS: self.loading, ALL: self.all}
-        return {name: one for name, one in both.items() if one.net is not None and name not in self.refused}
+        return {name: boundary for name, boundary in both.items() if boundary.net is not None and name not in self.refused}
 
 
 def sides(reading: Reading, servers: Boundaries, began_s: float, ended_s: float) -> Sides:
@@ -42,66 +42,70 @@ def sides(reading: Reading, servers: Boundaries, began_s: float, ended_s: float)
     only, shared = metering.roles.clients, metering.roles.shared
     if not reading.powers or not (only or shared):
         return Sides()
-    own = reading.energy(metering.clients, began_s, ended_s)
+    clients = reading.energy(metering.clients, began_s, ended_s)
     if metering.spanning is not None:
-        whole = reading.added(metering.spanning, began_s, ended_s)
+        everything = reading.added(metering.spanning, began_s, ended_s)
     else:
-        whole = _all(reading, (servers, own) if only else (servers,), began_s, ended_s)
+        everything = _all(reading, (servers, clients) if only else (servers,), began_s, ended_s)
     refused: dict[str, str] = {}
     if shared:
         who = f"of them {_few(shared)}" if only else "they"
         refused[CLIENTS] = f"energy of the clients omitted: {who} served the load, too, so it counts once, in all"
-    elif own.net is None:
+    elif clients.net is None:
         refused[CLIENTS] = f"energy of the clients omitted: {_why(reading, began_s, ended_s)}"
-    if whole.net is None and own.net is None and only:
+    if everything.net is None and clients.net is None and only:
         why = _why(reading, began_s, ended_s)
         refused[ALL] = f"energy of the clients and of all omitted: {why}"
         refused[CLIENTS] = refused[CLIENTS] if shared else refused[ALL]
-    elif whole.net is None:
-        why = "that of the servers is unknown" if metering.spanning is None else "; ".join(dict.fromkeys(map(str, whole.doubts)))
+    elif everything.net is None:
+        why = (
+            "that of the servers is unknown"
+            if metering.spanning is None
+            else "; ".join(dict.fromkeys(map(str, everything.doubts)))
+        )
         refused[ALL] = f"energy of all omitted: {why}"
-    return Sides(own, whole, refused)
+    return Sides(clients, everything, refused)
 
 
 def _all(reading: Reading, several: Sequence[Boundaries], began_s: float, ended_s: float) -> Boundaries:
     """Add up the sides; empty if one is unknown. An uncertainty that one side lacks, their sum lacks, too."""
-    known = [(one, one.parts, one.net) for one in several if one.parts is not None and one.net is not None]
-    if len(known) < len(several):
+    summands = [(side, side.parts, side.net) for side in several if side.parts is not None and side.net is not None]
+    if len(summands) < len(several):
         return Boundaries()
-    if len(known) == 1:
-        return known[0][0]
-    found = reading.added(together([parts for _, parts, _ in known]), began_s, ended_s)
-    if found.net is not None and not all(net.terms for *_, net in known):
-        return replace(found, net=replace(found.net, terms=()))
-    return found
+    if len(summands) == 1:
+        return summands[0][0]
+    total = reading.added(together([parts for _, parts, _ in summands]), began_s, ended_s)
+    if total.net is not None and not all(net.terms for *_, net in summands):
+        return replace(total, net=replace(total.net, terms=()))
+    return total
 
 
 def _why(reading: Reading, began_s: float, ended_s: float) -> str:
     """Say why the energy of the clients is unknown."""
     roles = reading.metering.roles
     counted = counting(reading.powers, roles, roles.clients)
-    real = sorted({one.meter for one, _ in counted if one.grade not in DILATED})
-    seen = frozenset[str]().union(*(hosts for _, hosts in counted))
+    real = sorted({channel.meter for channel, _ in counted if channel.grade not in DILATED})
+    counted_hosts = frozenset[str]().union(*(hosts for _, hosts in counted))
     if not counted:
         return "no meter covers the clients"
-    if missing := roles.clients - seen:
+    if missing := roles.clients - counted_hosts:
         return f"no power of {_few(missing)}"
-    if roles.at_scale and len(real) == len({one.meter for one, _ in counted}):
+    if roles.at_scale and len(real) == len({channel.meter for channel, _ in counted}):
         return f"{', '.join(real)}: power of the real machine is not that of a cluster emulated at {roles.at_scale}"
     if faults := list(dict.fromkeys(_faults(reading, began_s, ended_s))):
         return "; ".join(faults)
-    if others := seen - roles.clients:
-        meters = sorted({one.meter for one, hosts in counted if hosts - roles.clients})
-        return f"{', '.join(meters)}: counts them together with {_few(others)}"
-    return f"{', '.join(sorted({one.meter for one, _ in counted}))}: no sum or difference of channels covers them alone"
+    if other_hosts := counted_hosts - roles.clients:
+        meters = sorted({channel.meter for channel, hosts in counted if hosts - roles.clients})
+        return f"{', '.join(meters)}: counts them together with {_few(other_hosts)}"
+    return f"{', '.join(sorted({channel.meter for channel, _ in counted}))}: no sum or difference of channels covers them alone"
 
 
 def _faults(reading: Reading, began_s: float, ended_s: float) -> Iterator[str]:
     """Return what is wrong with samples that make up the energy of the clients, or would."""
     clients = reading.metering.clients
-    channels: list[Channel] = [one for parts in (clients.parts, *clients.refused) if parts for _, one in parts.net]
-    for one in channels:
-        yield from amount(reading.series_of(one), began_s, ended_s).doubts
+    channels: list[Channel] = [channel for parts in (clients.parts, *clients.refused) if parts for _, channel in parts.net]
+    for channel in channels:
+        yield from amount(reading.series_of(channel), began_s, ended_s).doubts
 
 
 def _few(hosts: frozenset[str]) -> str:

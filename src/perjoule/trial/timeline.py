@@ -30,8 +30,8 @@ def summed(reading: Reading, quantity: Quantity, role: str, edges_s: Floats) -> 
     Shape (N,) for N + 1 edges.
     """
     names = roles(reading.record).get(role, frozenset[str]())
-    own = [s for s in reading.series if s.channel.quantity == quantity and s.channel.host in names]
-    rates = {s.channel.host: means(s, edges_s) for s in own}
+    counters = [s for s in reading.series if s.channel.quantity == quantity and s.channel.host in names]
+    rates = {s.channel.host: means(s, edges_s) for s in counters}
     return np.sum(list(rates.values()), axis=0) if rates and rates.keys() == names else np.full(len(edges_s) - 1, np.nan)
 
 
@@ -44,7 +44,7 @@ def net_power_w(reading: Reading, began_s: float, ended_s: float) -> Floats:
     if parts is None or not parts.net:
         return np.empty(0)
     net = reading.signed(parts.net)
-    first = next(s for s in reading.series if any(s is own for _, own in net))
+    first = next(s for s in reading.series if any(s is part for _, part in net))
     edges_s = first.t_s[(first.t_s >= began_s) & (first.t_s <= ended_s)]
     return np.sum([sign * means(s, edges_s) for sign, s in net], axis=0) if len(edges_s) > 1 else np.empty(0)
 
@@ -63,14 +63,14 @@ def components_w(reading: Reading, edges_s: Floats) -> dict[str, Floats]:
     if (parts := reading.metering.servers.parts) is not None:
         signed = reading.signed(parts.gross or parts.net)
         subtracted = any(sign < 0 for sign, _ in signed)
-        named = [("servers" if subtracted else s.channel.component, sign * means(s, edges_s)) for sign, s in signed]
+        components = [("servers" if subtracted else s.channel.component, sign * means(s, edges_s)) for sign, s in signed]
     else:
         powers = [s for s in reading.series if s.channel.quantity == "power"]
         several = len({s.channel.meter for s in powers}) > 1
-        named = [
+        components = [
             (f"{s.channel.meter} {s.channel.component}" if several else s.channel.component, means(s, edges_s)) for s in powers
         ]
-    found: dict[str, Floats] = {}
-    for name, watts in sorted(named, key=lambda one: one[0]):
-        found[name] = found[name] + watts if name in found else watts
-    return found
+    sums: dict[str, Floats] = {}
+    for name, watts in sorted(components, key=lambda pair: pair[0]):
+        sums[name] = sums[name] + watts if name in sums else watts
+    return sums

@@ -144,7 +144,7 @@ def test_watts_that_meters_do_not_explain_are_shown(made):
     strip = group(made, *SERVERS, power_w=33.0, meter="strip")
     bmc = [made.steady(host, 10.0, meter="bmc", grade="BMC") for host in SERVERS]
     (found,) = unexplained(over(made.record(), [strip, *bmc]), 10, 20)
-    assert (found.whole_w, found.parts_w, len(found.parts)) == (pytest.approx(33), pytest.approx(30), 3)
+    assert (found.total_w, found.parts_w, len(found.parts)) == (pytest.approx(33), pytest.approx(30), 3)
     assert unexplained(over(made.record(), [strip, *bmc[1:]]), 10, 20) == ()
     for grade in ("modelled", "simulated", "component"):  # what is no meter of a host's watts explains nothing
         other = [replace(one, channel=replace(one.channel, grade=grade)) for one in bmc]
@@ -157,10 +157,10 @@ def test_two_meters_of_one_host_are_compared_with_each_other(made):
     wall = [made.steady(host, 11.0, meter="plug", grade="wall") for host in SERVERS]
     batch = [made.series(made.channel(host, "all", "energy", "counter", "BMC", "slurm"), *RISES) for host in SERVERS[:2]]
     found = unexplained(over(made.record(), [*batch, *wall]), 10, 20)
-    assert [(one.whole, one.parts) for one in found] == [
+    assert [(one.total, one.parts) for one in found] == [
         (f"plug:{host}/all/power", (f"slurm:{host}/all/energy",)) for host in SERVERS[:2]
     ]
-    assert [one.whole_w - one.parts_w for one in found] == [pytest.approx(1)] * 2
+    assert [one.total_w - one.parts_w for one in found] == [pytest.approx(1)] * 2
     part = [made.series(made.channel(host, "cpu", "energy", "counter", "component", "slurm"), *RISES) for host in SERVERS]
     assert unexplained(over(made.record(), [*part, *wall]), 10, 20) == ()
 

@@ -30,7 +30,7 @@ def found(made, series, record=None):
     record = record or made.record()
     reading = over(record, series)
     one = sides(reading, reading.servers(10, 20), 10, 20)
-    named = {name: side.net_j for name, side in one.named.items()}
+    named = {name: side.net_j for name, side in one.by_name.items()}
     assert named.keys().isdisjoint(one.refused)
     return named.get("clients"), named.get("all"), one.all.grade, dict(one.refused)
 

@@ -18,13 +18,13 @@ def unexplained_table(found: Sequence["Metered"]) -> Table:
     seen: dict[tuple[str, tuple[str, ...]], list[Unexplained]] = {}
     for one in found:
         for pair in one.unexplained:
-            seen.setdefault((pair.whole, pair.parts), []).append(pair)
+            seen.setdefault((pair.total, pair.parts), []).append(pair)
     rows: list[tuple[str, ...]] = []
     for (whole, parts), pairs in seen.items():
         count = len(pairs)
-        whole_w, parts_w = sum(p.whole_w for p in pairs) / count, sum(p.parts_w for p in pairs) / count
-        share = percent((whole_w - parts_w) / whole_w, 1) if whole_w else "–"
-        rows.append((whole, ", ".join(parts), number(whole_w), number(parts_w), number(whole_w - parts_w), share, str(count)))
+        total_w, parts_w = sum(p.total_w for p in pairs) / count, sum(p.parts_w for p in pairs) / count
+        share = percent((total_w - parts_w) / total_w, 1) if total_w else "–"
+        rows.append((whole, ", ".join(parts), number(total_w), number(parts_w), number(total_w - parts_w), share, str(count)))
     words = ("meter", "others of the same devices")
     return Table((*words, "W", "sum in W", "unexplained W", "%", "trials"), tuple(rows), words)
 
