@@ -36,3 +36,13 @@ def test_what_parts_share_is_one_number() -> None:
 def test_an_interval_without_its_value_or_down_to_nothing_is_refused(value, low, high) -> None:
     with pytest.raises(ValidationError):
         Quantity(value, low, high, "assumed", "a guess")
+
+
+def test_a_further_part_moves_no_draw_of_another() -> None:
+    price, watts = Quantity(2.0, 1.0, 3.0, "assumed", "a guess"), Quantity(9.0, 5.0, 12.0, "assumed", "a guess")
+    few, more = Book(), Book()
+    few.add(price, "price")
+    more.add(watts, "watts")
+    more.add(price, "price")
+    assert (few.draws(50, 1)[:, 0] == more.draws(50, 1)[:, 1]).all()
+    assert (more.draws(50, 1)[:, 0] != more.draws(50, 1)[:, 1]).any()
