@@ -86,9 +86,9 @@ def compare(record: Record, direction: Literal["write", "read", "idle"], measure
     flow = record.amplification.write if direction == "write" else record.amplification.read
     derived: dict[str, float] = asdict(flow)
     telling = set(MEASURED) - (set(OPPOSITE) if loaded_servers(record) else set[str]())
-    found = {name: measured[metric] for name, metric in MEASURED.items() if metric in measured and name in telling}
-    doubts = [_doubt(direction, name, value, derived) for name, value in found.items()]
-    return Numbers.plain({f"derived_{MEASURED[name]}": derived[name] for name in found}, tuple(d for d in doubts if d))
+    ratios = {name: measured[metric] for name, metric in MEASURED.items() if metric in measured and name in telling}
+    doubts = [_doubt(direction, name, value, derived) for name, value in ratios.items()]
+    return Numbers.plain({f"derived_{MEASURED[name]}": derived[name] for name in ratios}, tuple(d for d in doubts if d))
 
 
 def unexplained(flow: Flow, measured: Mapping[str, float]) -> Mapping[str, float]:
@@ -96,8 +96,8 @@ def unexplained(flow: Flow, measured: Mapping[str, float]) -> Mapping[str, float
 
     Only what `compare` compared counts: metrics that have a derived one beside them.
     """
-    told = {name: measured[metric] for name, metric in MEASURED.items() if f"derived_{metric}" in measured}
-    return {name: value for name, value in told.items() if _unlike(asdict(flow), name, value)}
+    ratios = {name: measured[metric] for name, metric in MEASURED.items() if f"derived_{metric}" in measured}
+    return {name: value for name, value in ratios.items() if _unlike(asdict(flow), name, value)}
 
 
 def bounds(flow: Flow, name: str) -> tuple[float, float]:

@@ -24,7 +24,9 @@ def measure(load: "Load") -> Numbers:
     duration_s = load.emulated(span.burst_s - span.began_s)
     power = energies.of_window(load.reading, span.began_s, span.burst_s, replace(energies.work(load), duration_s=duration_s))
     rates = Numbers.plain(throughput.rates(load.record, load.moved_bytes, load.operations_count, duration_s))
-    numbers = {metric_of(key).burst: one.bare for key, one in {**rates.by_key, **power.by_key}.items() if one.value is not None}
+    numbers = {
+        metric_of(key).burst: number.bare for key, number in {**rates.by_key, **power.by_key}.items() if number.value is not None
+    }
     numbers.pop("", None)
     missed = () if power.grade == load.reading.metering.servers.grade else power.doubts
     doubts = tuple(doubt.of("until the clients' fsync") for doubt in missed)

@@ -58,9 +58,9 @@ class Work:
 def work(load: "Load") -> Work:
     """Return the work of a load's headline window."""
     if load.idle:
-        from perjoule.measures.idle import kept
+        from perjoule.measures.idle import storing
 
-        return kept(load)
+        return storing(load)
     if load.moved_bytes:
         return Work(EFFICIENCY, load.moved_bytes, load.duration_s)
     return Work(OPERATIONS, load.operations_count, load.duration_s)
@@ -85,33 +85,33 @@ def of_window(reading: "Reading", began_s: float, ended_s: float, work: Work) ->
     """Return the energy of a window in every boundary, and its work per joule."""
     from perjoule.trial.energies import energies
 
-    known = energies(reading, began_s, ended_s, loaded=work.loaded)
-    by_key = {key: one for name, budget in known.budgets.items() for key, one in _of(name, budget, known, work)}
-    if work.loaded and (net := known.budgets.get(NET)) is not None:
-        by_key |= _edp(net, _stated(NET, net, known), reading.dilation.emulated(TIMER_S), work)
+    energies_of = energies(reading, began_s, ended_s, loaded=work.loaded)
+    by_key = {key: number for name, budget in energies_of.budgets.items() for key, number in _of(name, budget, energies_of, work)}
+    if work.loaded and (net := energies_of.budgets.get(NET)) is not None:
+        by_key |= _edp(net, _stated(NET, net, energies_of), reading.dilation.emulated(TIMER_S), work)
     # grades, and why an energy is missing, stand with the energies themselves
-    servers = {NET: known.grade} if known.grade else {}
-    for name in dict.fromkeys([*servers, *known.budgets, *known.grades, *known.refused]):
+    servers = {NET: energies_of.grade} if energies_of.grade else {}
+    for name in dict.fromkeys([*servers, *energies_of.budgets, *energies_of.grades, *energies_of.refused]):
         key = ENERGY.of(name).key
         by_key[key] = replace(
             by_key.get(key, Number()),
-            grade={**known.grades, **servers}.get(name, ""),
-            source=known.source if name == NET else "",
-            unstated=name in known.unstated,
-            why_not=known.refused.get(name, ""),
+            grade={**energies_of.grades, **servers}.get(name, ""),
+            source=energies_of.source if name == NET else "",
+            unstated=name in energies_of.unstated,
+            why_not=energies_of.refused.get(name, ""),
         )
-    return Numbers({**by_key, **_bare("CPU package", known.packages_j, work)}, known.doubts)
+    return Numbers({**by_key, **_bare("CPU package", energies_of.packages_j, work)}, energies_of.doubts)
 
 
-def _of(boundary: str, budget: "Budget", known: "Energies", work: Work) -> Iterator[tuple[str, Number]]:
+def _of(boundary: str, budget: "Budget", energies: "Energies", work: Work) -> Iterator[tuple[str, Number]]:
     """Return the numbers of one boundary, by key."""
-    stated = _stated(boundary, budget, known)
-    shared = budget.shared if stated else {}
+    uncertain = _stated(boundary, budget, energies)
+    shared = budget.shared if uncertain else {}
     inverse = {source: -ratio for source, ratio in shared.items()}
     for metric, value, slope in _values(budget.value_j, work):
         errors = inverse if slope < 0 else shared
         number = Number(value, shared=errors)
-        if stated and slope:
+        if uncertain and slope:
             number = Number(value, budget.expanded_j * abs(slope), budget.shared_j * abs(slope), errors)
         yield metric.of(boundary).key, number
 
@@ -131,17 +131,17 @@ def _bare(boundary: str, energy_j: float | None, work: Work) -> dict[str, Number
     return {metric.of(boundary).key: Number(value) for metric, value, _ in _values(energy_j, work)} if energy_j else {}
 
 
-def _stated(boundary: str, budget: "Budget", known: "Energies") -> bool:
+def _stated(boundary: str, budget: "Budget", energies: "Energies") -> bool:
     """Whether anything is known of an energy's errors."""
-    return known.grade_of(boundary) not in UNBUDGETED and bool(budget.terms)
+    return energies.grade_of(boundary) not in UNBUDGETED and bool(budget.terms)
 
 
-def _edp(net: "Budget", stated: bool, timer_s: float, work: Work) -> dict[str, Number]:
+def _edp(net: "Budget", uncertain: bool, timer_s: float, work: Work) -> dict[str, Number]:
     """Return the energy-delay product, which is uncertain by its power and by its time."""
     from perjoule.energy.budget import NORMAL, edp_uncertainty
 
     product_js = edp(net.value_j, work.duration_s)
-    if not stated:
+    if not uncertain:
         return {EDP: Number(product_js)}
     ratio = edp_uncertainty(net.expanded_j / net.value_j, NORMAL * timer_s / work.duration_s)
     return {EDP: Number(product_js, shared=net.shared), EDP_HALF.key: Number(product_js * ratio)}

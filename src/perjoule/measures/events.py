@@ -72,7 +72,7 @@ def measure(load: "Load") -> Numbers:
     both = bool(of_clients) and _both(record, results)
     of_clients = [] if both else of_clients
     healthy_s = healthy_since(record.events, record.health)
-    numbers = {LATE.key: max(one.late_s for one in record.events)}
+    numbers = {LATE.key: max(happened.late_s for happened in record.events)}
     spans = stages(record, began_s, ended_s)
     for stage, (from_s, to_s) in spans.items():
         if of_clients:
@@ -84,23 +84,27 @@ def measure(load: "Load") -> Numbers:
         numbers[HEALING.key] = emulated(healthy_s - last_s)
         if (healing_j := load.reading.servers(last_s, healthy_s).net_j) is not None:
             numbers[HEALING_ENERGY.key] = emulated(healing_j)
-    gains = [one.gained_bytes for one in record.events if one.gained_bytes is not None]
+    gains = [happened.gained_bytes for happened in record.events if happened.gained_bytes is not None]
     if gains:
         numbers[GAINED.key] = float(sum(gains))
-    alone = len({(one.event.kind, one.event.at_s) for one in record.events}) == 1 and all(r.direction == "idle" for r in results)
+    alone = len({(happened.event.kind, happened.event.at_s) for happened in record.events}) == 1 and all(
+        r.direction == "idle" for r in results
+    )
     if alone and sum(gains) and HEALING_ENERGY.key in numbers:
         numbers[PER_GAINED.key] = numbers[HEALING_ENERGY.key] / sum(gains)
     if of_clients and first_s < ended_s:
         stalls = [stalls_s(log, max(began_s, first_s), ended_s) for log in of_clients]
         numbers[STALLED.key] = emulated(sum(map(sum, stalls)) / len(stalls))
-        numbers[LONGEST_STALL.key] = emulated(max(max(own, default=0.0) for own in stalls))
+        numbers[LONGEST_STALL.key] = emulated(max(max(client_s, default=0.0) for client_s in stalls))
     took_s = _latencies_s(calls(series, results), spans, ended_s)
     numbers |= {key: emulated(one_s) for key, one_s in took_s.items() if isfinite(one_s)}
-    said = "rates and stalls are left out: clients read and wrote at once, and their logs have the bytes of both"
-    mixed = (EVENTS.doubt(said),) if both else ()
+    mixed_why = "rates and stalls are left out: clients read and wrote at once, and their logs have the bytes of both"
+    mixed = (EVENTS.doubt(mixed_why),) if both else ()
     longer = [metric_of(key).label for key, one_s in took_s.items() if one_s == inf]
-    told = f"calls took longer than the load generator's log of latencies can tell, so these are left out: {', '.join(longer)}"
-    untold = (EVENTS.doubt(told),) if longer else ()
+    longer_why = (
+        f"calls took longer than the load generator's log of latencies can tell, so these are left out: {', '.join(longer)}"
+    )
+    untold = (EVENTS.doubt(longer_why),) if longer else ()
     return Numbers.plain(numbers, (*mixed, *untold, *_doubts(load, of_clients, began_s, first_s)))
 
 
@@ -126,9 +130,9 @@ def _latencies_s(returned: "Calls", spans: Mapping[str, tuple[float, float]], en
 
 def _both(record: Record, results: Sequence[ClientResult]) -> bool:
     """Whether a client also did what is not of these results: its log has the bytes of all that it did."""
-    hosts, directions = {one.host for one in results}, {one.direction for one in results}
+    hosts, directions = {result.host for result in results}, {result.direction for result in results}
     every = record.outcome.results if record.outcome else ()
-    return any(one.host in hosts and one.direction not in directions for one in every)
+    return any(result.host in hosts and result.direction not in directions for result in every)
 
 
 def _doubts(load: "Load", logs: Sequence[Series], began_s: float, first_s: float) -> Iterator[Doubt]:
@@ -141,7 +145,7 @@ def _doubts(load: "Load", logs: Sequence[Series], began_s: float, first_s: float
             "less emulated time than on the hardware"
         )
     if healthy_since(record.events, record.health) is None:
-        last = next((one.words for one in reversed(record.health) if one.words), "it was not asked often enough")
+        last = next((health.words for health in reversed(record.health) if health.words), "it was not asked often enough")
         unknown = "so the time and the joules until then are not known"
         yield EVENTS.doubt(f"it was not healthy by the end of the trial, {unknown}: {last}")
     paused_s = sum(sum(stalls_s(log, began_s, first_s)) for log in logs)

@@ -59,7 +59,7 @@ METRICS = (POWER, USABLE, PER_RAW_BYTE, PER_USABLE_BYTE, OF_ROLE, *COUNTED.value
 _FEW = 4  # sampling periods in the least gap, below which samples hardly show it
 
 
-def kept(load: "Load") -> Work:
+def storing(load: "Load") -> Work:
     """Return the work of an idle trial: the capacity that was kept, times the time, as far as it is known."""
     record, duration_s = load.record, load.duration_s
     divisors, per_j, usable = {POWER: duration_s}, None, 0.0
@@ -103,20 +103,22 @@ def measure(load: "Load") -> Numbers:
         if drawn_j is not None:
             numbers[OF_ROLE.of(role).key] = load.emulated(drawn_j) / length_s
         for quantity, metric in COUNTED.items():
-            found = load.total(quantity, names, began_s, ended_s)
-            doubts |= dict.fromkeys(found.doubts if found.value is None else ())
-            if found.value is not None:
-                numbers[metric.of(role).key] = found.value / length_s
+            counted = load.total(quantity, names, began_s, ended_s)
+            doubts |= dict.fromkeys(counted.doubts if counted.value is None else ())
+            if counted.value is not None:
+                numbers[metric.of(role).key] = counted.value / length_s
         with_disks = sorted(name for name in names if name not in nodes or nodes[name].disks)
         gaps = [disk_gaps_s(reading.series, name, began_s, ended_s) for name in with_disks]
-        known = [(reading.dilation.emulated(found[0]), load.emulated(found[1])) for found in gaps if found is not None]
-        if known:
-            numbers[LONGEST.of(role).key] = max(float(own_s.max(initial=0.0)) for own_s, _ in known)
+        known_gaps = [
+            (reading.dilation.emulated(host_gaps[0]), load.emulated(host_gaps[1])) for host_gaps in gaps if host_gaps is not None
+        ]
+        if known_gaps:
+            numbers[LONGEST.of(role).key] = max(float(own_s.max(initial=0.0)) for own_s, _ in known_gaps)
             if least_s is None:
                 continue
-            asleep_s = sum(float(own_s[own_s >= least_s].sum()) for own_s, _ in known)
-            numbers[SLEEPABLE.of(role).key] = asleep_s / (len(known) * length_s)
-            if least_s < _FEW * (period_s := max(period_s for _, period_s in known)):
+            asleep_s = sum(float(own_s[own_s >= least_s].sum()) for own_s, _ in known_gaps)
+            numbers[SLEEPABLE.of(role).key] = asleep_s / (len(known_gaps) * length_s)
+            if least_s < _FEW * (period_s := max(period_s for _, period_s in known_gaps)):
                 unseen = f"disks are seen every {period_s:.2g} s: gaps of {least_s:g} s between accesses are not visible"
                 doubts[METERS.doubt(unseen)] = None
     return Numbers.plain(numbers, tuple(doubts))

@@ -38,13 +38,13 @@ def cpu_ratio(record: Record, series: Sequence[Series]) -> float | None:
     if record.outcome is None or count is None or not {"machine", "perjoule", "kernel"} <= parts.keys():
         return None
     began_s, ended_s = record.outcome.began_s, record.outcome.ended_s
-    whole = parts["machine"].channel.covers
-    apart = frozenset(h.name for h in record.hosts if h.name not in whole)
+    covered = parts["machine"].channel.covers
+    apart = frozenset(h.name for h in record.hosts if h.name not in covered)
     # What runs on a host that is the whole machine was started by us and counts when it has ended, which is after the window.
-    own_span = window(record, began_s, ended_s) if whole else (began_s, ended_s)
-    found = [amount(parts["machine"], began_s, ended_s).value, amount(parts["perjoule"], *own_span).value]
-    found += [total(series, "cpu", apart, began_s, ended_s).value] if apart else [0.0]
-    machine_s, own_s, hosts_s = found
+    own_span = window(record, began_s, ended_s) if covered else (began_s, ended_s)
+    spent_s = [amount(parts["machine"], began_s, ended_s).value, amount(parts["perjoule"], *own_span).value]
+    spent_s += [total(series, "cpu", apart, began_s, ended_s).value] if apart else [0.0]
+    machine_s, own_s, hosts_s = spent_s
     if machine_s is None or own_s is None or hosts_s is None or ended_s <= began_s:
         return None
     kernel_s = float(parts["kernel"].value[-1] - parts["kernel"].value[0])

@@ -61,20 +61,20 @@ def overhead(record: Record, series: Sequence[Series], began_s: float, ended_s: 
     values: dict[str, float] = {}
     doubts: dict[Doubt, None] = {}
     unsure: list[str] = []
-    whole = window(record, began_s, ended_s)
+    moving = window(record, began_s, ended_s)
     for role, names in roles(record).items():
         for quantity, metric in COUNTED.items():
-            found = total(series, quantity, names, *((began_s, ended_s) if quantity == CPU else whole))
-            doubts |= dict.fromkeys(found.doubts if found.value is None else ())
-            if found.value is None:
+            counted = total(series, quantity, names, *((began_s, ended_s) if quantity == CPU else moving))
+            doubts |= dict.fromkeys(counted.doubts if counted.value is None else ())
+            if counted.value is None:
                 continue
             if quantity == CPU:
                 error_s = edges_error(series, quantity, names, began_s, ended_s)
-                if error_s > max(MOST_UNSURE_RATIO * found.value, LEAST_CORES * (ended_s - began_s)):
+                if error_s > max(MOST_UNSURE_RATIO * counted.value, LEAST_CORES * (ended_s - began_s)):
                     unsure.append(role)
                     continue
                 values[UNCERTAINTY.of(role).key] = error_s / user_bytes
-            values[metric.of(role).key] = found.value / user_bytes
+            values[metric.of(role).key] = counted.value / user_bytes
     missing = Number(why_not=SELDOM.format(roles=", ".join(unsure)))
     numbers = Numbers.plain(values, tuple(doubts))
     return Numbers({**numbers.by_key, **{COUNTED[CPU].of(role).key: missing for role in unsure}}, numbers.doubts)
@@ -112,10 +112,10 @@ def disk_limits(reading: "Reading", hosts: Iterable[str]) -> tuple[float, float]
     cluster = hardware(record)
     nodes = {node.name: node for node in cluster.nodes} if cluster else {}
     node_of = {host.name: host.node for host in record.hosts}
-    own = [node.disks if (node := nodes.get(node_of.get(host, ""))) else () for host in hosts]
-    if not own or not all(own):
+    disks_of = [node.disks if (node := nodes.get(node_of.get(host, ""))) else () for host in hosts]
+    if not disks_of or not all(disks_of):
         return None
-    disks = [disk for of_host in own for disk in of_host]
+    disks = [disk for of_host in disks_of for disk in of_host]
     read, written = sum(d.read_bytes_per_s.value for d in disks), sum(d.write_bytes_per_s.value for d in disks)
     a_second_s = reading.dilation.emulated(1.0)
     return read * a_second_s, written * a_second_s

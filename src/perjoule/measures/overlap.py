@@ -52,11 +52,13 @@ def common_rate(load: "Load") -> float | None:
     began_s, ended_s = max(r.began_s for r in results), min(r.ended_s for r in results)
     logged = {s.channel.host: s for s in load.reading.series if s.channel.quantity == "goodput"}
     common_bytes = 0.0
-    for one in results:
-        if one.host not in logged:
+    for result in results:
+        if result.host not in logged:
             return None
-        whole, shared = (amount(logged[one.host], *span).value for span in ((one.began_s, one.ended_s), (began_s, ended_s)))
-        if whole is None or shared is None or abs(whole - one.moved_bytes) > CONSERVED_RATIO * one.moved_bytes:
+        log_bytes, shared = (
+            amount(logged[result.host], *span).value for span in ((result.began_s, result.ended_s), (began_s, ended_s))
+        )
+        if log_bytes is None or shared is None or abs(log_bytes - result.moved_bytes) > CONSERVED_RATIO * result.moved_bytes:
             return None
         common_bytes += shared
     rate = common_bytes / load.emulated(ended_s - began_s)
@@ -93,25 +95,25 @@ def _apart(clients: Sequence[ClientResult], record: Record, series: Sequence[Ser
         )
 
 
-def _stalled(one: ClientResult, series: Sequence[Series]) -> Iterator[str]:
+def _stalled(result: ClientResult, series: Sequence[Series]) -> Iterator[str]:
     """Return for how long a client moved nothing, by its own log."""
     for log in series:
-        if log.channel.quantity == "goodput" and log.channel.host == one.host:
-            inside = (log.t_s > one.began_s) & (log.t_s <= one.ended_s) & (log.value == 0)
-            if (stalled_s := float(log.duration_s[inside].sum())) >= STALL_RATIO * (one.ended_s - one.began_s):
+        if log.channel.quantity == "goodput" and log.channel.host == result.host:
+            inside = (log.t_s > result.began_s) & (log.t_s <= result.ended_s) & (log.value == 0)
+            if (stalled_s := float(log.duration_s[inside].sum())) >= STALL_RATIO * (result.ended_s - result.began_s):
                 yield f"it transferred nothing for {stalled_s:.3g} s"
 
 
 def _uneven(clients: Sequence[ClientResult], record: Record, series: Sequence[Series]) -> Iterator[str]:
     """Name a data host that served far more than its even share."""
-    known = served_bytes(clients, record, series)
-    if len(known) < 2:
+    served = served_bytes(clients, record, series)
+    if len(served) < 2:
         return
-    busiest = max(known, key=lambda host: known[host])
-    share = known[busiest] / sum(known.values())
-    if share * len(known) >= UNEVEN_RATIO:
+    busiest = max(served, key=lambda host: served[host])
+    share = served[busiest] / sum(served.values())
+    if share * len(served) >= UNEVEN_RATIO:
         verb = "received" if clients[0].direction == "write" else "sent"
-        even = f"an even share of {len(known)} hosts is {100 / len(known):.0f} %"
+        even = f"an even share of {len(served)} hosts is {100 / len(served):.0f} %"
         yield f"{busiest} {verb} {100 * share:.0f} % of the bytes, where {even}"
 
 
@@ -126,5 +128,5 @@ def served_bytes(results: Sequence[ClientResult], record: Record, series: Sequen
     span = min(r.began_s for r in results), max(r.ended_s for r in results)
     hosts = data_hosts(record) - {r.host for r in results}
     moved = {s.channel.host: amount(s, *span).value for s in series if s.channel.quantity == quantity and s.channel.host in hosts}
-    known = {host: value for host, value in moved.items() if value is not None}
-    return known if known.keys() == hosts and any(known.values()) else {}
+    known_bytes = {host: value for host, value in moved.items() if value is not None}
+    return known_bytes if known_bytes.keys() == hosts and any(known_bytes.values()) else {}

@@ -86,7 +86,10 @@ def _disk_bounds(reading: "Reading", results: Sequence[ClientResult], cluster: C
     record = reading.record
     nodes = {n.name: n for n in cluster.nodes}
     of = {h.name: nodes[h.node] for h in record.hosts if h.node in nodes}
-    spans = {way: windows(record, [r for r in results if r.direction == way]) for way in {r.direction for r in results}}
+    spans = {
+        direction: windows(record, [r for r in results if r.direction == direction])
+        for direction in {r.direction for r in results}
+    }
     for r in (r for r in results if r.host in of):
         disks = of[r.host].disks
         most = sum((d.write_bytes_per_s if r.direction == "write" else d.read_bytes_per_s).value for d in disks)

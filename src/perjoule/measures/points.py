@@ -49,14 +49,14 @@ def measures() -> "tuple[Measure, ...]":
 def _point(load: "Load") -> Point:
     record = load.record
     itself = Numbers.plain(record.outcome.measured if record.outcome else {})  # what the workload measured
-    whole = composed([load.numbers(measure) for measure in measures()])
-    numbers = Numbers({**itself.by_key, **whole.by_key})
+    measured = composed([load.numbers(measure) for measure in measures()])
+    numbers = Numbers({**itself.by_key, **measured.by_key})
     if not load.together:  # then no rate of all clients at once means anything
-        numbers = Numbers({key: one for key, one in numbers.by_key.items() if not metric_of(key).together})
+        numbers = Numbers({key: number for key, number in numbers.by_key.items() if not metric_of(key).together})
     simulated = record.traits.reality == "simulated"  # then whatever a meter or a model says of it is, too
     return Point(
         numbers.graded("simulated") if simulated else numbers.by_key,
-        tuple(dict.fromkeys((*record.doubts, *load.span.doubts, *whole.doubts))),
+        tuple(dict.fromkeys((*record.doubts, *load.span.doubts, *measured.doubts))),
         trial=record.trial,
         direction=load.direction,
         reality=record.traits.reality,

@@ -70,15 +70,15 @@ SUBJECTS: Mapping[Quantity, str] = {
 }
 
 
-def explained(kept: Redundancy) -> Mapping[Quantity, float]:
+def explained(redundancy: Redundancy) -> Mapping[Quantity, float]:
     """Return the bytes that redundancy alone moves for each byte that a failed disk held.
 
     A copy is read once, sent once and written once. A part of a code of k data parts needs k others, read on k hosts. One host
     computes it: either the one that gets it, to which k parts are sent, or one that has a part, to which k - 1 are sent, and
     which sends the new one.
     """
-    parts_count = float(kept.data_count or 1)
-    return {"network_received": parts_count, "disk_read": parts_count, "disk_written": float(kept.beneath_count)}
+    parts_count = float(redundancy.data_count or 1)
+    return {"network_received": parts_count, "disk_read": parts_count, "disk_written": float(redundancy.beneath_count)}
 
 
 def measure(load: "Load") -> Numbers:
@@ -87,17 +87,17 @@ def measure(load: "Load") -> Numbers:
     Only what was lost, if it was not rebuilt by the end of the trial, or if something else happened in it.
     """
     record, reading, emulated, (began_s, _) = load.record, load.reading, load.emulated, load.window
-    failed = [one for one in record.events if one.event.kind == "fail"]
+    failed = [happened for happened in record.events if happened.event.kind == "fail"]
     healthy_s = healthy_since(record.events, record.health)
     if not failed:
         return Numbers()
-    lost_bytes = sum(one.lost_bytes or 0 for one in failed)
+    lost_bytes = sum(happened.lost_bytes or 0 for happened in failed)
     numbers = {LOST.key: float(lost_bytes)}
     written = next((phase for phase in record.phases if phase.name == REBUILT), None)
-    if others := sorted({one.event.kind for one in record.events} - PARTS):
-        what = f"{'another event' if len(others) == 1 else 'other events'} ({', '.join(others)})"
-        verb = "was" if len(others) == 1 else "were"
-        why = f"{what} {verb} in the trial, which may move bytes too"
+    if other_kinds := sorted({happened.event.kind for happened in record.events} - PARTS):
+        causes = f"{'another event' if len(other_kinds) == 1 else 'other events'} ({', '.join(other_kinds)})"
+        verb = "was" if len(other_kinds) == 1 else "were"
+        why = f"{causes} {verb} in the trial, which may move bytes too"
         return Numbers.plain(numbers, (EVENTS.doubt(f"the rebuild has no numbers of its own: {why}"),))
     if healthy_s is None or written is None:
         return Numbers.plain(numbers)
@@ -127,18 +127,20 @@ def measure(load: "Load") -> Numbers:
     if record.redundancy is None:
         return Numbers.plain(numbers)
     due: list[tuple[Quantity, float, float]] = [
-        (way, ratio, numbers[RATIOS[way].key])
-        for way, ratio in explained(record.redundancy).items()
-        if RATIOS[way].key in numbers
+        (quantity, ratio, numbers[RATIOS[quantity].key])
+        for quantity, ratio in explained(record.redundancy).items()
+        if RATIOS[quantity].key in numbers
     ]
-    numbers |= {DERIVED[way].key: ratio for way, ratio, _ in due}
-    apart = (_doubt(way, measured, ratio) for way, ratio, measured in due if abs(measured / ratio - 1) > EXPLAINED_RATIO)
+    numbers |= {DERIVED[quantity].key: ratio for quantity, ratio, _ in due}
+    apart = (
+        _doubt(quantity, measured, ratio) for quantity, ratio, measured in due if abs(measured / ratio - 1) > EXPLAINED_RATIO
+    )
     return Numbers.plain(numbers, tuple(apart))
 
 
-def _doubt(way: Quantity, measured: float, due: float) -> Doubt:
+def _doubt(quantity: Quantity, measured: float, due: float) -> Doubt:
     size = "more" if measured > due else "fewer"
     return TRAFFIC.doubt(
-        f"rebuild: {size} bytes {SUBJECTS[way]} than the {due:g} for each lost byte that redundancy explains, by more than "
+        f"rebuild: {size} bytes {SUBJECTS[quantity]} than the {due:g} for each lost byte that redundancy explains, by more than "
         f"{100 * EXPLAINED_RATIO:.0f} %"
     )

@@ -38,45 +38,47 @@ def pieces_j(reading: "Reading", began_s: float, ended_s: float) -> Mapping[str,
     from perjoule.trial.sides import sides
 
     servers = reading.servers(began_s, ended_s)
-    found = sides(reading, servers, began_s, ended_s)
+    both_sides = sides(reading, servers, began_s, ended_s)
     pieces: dict[str, float] = {}
-    both = servers.net_j is not None and found.loading.net_j is not None
-    if found.all.net_j is not None and found.all is not servers and not both:
-        pieces[UNSPLIT] = found.all.net_j  # a meter of both sides, which are not known apart
+    both = servers.net_j is not None and both_sides.loading.net_j is not None
+    if both_sides.all.net_j is not None and both_sides.all is not servers and not both:
+        pieces[UNSPLIT] = both_sides.all.net_j  # a meter of both sides, which are not known apart
     else:
         metering = reading.metering
-        for side, one, chosen in (("server", servers, metering.servers), ("client", found.loading, metering.clients)):
-            for name, part_j in _side(reading, side, one, chosen, began_s, ended_s).items():
+        for side, energy, choice in (("server", servers, metering.servers), ("client", both_sides.loading, metering.clients)):
+            for name, part_j in _side(reading, side, energy, choice, began_s, ended_s).items():
                 pieces[name] = pieces.get(name, 0.0) + part_j
     if servers.gross_j is not None and servers.net_j is not None:
         pieces["network"] = servers.gross_j - servers.net_j
     return pieces
 
 
-def _side(reading: "Reading", side: str, one: "Boundaries", chosen: "Chosen", began_s: float, ended_s: float) -> dict[str, float]:
+def _side(
+    reading: "Reading", side: str, energy: "Boundaries", choice: "Chosen", began_s: float, ended_s: float
+) -> dict[str, float]:
     """Return the pieces of servers or clients; empty if their energy is unknown."""
     from perjoule.energy.choosing import DILATED
     from perjoule.energy.power import joules
 
-    if one.net_j is None or one.parts is None:
+    if energy.net_j is None or energy.parts is None:
         return {}
     span = (began_s, ended_s)
-    if one.grade == "modelled":
-        cpu_j, disks_j = _above_idle_j(reading, one.parts, *span), _component_j(reading, one.parts, "disks", *span)
-    elif one.grade in DILATED:
+    if energy.grade == "modelled":
+        cpu_j, disks_j = _above_idle_j(reading, energy.parts, *span), _component_j(reading, energy.parts, "disks", *span)
+    elif energy.grade in DILATED:
         cpu_j, disks_j = None, None
     else:
         disks = reading.metering.disks
-        cpu_j = joules(reading.signed(chosen.packages), *span)
+        cpu_j = joules(reading.signed(choice.packages), *span)
         disks_j = joules(reading.signed(disks.net), *span) if disks and disks.grade not in DILATED else None
     if side == "client":
         disks_j = 0.0  # in the rest
-    known = {"server": {"server_cpu": cpu_j, "disks": disks_j}, "client": {"client_cpu": cpu_j}}[side]
-    pieces = {name: part_j for name, part_j in known.items() if part_j is not None}
-    left_j = one.net_j - sum(pieces.values())
+    parts_j = {"server": {"server_cpu": cpu_j, "disks": disks_j}, "client": {"client_cpu": cpu_j}}[side]
+    pieces = {name: part_j for name, part_j in parts_j.items() if part_j is not None}
+    left_j = energy.net_j - sum(pieces.values())
     if left_j < 0:  # meters that contradict each other
-        return {UNSPLIT: one.net_j}
-    return pieces | {f"{side}_rest" if len(pieces) == len(known) else UNSPLIT: left_j}
+        return {UNSPLIT: energy.net_j}
+    return pieces | {f"{side}_rest" if len(pieces) == len(parts_j) else UNSPLIT: left_j}
 
 
 def _above_idle_j(reading: "Reading", parts: "Parts", began_s: float, ended_s: float) -> float | None:
@@ -91,11 +93,11 @@ def _above_idle_j(reading: "Reading", parts: "Parts", began_s: float, ended_s: f
     if not boards or not {s.channel.host for _, s in boards} <= idle_w.keys():
         return None
     above = [(sign, replace(s, value=s.value - idle_w[s.channel.host])) for sign, s in boards]
-    return sum(sign * (amount(one, began_s, ended_s).value or 0.0) for sign, one in above)
+    return sum(sign * (amount(summand, began_s, ended_s).value or 0.0) for sign, summand in above)
 
 
 def _component_j(reading: "Reading", parts: "Parts", component: str, began_s: float, ended_s: float) -> float:
     from perjoule.energy.amount import amount
 
-    own = [(sign, s) for sign, s in reading.signed(parts.net) if s.channel.component == component]
-    return sum(sign * (amount(s, began_s, ended_s).value or 0.0) for sign, s in own)
+    summands = [(sign, s) for sign, s in reading.signed(parts.net) if s.channel.component == component]
+    return sum(sign * (amount(s, began_s, ended_s).value or 0.0) for sign, s in summands)

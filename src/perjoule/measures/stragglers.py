@@ -51,12 +51,12 @@ def work(counter: Series, began_s: float, ended_s: float) -> Work | None:
     edges_s = np.concatenate(([began_s], counter.t_s[inside], [ended_s]))
     upto, covered_s = integral(counter).until(edges_s)
     moved, length_s = np.diff(upto), np.diff(edges_s)
-    whole = float(upto[-1] - upto[0])
-    if covered_s[-1] - covered_s[0] < LEAST_COVERAGE_RATIO * (ended_s - began_s) or whole <= 0:
+    total_bytes = float(upto[-1] - upto[0])
+    if covered_s[-1] - covered_s[0] < LEAST_COVERAGE_RATIO * (ended_s - began_s) or total_bytes <= 0:
         return None
     fastest = np.argsort(-moved / length_s, kind="stable")
-    sums, times_s = (np.concatenate(([0.0], np.cumsum(one[fastest]))) for one in (moved, length_s))
-    return Work(whole, float(np.interp(MOST_RATIO * whole, sums, times_s)))
+    sums, times_s = (np.concatenate(([0.0], np.cumsum(column[fastest]))) for column in (moved, length_s))
+    return Work(total_bytes, float(np.interp(MOST_RATIO * total_bytes, sums, times_s)))
 
 
 def doubts(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
@@ -73,14 +73,14 @@ def _named(
     record: Record, series: Sequence[Series], counters: Sequence[tuple[Quantity, str]], results: Sequence[ClientResult]
 ) -> Iterator[Doubt]:
     span = windows(record, results)
-    found: dict[str, list[str]] = {}
+    signs_of: dict[str, list[str]] = {}
     for quantity, verb in counters:
         works = _works(record, series, quantity, results, span)
         if len(works) > 1:
             for host, sign in (*_longer(works, span, verb), *_busy(works, span, record, series, quantity)):
-                found.setdefault(host, []).append(sign)
-    for host in sorted(found):
-        signs = "; ".join(found[host])
+                signs_of.setdefault(host, []).append(sign)
+    for host in sorted(signs_of):
+        signs = "; ".join(signs_of[host])
         yield SLOW_HOST.doubt(f"{host} was slower than the other data hosts ({signs}): check its disks, CPU and network")
 
 
@@ -90,21 +90,21 @@ def _works(
     """Return the work of the data hosts that had some; of none if a counter is missing, or hardly saw the load."""
     names = data_hosts(record) - loading(record)
     counters = {s.channel.host: s for s in series if s.channel.quantity == quantity and s.channel.host in names}
-    known = {host: done for host in sorted(counters) if (done := work(counters[host], span.began_s, span.ended_s))}
-    whole_bytes = sum(done.moved_bytes for done in known.values())
-    if counters.keys() != names or not known or whole_bytes < DATA_RATIO * sum(r.moved_bytes for r in results):
+    worked = {host: shown_work for host in sorted(counters) if (shown_work := work(counters[host], span.began_s, span.ended_s))}
+    whole_bytes = sum(shown_work.moved_bytes for shown_work in worked.values())
+    if counters.keys() != names or not worked or whole_bytes < DATA_RATIO * sum(r.moved_bytes for r in results):
         return {}
-    most_bytes = max(done.moved_bytes for done in known.values())
-    return {host: done for host, done in known.items() if done.moved_bytes >= WORK_RATIO * most_bytes}
+    most_bytes = max(shown_work.moved_bytes for shown_work in worked.values())
+    return {host: shown_work for host, shown_work in worked.items() if shown_work.moved_bytes >= WORK_RATIO * most_bytes}
 
 
 def _longer(works: Mapping[str, Work], span: Windows, verb: str) -> Iterator[tuple[str, str]]:
-    usual_s = medians_of_others({host: done.took_s for host, done in works.items()})
-    usual_bytes = medians_of_others({host: done.moved_bytes for host, done in works.items()})
-    for host, own in works.items():
-        fair_s = usual_s[host] * max(1.0, own.moved_bytes / usual_bytes[host])
-        if own.took_s >= max(LONGER_FACTOR * fair_s, fair_s + LEAST_S, AT_WORK_RATIO * span.length_s):
-            yield host, f"{verb} took it {seconds_text(own.took_s)}, the others {seconds_text(usual_s[host])}"
+    usual_s = medians_of_others({host: host_work.took_s for host, host_work in works.items()})
+    usual_bytes = medians_of_others({host: host_work.moved_bytes for host, host_work in works.items()})
+    for host, host_work in works.items():
+        fair_s = usual_s[host] * max(1.0, host_work.moved_bytes / usual_bytes[host])
+        if host_work.took_s >= max(LONGER_FACTOR * fair_s, fair_s + LEAST_S, AT_WORK_RATIO * span.length_s):
+            yield host, f"{verb} took it {seconds_text(host_work.took_s)}, the others {seconds_text(usual_s[host])}"
 
 
 def _busy(
@@ -115,7 +115,7 @@ def _busy(
 
     of: Quantity = "disk_busy" if quantity.startswith("disk") else "cpu"
     busy_s = {s.channel.host: amount(s, span.began_s, span.ended_s).value for s in series if s.channel.quantity == of}
-    costs = {host: own_s / done.moved_bytes for host, done in works.items() if (own_s := busy_s.get(host)) is not None}
+    costs = {host: own_s / host_work.moved_bytes for host, host_work in works.items() if (own_s := busy_s.get(host)) is not None}
     if costs.keys() != works.keys():
         return
     cores = {host.name: host.cpu_capacity_cores for host in record.hosts}

@@ -45,23 +45,26 @@ def user_metrics(results: Sequence[ClientResult], emulated: Callable[[float], fl
     all_bytes = sum(result.moved_bytes for result in results)
     numbers: dict[str, float] = {}
     rates: dict[str, float] = {}
-    for user, own in by_user.items():
-        busy_s, moved_bytes = emulated(covered_s([own], 1)), sum(result.moved_bytes for result in own)
-        done = moved_bytes or sum(result.operations_count for result in own)
-        rates[user] = done / busy_s
+    for user, user_results in by_user.items():
+        busy_s, moved_bytes = emulated(covered_s([user_results], 1)), sum(result.moved_bytes for result in user_results)
+        work = moved_bytes or sum(result.operations_count for result in user_results)
+        rates[user] = work / busy_s
         of_user = {RATES[0] if moved_bytes else RATES[1]: rates[user], BUSY.key: busy_s}
         of_user |= {SHARE: moved_bytes / all_bytes} if all_bytes else {}
-        of_user |= {key: emulated(wall_s) for key, wall_s in latencies_s(own).items()}
+        of_user |= {key: emulated(wall_s) for key, wall_s in latencies_s(user_results).items()}
         numbers |= {f"user/{user}/{key}": value for key, value in of_user.items()}
     if len(by_user) > 1:
         every = list(by_user.values())
         numbers[TOGETHER.key] = covered_s(every, 2) / covered_s(every, 1)
-        if all(sum(r.moved_bytes for r in own) for own in every):  # bytes are not operations
+        if all(sum(r.moved_bytes for r in user_results) for user_results in every):  # bytes are not operations
             shares = _fair_shares(by_user)
             numbers[FAIRNESS] = jain([rates[user] / shares[user] for user in by_user])
     return numbers
 
 
 def _fair_shares(by_user: Mapping[str, Sequence[ClientResult]]) -> Mapping[str, float]:
-    hosts = {user: {result.host for result in own} for user, own in by_user.items()}
-    return {user: sum(1 / sum(host in other for other in hosts.values()) for host in own) for user, own in hosts.items()}
+    hosts = {user: {result.host for result in user_results} for user, user_results in by_user.items()}
+    return {
+        user: sum(1 / sum(host in other_hosts for other_hosts in hosts.values()) for host in user_hosts)
+        for user, user_hosts in hosts.items()
+    }
