@@ -95,15 +95,15 @@ class Verdict:
     @property
     def reason(self) -> str:
         """What hides a difference that the scatter of repetitions alone would show; "" if nothing does."""
-        one = self.estimate
-        if not one.freedom or _excludes(self.ratio) or abs(one.value) < _RELEVANT:
+        estimate = self.estimate
+        if not estimate.freedom or _excludes(self.ratio) or abs(estimate.value) < _RELEVANT:
             return ""
-        if _excludes(replace(one, drift=0.0).interval(self.count)):
+        if _excludes(replace(estimate, drift=0.0).interval(self.count)):
             return "drift over the campaign may explain it"
-        if _excludes(replace(one, shared=0.0).interval(self.count)):
-            return f"within the uncertainty of {one.source}"
-        if _excludes(replace(one, drift=0.0, shared=0.0).interval(self.count)):
-            return f"drift over the campaign and the uncertainty of {one.source} may explain it"
+        if _excludes(replace(estimate, shared=0.0).interval(self.count)):
+            return f"within the uncertainty of {estimate.source}"
+        if _excludes(replace(estimate, drift=0.0, shared=0.0).interval(self.count)):
+            return f"drift over the campaign and the uncertainty of {estimate.source} may explain it"
         return ""
 
     def more_count(self) -> float:
@@ -112,17 +112,17 @@ class Verdict:
         It is settled if the interval excludes 1 for a relevant difference, or lies within the irrelevant range otherwise. Drift
         and shared errors stay as they are.
         """
-        one = self.estimate
-        if not one.freedom:
+        estimate = self.estimate
+        if not estimate.freedom:
             return nan
-        size = abs(one.value)
-        wanted = size if size >= _RELEVANT else _RELEVANT - size
+        size = abs(estimate.value)
+        needed = size if size >= _RELEVANT else _RELEVANT - size
         level = (1 - CONFIDENCE_RATIO) / self.count
-        for count in range(one.count + 1, MOST_COUNT + 1):
-            freedom = one.freedom * (count - 1) / max(one.count - 1, 1)
-            more = replace(one, scatter=one.scatter * one.count / count, freedom=freedom)
-            if more.half(level) < wanted:
-                return count - one.count
+        for count in range(estimate.count + 1, MOST_COUNT + 1):
+            freedom = estimate.freedom * (count - 1) / max(estimate.count - 1, 1)
+            more = replace(estimate, scatter=estimate.scatter * estimate.count / count, freedom=freedom)
+            if more.half(level) < needed:
+                return count - estimate.count
         return inf
 
 
@@ -135,7 +135,7 @@ class Judge:
         self._trends: dict[str, Trend | None] = {}
         self._counts: dict[str, Mapping[frozenset[int], int]] = {}
 
-    def verdict(self, one: Cell, other: Cell, metric: str, count: int | None = None) -> Verdict:
+    def verdict(self, over: Cell, under: Cell, metric: str, count: int | None = None) -> Verdict:
         """Judge one cell against another in a metric that both have.
 
         Args:
@@ -146,8 +146,8 @@ class Judge:
                 its cells, all pairs that did the same work.
         """
         if count is None:
-            count = self._holm(metric).get(frozenset((id(one), id(other)))) or self._pairs_count(one, metric)
-        return self.judged([(one, other)], metric, count)
+            count = self._holm(metric).get(frozenset((id(over), id(under)))) or self._pairs_count(over, metric)
+        return self.judged([(over, under)], metric, count)
 
     def all_count(self, metric: str) -> int:
         """Return the number of pairs of file systems over all rows, at least 1: for a comparison that pools rows."""
@@ -161,9 +161,9 @@ class Judge:
                 if metric in cell.metrics and len(cell.metrics[metric].values) > 1:
                     rows.setdefault(work(cell), []).append(cell)
             p_of: dict[frozenset[int], float] = {}  # cells by their ids
-            for one, other in (pair for cells in rows.values() for pair in combinations(cells, 2)):
-                if not refusal((one, other), metric, across_grades=self._across):
-                    p_of[frozenset((id(one), id(other)))] = self.judged([(one, other)], metric, 1).p
+            for first, second in (pair for cells in rows.values() for pair in combinations(cells, 2)):
+                if not refusal((first, second), metric, across_grades=self._across):
+                    p_of[frozenset((id(first), id(second)))] = self.judged([(first, second)], metric, 1).p
             self._counts[metric] = dict(zip(p_of, holm_counts(list(p_of.values())), strict=True))
         return self._counts[metric]
 
@@ -172,7 +172,7 @@ class Judge:
         if refused := refusal([cell for pair in pairs for cell in pair], metric, across_grades=self._across):
             return refused_verdict(refused)
         weight = 1 / len(pairs)
-        signed = [side for one, other in pairs for side in ((weight, one), (-weight, other))]
+        signed = [side for over, under in pairs for side in ((weight, over), (-weight, under))]
         terms = [(sign, self.sample(cell, metric)) for sign, cell in signed]
         return verdict(terms, metric, count, pairs[0])
 
@@ -188,7 +188,7 @@ class Judge:
 
     def _pairs_count(self, of: Cell, metric: str) -> int:
         same = [c.metrics[metric] for c in self._cells if work(c) == work(of) and metric in c.metrics]
-        return pairs_count(sum(len(own.values) > 1 for own in same))
+        return pairs_count(sum(len(interval.values) > 1 for interval in same))
 
     @cached_property
     def _places(self) -> Mapping[float, int]:
@@ -201,9 +201,9 @@ class Judge:
 
 def verdict(terms: Sequence[Term], metric: str, count: int, pair: tuple[Cell, Cell]) -> Verdict:
     """Judge a contrast of samples; `pair` has the names and the redundancy."""
-    kept = [cell.redundancy for cell in pair]
-    differs = kept[0] is not None and kept[1] is not None and kept[0] != kept[1]
-    redundancy = " against ".join(one.text for one in kept if one) if differs else ""
+    redundancies = [cell.redundancy for cell in pair]
+    differs = redundancies[0] is not None and redundancies[1] is not None and redundancies[0] != redundancies[1]
+    redundancy = " against ".join(kind.text for kind in redundancies if kind) if differs else ""
     return Verdict(contrast(terms), count, metric_of(metric).better == "lower", redundancy)
 
 

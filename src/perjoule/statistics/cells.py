@@ -38,7 +38,7 @@ def cells(records: Sequence[Record], points: Sequence[Point], *, edp_weight: int
     testbeds: dict[str, set[str]] = {}  # a campaign's labels distinguish testbeds by themselves
     for record in records:
         testbeds.setdefault(record.trial.filesystem.label, set()).add(record.trial.testbed.label)
-    several = {label for label, there in testbeds.items() if len(there) > 1}
+    several = {label for label, testbed_labels in testbeds.items() if len(testbed_labels) > 1}
     of = {record.trial.id: record for record in records}
     grouped: dict[Key, list[Point]] = {}
     for point in points:
@@ -50,11 +50,11 @@ def cells(records: Sequence[Record], points: Sequence[Point], *, edp_weight: int
                 key = _key(record.trial, direction, several)
                 failed[key] = failed.get(key, 0) + 1
     spread = partial(stopped_interval, factor=widening)
-    found = {key: _cell(key, grouped.get(key, []), failed.get(key, 0), of, spread, widening) for key in grouped | failed}
-    named = Counter(key[:4] for key in found)
-    found = {key: _beside_another(cell) if named[key[:4]] > 1 else cell for key, cell in found.items()}
-    ordered = sorted(found, key=lambda k: (as_read(k[1]), DIRECTIONS.index(k[2]), as_read(k[0]), *k[3:]))
-    return with_proportionality(_with_edp_ratio([found[key] for key in ordered], edp_weight, spread))
+    by_key = {key: _cell(key, grouped.get(key, []), failed.get(key, 0), of, spread, widening) for key in grouped | failed}
+    counts = Counter(key[:4] for key in by_key)
+    by_key = {key: _beside_another(cell) if counts[key[:4]] > 1 else cell for key, cell in by_key.items()}
+    ordered = sorted(by_key, key=lambda k: (as_read(k[1]), DIRECTIONS.index(k[2]), as_read(k[0]), *k[3:]))
+    return with_proportionality(_with_edp_ratio([by_key[key] for key in ordered], edp_weight, spread))
 
 
 def as_read(label: str) -> tuple[str | float, ...]:
@@ -81,8 +81,8 @@ def _options(trial: Trial) -> str:
 
 
 def _beside_another(cell: Cell) -> Cell:
-    words = "another row has the same name but other options: the campaign was changed between trials"
-    return replace(cell, doubts=(*cell.doubts, REPETITIONS.doubt(words)))
+    doubt = "another row has the same name but other options: the campaign was changed between trials"
+    return replace(cell, doubts=(*cell.doubts, REPETITIONS.doubt(doubt)))
 
 
 def _cell(
@@ -103,16 +103,16 @@ def _cell(
     grades = sorted({p.grade for p in ordered if p.grade})
     if len(grades) > 1:
         doubts[METERS.doubt(f"repetitions have power of different grades ({', '.join(grades)})")] = None
-    others = dict.fromkeys(name for p in ordered for name in p.grades if name not in omitted)
-    of_others = {name: "+".join(sorted({p.grades[name] for p in ordered if name in p.grades})) for name in others}
+    boundaries = dict.fromkeys(name for p in ordered for name in p.grades if name not in omitted)
+    of_others = {name: "+".join(sorted({p.grades[name] for p in ordered if name in p.grades})) for name in boundaries}
     sources = sorted({p.source for p in ordered if p.source})
     if len(sources) > 1:
         doubts[METERS.doubt(f"repetitions take their energy from different sources ({'; '.join(sources)})")] = None
     redundancies = list(dict.fromkeys(record.redundancy for record in measured if record.redundancy))
     if len(redundancies) > 1:
-        kept = "; ".join(sorted(one.text for one in redundancies))
-        doubts[REPETITIONS.doubt(f"repetitions differ in redundancy ({kept})")] = None
-    metrics = {name: spread(found) for name, found in values.items()}
+        texts = "; ".join(sorted(redundancy.text for redundancy in redundancies))
+        doubts[REPETITIONS.doubt(f"repetitions differ in redundancy ({texts})")] = None
+    metrics = {name: spread(measured_values) for name, measured_values in values.items()}
     doubts |= dict.fromkeys(modes.doubts(metrics))
     return Cell(
         filesystem=filesystem,
@@ -137,21 +137,24 @@ def _cell(
 
 def _shared(metric: str, repetitions: Sequence[Point]) -> dict[str, float]:
     """Return the shared errors of all repetitions of a metric, the mean of those that have the metric."""
-    found = [p.shared.get(metric, {}) for p in repetitions if metric in p.metrics]
-    return {source: fmean(one.get(source, 0.0) for one in found) for source in dict.fromkeys(s for one in found for s in one)}
+    errors = [p.shared.get(metric, {}) for p in repetitions if metric in p.metrics]
+    return {
+        source: fmean(repetition_errors.get(source, 0.0) for repetition_errors in errors)
+        for source in dict.fromkeys(s for repetition_errors in errors for s in repetition_errors)
+    }
 
 
-def _with_edp_ratio(found: Sequence[Cell], weight: int, spread: Spread) -> tuple[Cell, ...]:
+def _with_edp_ratio(cells: Sequence[Cell], weight: int, spread: Spread) -> tuple[Cell, ...]:
     """Divide energy-delay products by the lowest among those of the same work and grade; a single one has no ratio.
 
     The lowest is of what rows are summarised by, a mean or a median, so that the best row prints 1. The product
     compares only the same work (Erxleben et al., "Green Storage", section IV, who normalise likewise).
     """
-    products = {index: _products(cell, weight) for index, cell in enumerate(found) if EDP in cell.metrics}
+    products = {index: _products(cell, weight) for index, cell in enumerate(cells) if EDP in cell.metrics}
     averages: dict[object, list[float]] = {}
     for index, values in products.items():
-        average = median if modes.summarised_by_median(found[index]) else fmean
-        averages.setdefault(_work(found[index]), []).append(average(values))
+        average = median if modes.summarised_by_median(cells[index]) else fmean
+        averages.setdefault(_work(cells[index]), []).append(average(values))
     best = {work: min(values) for work, values in averages.items() if work is not None and len(values) > 1}
     return tuple(
         replace(
@@ -161,7 +164,7 @@ def _with_edp_ratio(found: Sequence[Cell], weight: int, spread: Spread) -> tuple
         )
         if index in products and _work(cell) in best
         else cell
-        for index, cell in enumerate(found)
+        for index, cell in enumerate(cells)
     )
 
 
@@ -181,7 +184,7 @@ def _work(cell: Cell) -> object:
     """
     unit = RATES[0] if RATES[0] in cell.metrics else RATES[1]
     rates, times_s = cell.metrics[unit].values, cell.metrics[DURATION].values
-    done = {f"{rate * time_s:.6g}" for rate, time_s in zip(rates, times_s, strict=False)}  # six digits, of rounded products
-    if len(done) != 1 or len(rates) != len(times_s):
+    works = {f"{rate * time_s:.6g}" for rate, time_s in zip(rates, times_s, strict=False)}  # six digits, of rounded products
+    if len(works) != 1 or len(rates) != len(times_s):
         return None
-    return cell.workload, cell.direction, cell.clients_count, *done, cell.grade
+    return cell.workload, cell.direction, cell.clients_count, *works, cell.grade

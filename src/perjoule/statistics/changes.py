@@ -45,14 +45,14 @@ def changes(
     """
     before: Values = {}
     after: Values = {}
-    for one, other in pairs:
-        kinds_differ = one.trial.filesystem.kind != other.trial.filesystem.kind
-        options = dict(_options(one)), dict(_options(other))
+    for before_record, after_record in pairs:
+        kinds_differ = before_record.trial.filesystem.kind != after_record.trial.filesystem.kind
+        options = dict(_options(before_record)), dict(_options(after_record))
         for name in options[0].keys() | options[1].keys():
             if options[0].get(name) != options[1].get(name):
                 _note(before, name, options[0].get(name, ""))
                 _note(after, name, options[1].get(name, ""))
-        for record, values in ((one, before), (other, after)):
+        for record, values in ((before_record, before), (after_record, after)):
             for name, value in _circumstances(record):
                 if not (kinds_differ and name.startswith("facts.filesystem.")):
                     _note(values, name, value)
@@ -62,23 +62,23 @@ def changes(
             for name, value in _header(campaign):
                 _note(values, name, value)
     different = [name for name in sorted(before.keys() | after.keys()) if _differ(name, before, after)]
-    whole = ["filesystem"] if "filesystem.kind" in declared else []
-    own = [name for name in different if not name.startswith("facts.") and _covered(name, [*declared, *whole])]
+    wholly = ["filesystem"] if "filesystem.kind" in declared else []
+    options_changed = [name for name in different if not name.startswith("facts.") and _covered(name, [*declared, *wholly])]
     return tuple(
         Change(
             name,
             ", ".join(sorted(before.get(name, ()))),
             ", ".join(sorted(after.get(name, ()))),
-            _covered(name, [*declared, *whole]),
-            _follows(name, own),
+            _covered(name, [*declared, *wholly]),
+            _follows(name, options_changed),
         )
         for name in different
     )
 
 
-def undeclared(found: Sequence[Change]) -> tuple[Change, ...]:
+def undeclared(differences: Sequence[Change]) -> tuple[Change, ...]:
     """List the changes that were not declared and follow from no declared one."""
-    return tuple(one for one in found if not (one.declared or one.follows))
+    return tuple(change for change in differences if not (change.declared or change.follows))
 
 
 def _note(values: Values, name: str, value: str) -> None:
@@ -86,20 +86,20 @@ def _note(values: Values, name: str, value: str) -> None:
 
 
 def _differ(name: str, before: Values, after: Values) -> bool:
-    there, here = before.get(name, set()), after.get(name, set())
-    if name.startswith("facts.") and max(len(there), len(here)) > 1:
+    before_values, after_values = before.get(name, set()), after.get(name, set())
+    if name.startswith("facts.") and max(len(before_values), len(after_values)) > 1:
         return False  # it differs from trial to trial by itself
-    return there != here
+    return before_values != after_values
 
 
 def _covered(name: str, declared: Iterable[str]) -> bool:
-    return any(name == one or name.startswith(f"{one}.") for one in declared)
+    return any(name == prefix or name.startswith(f"{prefix}.") for prefix in declared)
 
 
-def _follows(name: str, own: Sequence[str]) -> bool:
+def _follows(name: str, options: Sequence[str]) -> bool:
     """Return whether a daemon's report follows from a changed option; another version never does."""
     parts = name.split(".")
-    return parts[0] == "facts" and "version" not in parts[-1] and any(one.startswith(f"{parts[1]}.") for one in own)
+    return parts[0] == "facts" and "version" not in parts[-1] and any(option.startswith(f"{parts[1]}.") for option in options)
 
 
 def _options(record: Record) -> Iterator[tuple[str, str]]:
@@ -120,8 +120,8 @@ def _of_spec(name: str, spec: Spec) -> Iterator[tuple[str, str]]:
 
 def _circumstances(record: Record) -> Iterator[tuple[str, str]]:
     run = _run(record)
-    for root, told in (("environment", record.environment), ("facts", record.facts)):
-        for name, value in _flat(told, root):
+    for root, facts in (("environment", record.environment), ("facts", record.facts)):
+        for name, value in _flat(facts, root):
             if not _covered(name, _NO_CIRCUMSTANCE) and name.rpartition(".")[2] not in _STATES:
                 yield name, value.replace(run, "RUN") if run else value
 
@@ -131,20 +131,20 @@ def _run(record: Record) -> str:
     return str(value_at(record.facts, "testbed", "run") or "")
 
 
-def _header(asked: Campaign) -> Iterator[tuple[str, str]]:
-    yield "settle", f"{asked.settle_s:g} s"
-    yield "quiet", f"{asked.quiet_s:g} s"
-    yield "align", f"{asked.align_s:g} s"
-    yield "edp_weight", str(asked.edp_weight)
-    yield "until", f"{asked.until.metric} {asked.until.interval_ratio:g}" if asked.until else ""
+def _header(campaign: Campaign) -> Iterator[tuple[str, str]]:
+    yield "settle", f"{campaign.settle_s:g} s"
+    yield "quiet", f"{campaign.quiet_s:g} s"
+    yield "align", f"{campaign.align_s:g} s"
+    yield "edp_weight", str(campaign.edp_weight)
+    yield "until", f"{campaign.until.metric} {campaign.until.interval_ratio:g}" if campaign.until else ""
 
 
 def _flat(value: Json, name: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping):
-        for key, one in value.items():
-            yield from _flat(one, f"{name}.{key}")
+        for key, item in value.items():
+            yield from _flat(item, f"{name}.{key}")
     elif isinstance(value, list):
-        for n, one in enumerate(value, start=1):
-            yield from _flat(one, f"{name}.{n}")
+        for n, item in enumerate(value, start=1):
+            yield from _flat(item, f"{name}.{n}")
     else:
         yield name, "" if value is None else str(value)

@@ -114,44 +114,44 @@ class Estimate:
 
 def contrast(terms: Sequence[Term]) -> Estimate:
     """Estimate the sum of weight x mean logarithm over samples of at least one positive value each."""
-    logs = [[log(v) for v in one.values] for _, one in terms]
+    logs = [[log(v) for v in sample.values] for _, sample in terms]
     weights = [weight for weight, _ in terms]
-    value = sum(weight * fmean(own) for weight, own in zip(weights, logs, strict=True))
+    value = sum(weight * fmean(sample_logs) for weight, sample_logs in zip(weights, logs, strict=True))
     count = min(map(len, logs))
     if count < 2:
         return Estimate(value, inf, 0.0, count=count)
-    widening = max(one.widening for _, one in terms) ** 2
-    trends = list({id(one.trend): one.trend for _, one in terms if one.trend}.values())
+    widening = max(sample.widening for _, sample in terms) ** 2
+    trends = list({id(sample.trend): sample.trend for _, sample in terms if sample.trend}.values())
     sums = _block_sums(terms, logs)
     drift, drift_freedom = _drift(terms, trends, in_turns=bool(sums))
     shared = _shared(terms)
     source = max(shared, key=lambda name: abs(shared[name]), default="")
-    whole = sum(one**2 for one in shared.values())
-    if len(sums) > 1 and any(one.drifts or one.correlated for one in trends):
+    shared_square = sum(error**2 for error in shared.values())
+    if len(sums) > 1 and any(trend.drifts or trend.correlated for trend in trends):
         scatter, freedom = widening * variance(sums) / len(sums), len(sums) - 1.0
-        return Estimate(fmean(sums), scatter, freedom, drift, drift_freedom, whole, source, len(sums), "paired")
+        return Estimate(fmean(sums), scatter, freedom, drift, drift_freedom, shared_square, source, len(sums), "paired")
     scatter, freedom = _welch(terms, logs)
-    return Estimate(value, widening * scatter, freedom, drift, drift_freedom, whole, source, count)
+    return Estimate(value, widening * scatter, freedom, drift, drift_freedom, shared_square, source, count)
 
 
 def _welch(terms: Sequence[Term], logs: Sequence[Sequence[float]]) -> tuple[float, float]:
     parts: list[tuple[float, float]] = []
-    for (weight, sample), own in zip(terms, logs, strict=True):
+    for (weight, sample), sample_logs in zip(terms, logs, strict=True):
         grown = inflation(sample.trend.between(sample.gap)) if sample.trend else 1.0
-        parts.append((weight**2 * variance(own) / len(own) * grown, max(len(own) / grown - 1, 1.0)))
-    whole = sum(part for part, _ in parts)
-    freedom = whole**2 / sum(part**2 / own for part, own in parts) if whole else sum(own for _, own in parts)
-    return whole, float(floor(freedom + _ROUNDING))
+        parts.append((weight**2 * variance(sample_logs) / len(sample_logs) * grown, max(len(sample_logs) / grown - 1, 1.0)))
+    total = sum(part for part, _ in parts)
+    freedom = total**2 / sum(part**2 / size for part, size in parts) if total else sum(size for _, size in parts)
+    return total, float(floor(freedom + _ROUNDING))
 
 
 def _block_sums(terms: Sequence[Term], logs: Sequence[Sequence[float]]) -> list[float]:
     """Return the weighted sum in each block of time that has all samples; empty if repetitions are not such blocks."""
-    if any(len(one.ran) != len(one.values) for _, one in terms):
+    if any(len(sample.ran) != len(sample.values) for _, sample in terms):
         return []
-    where = [{ran.repetition: n for n, ran in enumerate(one.ran)} for _, one in terms]
+    positions = [{ran.repetition: n for n, ran in enumerate(sample.ran)} for _, sample in terms]
     return [
-        sum(weight * values[own[r]] for (weight, _), values, own in zip(terms, logs, where, strict=True))
-        for r in _blocks([one.ran for _, one in terms])
+        sum(weight * values[position[r]] for (weight, _), values, position in zip(terms, logs, positions, strict=True))
+        for r in _blocks([sample.ran for _, sample in terms])
     ]
 
 
@@ -162,9 +162,12 @@ def in_turns(cells: Sequence[Cell]) -> bool:
 
 def _blocks(several: Sequence[Sequence[Ran]]) -> list[int]:
     """List the repetitions that all have, if each is a separate block of time; else nothing."""
-    where = [{ran.repetition: ran for ran in own} for own in several]
-    common = set[int].intersection(*(set(own) for own in where))
-    blocks = sorted((min(own[r].began_s for own in where), max(own[r].ended_s for own in where), r) for r in common)
+    by_repetition = [{ran.repetition: ran for ran in ran_of} for ran_of in several]
+    common = set[int].intersection(*(set(ran_of) for ran_of in by_repetition))
+    blocks = sorted(
+        (min(ran_of[r].began_s for ran_of in by_repetition), max(ran_of[r].ended_s for ran_of in by_repetition), r)
+        for r in common
+    )
     if any(ended_s > began_s for (_, ended_s, _), (began_s, _, _) in pairwise(blocks)):
         return []
     return [r for _, _, r in blocks]
@@ -176,16 +179,16 @@ def _drift(terms: Sequence[Term], trends: Sequence[Trend], *, in_turns: bool) ->
     Within one campaign by the distance in time. Between campaigns, whose distance in time is unknown, the whole drift of each in
     which it is significant, unless they were measured in turns.
     """
-    if trends and len({id(one.trend) for _, one in terms}) == 1 and all(one.ran for _, one in terms):
-        distance_s = sum(weight * fmean((ran.began_s + ran.ended_s) / 2 for ran in one.ran) for weight, one in terms)
+    if trends and len({id(sample.trend) for _, sample in terms}) == 1 and all(sample.ran for _, sample in terms):
+        distance_s = sum(weight * fmean((ran.began_s + ran.ended_s) / 2 for ran in sample.ran) for weight, sample in terms)
         share = distance_s / trends[0].span_s
         return share**2 * (log1p(trends[0].drift_ratio) ** 2 + trends[0].error ** 2), trends[0].freedom
-    significant = [one for one in trends if one.drifts and not in_turns]
-    whole = sum(log1p(one.drift_ratio) ** 2 + one.error**2 for one in significant)
-    return whole, min((one.freedom for one in significant), default=inf)
+    significant = [trend for trend in trends if trend.drifts and not in_turns]
+    total = sum(log1p(trend.drift_ratio) ** 2 + trend.error**2 for trend in significant)
+    return total, min((trend.freedom for trend in significant), default=inf)
 
 
 def _shared(terms: Sequence[Term]) -> Mapping[str, float]:
     """Return the effect of each source of error on the sum, signed."""
-    sources = dict.fromkeys(name for _, one in terms for name in one.shared)
-    return {name: sum(weight * one.shared.get(name, 0.0) for weight, one in terms) for name in sources}
+    sources = dict.fromkeys(name for _, sample in terms for name in sample.shared)
+    return {name: sum(weight * sample.shared.get(name, 0.0) for weight, sample in terms) for name in sources}

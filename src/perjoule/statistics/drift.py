@@ -68,39 +68,39 @@ class Trend:
         0 if it is not significant, except for adjacent trials: there even a small one counts, and few trials can't exclude it, so
         it is taken as found.
         """
-        told = self.correlated or (gap < _NEXT_GAP and self.correlation_ratio > 0)
-        return min(self.correlation_ratio, MOST_CORRELATION) ** max(gap, 1.0) if told else 0.0
+        counts = self.correlated or (gap < _NEXT_GAP and self.correlation_ratio > 0)
+        return min(self.correlation_ratio, MOST_CORRELATION) ** max(gap, 1.0) if counts else 0.0
 
 
 def trend(timed: Sequence[Timed]) -> Trend | None:
     """Find the drift of a campaign's positive values; None with too few repetitions."""
     counts: dict[Hashable, int] = {}
-    for one in timed:
-        counts[one.cell] = counts.get(one.cell, 0) + 1
-    told = sorted((one for one in timed if counts[one.cell] > 1), key=lambda one: one.t_s)
-    cells = list(dict.fromkeys(one.cell for one in told))
-    freedom = len(told) - len(cells) - 1
-    if freedom < LEAST_FREEDOM or min(one.value for one in told) <= 0:
+    for trial in timed:
+        counts[trial.cell] = counts.get(trial.cell, 0) + 1
+    repeated = sorted((trial for trial in timed if counts[trial.cell] > 1), key=lambda trial: trial.t_s)
+    cells = list(dict.fromkeys(trial.cell for trial in repeated))
+    freedom = len(repeated) - len(cells) - 1
+    if freedom < LEAST_FREEDOM or min(trial.value for trial in repeated) <= 0:
         return None
-    members = [np.array([i for i, one in enumerate(told) if one.cell == cell]) for cell in cells]
-    residual = _centred(np.log([one.value for one in told]), members)
-    t_s = _centred(np.array([one.t_s for one in told]), members)
-    span_s = told[-1].t_s - told[0].t_s
+    members = [np.array([i for i, trial in enumerate(repeated) if trial.cell == cell]) for cell in cells]
+    residual = _centred(np.log([trial.value for trial in repeated]), members)
+    t_s = _centred(np.array([trial.t_s for trial in repeated]), members)
+    span_s = repeated[-1].t_s - repeated[0].t_s
     if not t_s.any() or not residual.any():
         return None
     weight = _weights(residual - t_s * (float(t_s @ residual) / float(t_s @ t_s)), members)
     residual, t_s = residual * weight, t_s * weight
     time_square = float(t_s @ t_s)
     slope = float(t_s @ residual) / time_square
-    rest = residual - slope * t_s
-    if not float(rest @ rest) > LEAST_SQUARE * float(weight @ weight):
+    noise = residual - slope * t_s
+    if not float(noise @ noise) > LEAST_SQUARE * float(weight @ weight):
         return None
-    correlation, correlation_p = _correlation(rest, members)
-    error = sqrt(float(rest @ rest) / freedom / time_square)
+    correlation, correlation_p = _correlation(noise, members)
+    error = sqrt(float(noise @ noise) / freedom / time_square)
     if correlation_p < SIGNIFICANT and correlation > 0:
         error *= sqrt(inflation(min(correlation, MOST_CORRELATION)))
     half = student_quantile(freedom) * error
-    low, mean, high = (expm1(span_s * one) for one in (slope - half, slope, slope + half))
+    low, mean, high = (expm1(span_s * log_ratio) for log_ratio in (slope - half, slope, slope + half))
     return Trend(mean, low, high, student_p(slope / error, freedom), correlation, correlation_p, span_s * error, freedom, span_s)
 
 
@@ -113,10 +113,10 @@ def inflation(correlation: float) -> float:
 
 
 def _centred(values: NDArray[np.float64], members: Sequence[NDArray[np.int_]]) -> NDArray[np.float64]:
-    found = values.copy()
-    for own in members:
-        found[own] -= found[own].mean()
-    return found
+    centred = values.copy()
+    for member in members:
+        centred[member] -= centred[member].mean()
+    return centred
 
 
 def _weights(residual: NDArray[np.float64], members: Sequence[NDArray[np.int_]]) -> NDArray[np.float64]:
@@ -128,24 +128,24 @@ def _weights(residual: NDArray[np.float64], members: Sequence[NDArray[np.int_]])
     The variance of a cell of few values is uncertain: it is shrunk towards the lower quartile of all cells, as if that were known
     with `DRAWN_FREEDOM` degrees of freedom.
     """
-    variances = [float(residual[own] @ residual[own]) / (len(own) - 1) for own in members]
+    variances = [float(residual[member] @ residual[member]) / (len(member) - 1) for member in members]
     quarter = max(sorted(variances)[len(variances) // 4], LEAST_SQUARE)
-    found = np.empty_like(residual)
-    for own, variance in zip(members, variances, strict=True):
-        freedom = len(own) - 1
-        found[own] = ((DRAWN_FREEDOM * quarter + freedom * variance) / (DRAWN_FREEDOM + freedom)) ** -0.5
-    return found
+    weights = np.empty_like(residual)
+    for member, variance in zip(members, variances, strict=True):
+        freedom = len(member) - 1
+        weights[member] = ((DRAWN_FREEDOM * quarter + freedom * variance) / (DRAWN_FREEDOM + freedom)) ** -0.5
+    return weights
 
 
-def _correlation(rest: NDArray[np.float64], members: Sequence[NDArray[np.int_]]) -> tuple[float, float]:
+def _correlation(noise: NDArray[np.float64], members: Sequence[NDArray[np.int_]]) -> tuple[float, float]:
     """Return the correlation of lag 1 and the probability of von Neumann's ratio being as low by chance alone."""
     dice = np.random.default_rng(_SEED)
-    exchanged = np.tile(rest, (_EXCHANGES_COUNT, 1))
-    for own in members:
-        exchanged[:, own] = dice.permuted(exchanged[:, own], axis=1)
+    exchanged = np.tile(noise, (_EXCHANGES_COUNT, 1))
+    for member in members:
+        exchanged[:, member] = dice.permuted(exchanged[:, member], axis=1)
     ratios = np.sum(np.diff(exchanged, axis=1) ** 2, axis=1)
     products = np.sum(exchanged[:, 1:] * exchanged[:, :-1], axis=1)
-    square = float(rest @ rest)
-    correlation = (float(rest[1:] @ rest[:-1]) - float(products.mean())) / square
-    lower_count = int(np.sum(ratios <= float(np.sum(np.diff(rest) ** 2)) * (1 + 1e-12)))
+    square = float(noise @ noise)
+    correlation = (float(noise[1:] @ noise[:-1]) - float(products.mean())) / square
+    lower_count = int(np.sum(ratios <= float(np.sum(np.diff(noise) ** 2)) * (1 + 1e-12)))
     return correlation, (lower_count + 1) / (_EXCHANGES_COUNT + 1)

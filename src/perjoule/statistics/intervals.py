@@ -43,9 +43,9 @@ def ratio_interval(values: Sequence[float], references: Sequence[float], widenin
     return Interval(exp(mean), exp(mean - half), exp(mean + half) if half < inf else inf, ratios)
 
 
-def half_width_ratio(found: Interval) -> float:
+def half_width_ratio(interval: Interval) -> float:
     """Return half the width of an interval over the mean; NaN for a mean of 0."""
-    return (found.high - found.low) / 2 / abs(found.mean) if found.mean else nan
+    return (interval.high - interval.low) / 2 / abs(interval.mean) if interval.mean else nan
 
 
 @cache
@@ -88,17 +88,17 @@ def holm_counts(ps: Sequence[float]) -> list[int]:
     return counts
 
 
-def hedges_g(one: Sequence[float], other: Sequence[float]) -> float:
+def hedges_g(first: Sequence[float], second: Sequence[float]) -> float:
     """Return the second's difference from the first in standard deviations of logarithms, corrected for few values.
 
     L. V. Hedges, Distribution theory for Glass's estimator of effect size, J. Educ. Statist. 6 (1981),
     https://doi.org/10.3102/10769986006002107
     """
-    both = [[log(v) for v in values] for values in (one, other)]
-    freedom = len(one) + len(other) - 2
+    both = [[log(v) for v in values] for values in (first, second)]
+    freedom = len(first) + len(second) - 2
     if min(map(len, both)) < 2:
         return nan
-    square = sum((v - fmean(own)) ** 2 for own in both for v in own) / freedom
+    square = sum((v - fmean(group)) ** 2 for group in both for v in group) / freedom
     return (fmean(both[1]) - fmean(both[0])) / sqrt(square) * (1 - 3 / (4 * freedom - 1)) if square else nan
 
 

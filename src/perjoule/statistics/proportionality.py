@@ -70,26 +70,26 @@ def proportionality(cells: Sequence[Cell]) -> tuple[Proportionality, ...]:
         if {ASKED_LOAD, REACHED_LOAD, POWER} <= cell.metrics.keys():
             key = (cell.filesystem, _LOAD.sub("", cell.workload), cell.clients_count)
             grouped.setdefault(key, {})[cell.metrics[ASKED_LOAD].mean] = cell
-    return tuple(_joined(*key, [own[asked] for asked in sorted(own)]) for key, own in grouped.items() if len(own) > 1)
+    return tuple(_joined(*key, [loads[share] for share in sorted(loads)]) for key, loads in grouped.items() if len(loads) > 1)
 
 
 def with_proportionality(cells: Sequence[Cell]) -> tuple[Cell, ...]:
     """Add what follows from several loads: the gap and J/B to the cell of each, and the curve's numbers to that of 100 %."""
     more: dict[int, dict[str, Interval]] = {}
-    for one in proportionality(cells):
-        for level in one.levels:
-            own = {GAP: level.gap, PER_BYTE: level.energy_per_byte}
-            more[id(level.cell)] = {key: found for key, found in own.items() if found is not None}
-        more[id(one.levels[-1].cell)] |= one.numbers
+    for load in proportionality(cells):
+        for level in load.levels:
+            at_level = {GAP: level.gap, PER_BYTE: level.energy_per_byte}
+            more[id(level.cell)] = {key: interval for key, interval in at_level.items() if interval is not None}
+        more[id(load.levels[-1].cell)] |= load.numbers
     return tuple(replace(cell, metrics={**cell.metrics, **more[id(cell)]}) if id(cell) in more else cell for cell in cells)
 
 
 def _joined(filesystem: str, workload: str, clients_count: int, cells: Sequence[Cell]) -> Proportionality:
     common = frozenset[int].intersection(*(frozenset(ran.repetition for ran in cell.ran) for cell in cells))
-    asked = [cell.metrics[ASKED_LOAD].mean for cell in cells]
+    shares = [cell.metrics[ASKED_LOAD].mean for cell in cells]
     grades = sorted({cell.grade for cell in cells})
     refused = ""
-    if asked[0] != 0 or asked[-1] != 1:
+    if shares[0] != 0 or shares[-1] != 1:
         refused = "proportionality needs a load of 0 % and one of 100 %"
     elif len(grades) > 1:
         refused = f"its power is of different grades ({', '.join(grades)})"
@@ -109,7 +109,7 @@ def _joined(filesystem: str, workload: str, clients_count: int, cells: Sequence[
         levels.append(
             Level(
                 cell,
-                asked[number],
+                shares[number],
                 interval([load[number] for load, _ in curves]) if curves else cell.metrics[REACHED_LOAD],
                 interval([(watts[number] - load[number] * watts[-1]) / watts[-1] for load, watts in curves]) if curves else None,
                 interval(per_byte) if per_byte else None,

@@ -36,8 +36,8 @@ def machine(record: Record) -> str:
 
 def machines(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[tuple[str, Cell], ...]:
     """Add the machine to each cell that was measured on a single one."""
-    named = {name: machine(record) for record in records for name in filesystem_names(record.trial)}
-    return tuple((name, cell) for cell in cells if (name := named.get(cell.filesystem, "")))
+    machine_of = {name: machine(record) for record in records for name in filesystem_names(record.trial)}
+    return tuple((name, cell) for cell in cells if (name := machine_of.get(cell.filesystem, "")))
 
 
 def replacements(measured: Sequence[tuple[str, Cell]]) -> tuple[Replacement, ...]:
@@ -46,18 +46,18 @@ def replacements(measured: Sequence[tuple[str, Cell]]) -> tuple[Replacement, ...
     Args:
         measured: machines by name, with their cells; those without throughput, power or energy are left out.
     """
-    told = [(name, cell, keys) for name, cell in measured for keys in WORK if _tells(cell, keys)]
+    comparable = [(name, cell, keys) for name, cell in measured for keys in WORK if _tells(cell, keys)]
     watts: dict[str, list[float]] = {}
-    for name, cell, _ in told:
+    for name, cell, _ in comparable:
         watts.setdefault(name, []).append(cell.metrics[POWER].mean)
     strongest_first = sorted(watts, key=lambda name: -fmean(watts[name]))
-    found: list[Replacement] = []
+    comparisons: list[Replacement] = []
     for server, low_power in combinations(strongest_first, 2):
-        sides = ([(cell, keys) for name, cell, keys in told if name == one] for one in (server, low_power))
-        for (one, keys), (other, same) in product(*sides):
-            if keys == same and _load(one) == _load(other):
-                found.append(_replacement(one, other, keys))
-    return tuple(sorted(found, key=lambda r: (r.server, r.low_power, r.direction, r.workload)))
+        sides = ([(cell, keys) for name, cell, keys in comparable if name == side] for side in (server, low_power))
+        for (server_cell, keys), (low_power_cell, same) in product(*sides):
+            if keys == same and _load(server_cell) == _load(low_power_cell):
+                comparisons.append(_replacement(server_cell, low_power_cell, keys))
+    return tuple(sorted(comparisons, key=lambda r: (r.server, r.low_power, r.direction, r.workload)))
 
 
 def _load(cell: Cell) -> tuple[str, str, int]:
@@ -65,8 +65,8 @@ def _load(cell: Cell) -> tuple[str, str, int]:
 
 
 def _tells(cell: Cell, keys: tuple[str, str]) -> bool:
-    wanted = [cell.metrics.get(key) for key in (*keys, POWER)]
-    return all(found is not None and min(found.values) > 0 for found in wanted)
+    intervals = [cell.metrics.get(key) for key in (*keys, POWER)]
+    return all(interval is not None and min(interval.values) > 0 for interval in intervals)
 
 
 def _replacement(server: Cell, low_power: Cell, keys: tuple[str, str]) -> Replacement:
@@ -76,7 +76,7 @@ def _replacement(server: Cell, low_power: Cell, keys: tuple[str, str]) -> Replac
         return contrast([(1, sample(of, key)), (-1, sample(over, key))]).ratio
 
     refused = refusal([server, low_power], per_j)
-    found = Replacement(
+    replacement = Replacement(
         server=server.filesystem,
         low_power=low_power.filesystem,
         workload=server.workload,
@@ -87,8 +87,10 @@ def _replacement(server: Cell, low_power: Cell, keys: tuple[str, str]) -> Replac
         refused=refused,
     )
     each = None if refused else ratio(POWER, low_power, server)
-    return replace(found, whole_power_ratio=_times(each, found.machines_count)) if each else found
+    return replace(replacement, whole_power_ratio=_times(each, replacement.machines_count)) if each else replacement
 
 
-def _times(one: Interval, factor: float) -> Interval:
-    return Interval(one.mean * factor, one.low * factor, one.high * factor, tuple(value * factor for value in one.values))
+def _times(interval: Interval, factor: float) -> Interval:
+    return Interval(
+        interval.mean * factor, interval.low * factor, interval.high * factor, tuple(value * factor for value in interval.values)
+    )

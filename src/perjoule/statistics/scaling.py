@@ -49,7 +49,7 @@ class Law:
 
     def at(self, servers_count: float) -> float:
         """Return its value for a number of storage hosts."""
-        n, p = servers_count, {name: found.mean for name, found in self.parameters.items()}
+        n, p = servers_count, {name: interval.mean for name, interval in self.parameters.items()}
         if self.kind == "power law":
             return self.scale * n ** p["exponent"]
         return self.scale * n / (1 + p["serial"] * (n - 1) + p.get("crosstalk", 0.0) * n * (n - 1))
@@ -73,8 +73,8 @@ class Scaling:
 
     def ideal(self, servers_count: float) -> float:
         """Return the ideal for a number of storage hosts, from the mean at the smallest."""
-        least, found = next(iter(self.values.items()))
-        return found.mean * (servers_count / least) ** IDEAL_EXPONENTS[self.metric]
+        least, interval = next(iter(self.values.items()))
+        return interval.mean * (servers_count / least) ** IDEAL_EXPONENTS[self.metric]
 
 
 def scaling(cells: Sequence[Cell]) -> tuple[Scaling, ...]:
@@ -89,18 +89,18 @@ def scaling(cells: Sequence[Cell]) -> tuple[Scaling, ...]:
                 key = (family(cell), cell.workload, cell.direction, cell.clients_count, metric)
                 grade = cell.grade_of(metric_of(metric).boundary) if metric_of(metric).energy else ""
                 grouped.setdefault(key, {}).setdefault(grade, {})[cell.servers_count] = cell
-    found: list[Scaling] = []
+    joined: list[Scaling] = []
     for key, of_grades in grouped.items():
-        if len({n for own in of_grades.values() for n in own}) > 1:
-            refused = refusal([cell for own in of_grades.values() for cell in own.values()], key[-1])
-            scaled = ((grade, _scaling(*key, dict(sorted(own.items())))) for grade, own in of_grades.items())
-            found += [_apart(one, grade, refused) if refused else one for grade, one in scaled]
-    return tuple(found)
+        if len({n for by_count in of_grades.values() for n in by_count}) > 1:
+            refused = refusal([cell for by_count in of_grades.values() for cell in by_count.values()], key[-1])
+            scaled = ((grade, _scaling(*key, dict(sorted(by_count.items())))) for grade, by_count in of_grades.items())
+            joined += [_apart(join, grade, refused) if refused else join for grade, join in scaled]
+    return tuple(joined)
 
 
-def _apart(one: Scaling, grade: str, refused: str) -> Scaling:
+def _apart(scaling: Scaling, grade: str, refused: str) -> Scaling:
     """Name the grade of one whose other numbers of hosts have another, and why they are not joined."""
-    return replace(one, filesystem=f"{one.filesystem}, {grade}", refused=(refused, *one.refused))
+    return replace(scaling, filesystem=f"{scaling.filesystem}, {grade}", refused=(refused, *scaling.refused))
 
 
 def family(cell: Cell) -> str:
@@ -110,12 +110,12 @@ def family(cell: Cell) -> str:
 
 
 def _scaling(
-    filesystem: str, workload: str, direction: Direction, clients_count: int, metric: str, found: Mapping[int, Cell]
+    filesystem: str, workload: str, direction: Direction, clients_count: int, metric: str, cells: Mapping[int, Cell]
 ) -> Scaling:
-    values = {n: cell.metrics[metric].values for n, cell in found.items()}
-    least, widening = min(values), widening_of(tuple(found.values()))
+    values = {n: cell.metrics[metric].values for n, cell in cells.items()}
+    least, widening = min(values), widening_of(tuple(cells.values()))
     ideal = {n: (n / least) ** IDEAL_EXPONENTS[metric] for n in values}
-    samples = {n: sample(cell, metric) for n, cell in found.items()}
+    samples = {n: sample(cell, metric) for n, cell in cells.items()}
     ratios = {n: contrast([(1, samples[n]), (-1, samples[least])]).ratio for n in values if n != least}
     laws: list[Law] = []
     refused: list[str] = []
@@ -133,12 +133,12 @@ def _scaling(
         direction=direction,
         clients_count=clients_count,
         metric=metric,
-        values={n: cell.metrics[metric] for n, cell in found.items()},
+        values={n: cell.metrics[metric] for n, cell in cells.items()},
         of_ideal={n: _divided(ratio, ideal[n]) for n, ratio in ratios.items()},
         laws=tuple(laws),
         refused=tuple(refused),
         doubts=_doubts(values) if laws else (),
-        by_median=frozenset(n for n, cell in found.items() if summarised_by_median(cell)),
+        by_median=frozenset(n for n, cell in cells.items() if summarised_by_median(cell)),
     )
 
 
@@ -177,11 +177,14 @@ def _doubts(values: Values) -> tuple[str, ...]:
     """Test the lack of fit of the power law: the residuals of the means against the scatter of repetitions."""
     n, y = _flat(values)
     law, repeated = power_law(values), len(y) - len(values)
-    scatter = sum(float(np.sum((np.log(own) - np.mean(np.log(own))) ** 2)) for own in map(np.asarray, values.values()))
-    left = float(sum((log(v) - log(law.at(count))) ** 2 for count, v in zip(n, y, strict=True))) - scatter
-    if repeated < 1 or left <= LEAST_SCATTER:
+    scatter = sum(
+        float(np.sum((np.log(repetitions) - np.mean(np.log(repetitions))) ** 2))
+        for repetitions in map(np.asarray, values.values())
+    )
+    misfit = float(sum((log(v) - log(law.at(count))) ** 2 for count, v in zip(n, y, strict=True))) - scatter
+    if repeated < 1 or misfit <= LEAST_SCATTER:
         return ()
-    ratio = (left / (len(values) - 2)) / (max(scatter, LEAST_SCATTER) / repeated)
+    ratio = (misfit / (len(values) - 2)) / (max(scatter, LEAST_SCATTER) / repeated)
     p = fisher_p(ratio, len(values) - 2, repeated)
     if p >= 1 - CONFIDENCE_RATIO:
         return ()
@@ -189,7 +192,7 @@ def _doubts(values: Values) -> tuple[str, ...]:
 
 
 def _flat(values: Values) -> tuple[Floats, Floats]:
-    pairs = [(n, value) for n, own in values.items() for value in own]
+    pairs = [(n, value) for n, repetitions in values.items() for value in repetitions]
     n, y = zip(*pairs, strict=True)
     return np.asarray(n, dtype=np.float64), np.asarray(y, dtype=np.float64)
 
@@ -208,5 +211,5 @@ def _interval(mean: float, variance: float, freedom: int) -> Interval:
     return Interval(float(mean), float(mean - half), float(mean + half), (float(mean),))
 
 
-def _divided(found: Interval, by: float) -> Interval:
-    return Interval(found.mean / by, found.low / by, found.high / by, tuple(value / by for value in found.values))
+def _divided(interval: Interval, by: float) -> Interval:
+    return Interval(interval.mean / by, interval.low / by, interval.high / by, tuple(value / by for value in interval.values))

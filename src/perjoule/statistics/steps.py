@@ -59,14 +59,14 @@ def steps(values: Sequence[float], series_count: int) -> tuple[Step, ...]:
     if min(values, default=1.0) <= 0:
         raise ValueError("levels need positive values")
     logs = [log(value) for value in values]
-    found = sorted(_borders(logs, 0, len(logs), series_count))
-    ends = [0, *(at for at, _ in found), len(logs)]
-    return tuple(Step(at, _ratio(logs[ends[n] : at], logs[at : ends[n + 2]]), p) for n, (at, p) in enumerate(found))
+    borders = sorted(_borders(logs, 0, len(logs), series_count))
+    ends = [0, *(at for at, _ in borders), len(logs)]
+    return tuple(Step(at, _ratio(logs[ends[n] : at], logs[at : ends[n + 2]]), p) for n, (at, p) in enumerate(borders))
 
 
-def levels(values: Sequence[float], found: Sequence[Step]) -> tuple[Level, ...]:
+def levels(values: Sequence[float], between: Sequence[Step]) -> tuple[Level, ...]:
     """Return the levels between steps."""
-    ends = [0, *(step.at for step in found), len(values)]
+    ends = [0, *(step.at for step in between), len(values)]
     return tuple(Level(first, end - 1, _mean([log(v) for v in values[first:end]])) for first, end in pairwise(ends))
 
 

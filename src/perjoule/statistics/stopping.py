@@ -22,9 +22,9 @@ def widening(least_count: int) -> float:
     return WIDENING if least_count >= WIDENING_COUNT else EARLY_WIDENING
 
 
-def campaign_widening(asked: Campaign | None) -> float:
+def campaign_widening(campaign: Campaign | None) -> float:
     """Return the factor of a campaign: 1 without a stop rule."""
-    return widening(asked.least_count) if asked and asked.until else 1.0
+    return widening(campaign.least_count) if campaign and campaign.until else 1.0
 
 
 def widening_of(cells: Sequence[Cell]) -> float:

@@ -37,30 +37,32 @@ def campaign_trend(cells: Sequence[Cell], metric: str) -> Trend | None:
 
 def campaign_doubts(cells: Sequence[Cell]) -> tuple[Doubt, ...]:
     """Return doubts that a campaign drifted, or that its trials are not independent: each once, with all metrics that show it."""
-    found = [(metric_of(key).label, one) for key in DEFAULT if (one := campaign_trend(cells, key))]
-    shown: dict[tuple[str, float], list[tuple[str, str]]] = {}  # MiB/J drift as MiB/s do where the power is steady
-    for label, one in found:
-        for line in doubts(label, one):
+    trends = [(metric_of(key).label, trend) for key in DEFAULT if (trend := campaign_trend(cells, key))]
+    lines_of: dict[tuple[str, float], list[tuple[str, str]]] = {}  # MiB/J drift as MiB/s do where the power is steady
+    for label, trend in trends:
+        for line in doubts(label, trend):
             kind = line.removeprefix(label).split()[0]
-            shown.setdefault((kind, copysign(1, one.drift_ratio) if kind == "drifts" else 1), []).append((label, line))
-    return tuple(CHANGE.doubt(_together(lines)) for lines in shown.values())
+            lines_of.setdefault((kind, copysign(1, trend.drift_ratio) if kind == "drifts" else 1), []).append((label, line))
+    return tuple(CHANGE.doubt(_together(lines)) for lines in lines_of.values())
 
 
 def _together(lines: Sequence[tuple[str, str]]) -> str:
     """Say the first metric's line, and which others show the same."""
-    others = ", ".join(label for label, _ in lines[1:])
-    return lines[0][1] + (f"; so {'do' if len(lines) > 2 else 'does'} {others}" if others else "")
+    labels = ", ".join(label for label, _ in lines[1:])
+    return lines[0][1] + (f"; so {'do' if len(lines) > 2 else 'does'} {labels}" if labels else "")
 
 
-def doubts(label: str, found: Trend) -> Iterator[str]:
+def doubts(label: str, trend: Trend) -> Iterator[str]:
     """Return the significant findings of a trend; empty if they could be chance in few repetitions."""
-    if found.freedom < DOUBTED_FREEDOM:
+    if trend.freedom < DOUBTED_FREEDOM:
         return
-    if found.drifts:
-        drift, low, high = (f"{100 * one:+.1f} %" for one in (found.drift_ratio, found.drift_low_ratio, found.drift_high_ratio))
-        yield f"{label} drifts by {drift} from the first trial to the last ({low} to {high}, p = {found.drift_p:.2g})"
-    if found.correlated:
+    if trend.drifts:
+        drift, low, high = (
+            f"{100 * ratio:+.1f} %" for ratio in (trend.drift_ratio, trend.drift_low_ratio, trend.drift_high_ratio)
+        )
+        yield f"{label} drifts by {drift} from the first trial to the last ({low} to {high}, p = {trend.drift_p:.2g})"
+    if trend.correlated:
         yield (
-            f"{label} of neighbouring trials is correlated (r = {found.correlation_ratio:.2f}, "
-            f"p = {found.correlation_p:.2g}): they carry less information than their number suggests"
+            f"{label} of neighbouring trials is correlated (r = {trend.correlation_ratio:.2f}, "
+            f"p = {trend.correlation_p:.2g}): they carry less information than their number suggests"
         )

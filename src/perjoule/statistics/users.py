@@ -64,25 +64,25 @@ def mixes(points: Sequence[Point], widening: float = 1.0) -> tuple[Mix, ...]:
         if any(name.startswith("user/") for name in point.metrics):
             alone = str(point.trial.workload.options.get("only", ""))
             grouped.setdefault(_mix_key(point.trial), {}).setdefault(alone, {})[point.trial.repetition] = point
-    return tuple(_mix(whole.pop(""), whole, widening) for whole in grouped.values() if "" in whole)
+    return tuple(_mix(of_mix.pop(""), of_mix, widening) for of_mix in grouped.values() if "" in of_mix)
 
 
 def _mix_key(trial: Trial) -> str:
     options = {key: value for key, value in trial.workload.options.items() if key != "only"}
-    asked = [trial.testbed.identity(), trial.filesystem.identity(), trial.workload.kind, options, trial.clients_count]
-    return json.dumps(asked, sort_keys=True)
+    identity = [trial.testbed.identity(), trial.filesystem.identity(), trial.workload.kind, options, trial.clients_count]
+    return json.dumps(identity, sort_keys=True)
 
 
-def _mix(whole: Mapping[int, Point], alone: Mapping[str, Mapping[int, Point]], widening: float) -> Mix:
+def _mix(together: Mapping[int, Point], alone: Mapping[str, Mapping[int, Point]], widening: float) -> Mix:
     interval = partial(stopped_interval, factor=widening)
-    repetitions = sorted(whole)
-    first = whole[repetitions[0]]
+    repetitions = sorted(together)
+    first = together[repetitions[0]]
     rates = [key.split("/") for key in first.metrics if key.startswith("user/") and key.endswith(RATES)]
     names = list(dict.fromkeys(name for _, name, *_ in rates))
-    totals = {key: [whole[n].metrics[key] for n in repetitions if key in whole[n].metrics] for key in first.metrics}
+    totals = {key: [together[n].metrics[key] for n in repetitions if key in together[n].metrics] for key in first.metrics}
     progress: dict[int, list[float]] = {n: [] for n in repetitions}
-    users = tuple(_user(name, whole, alone.get(name, {}), progress, widening) for name in names)
-    complete = [jain(kept) for kept in progress.values() if len(kept) == len(names) > 1]
+    users = tuple(_user(name, together, alone.get(name, {}), progress, widening) for name in names)
+    complete = [jain(shares) for shares in progress.values() if len(shares) == len(names) > 1]
     return Mix(
         filesystem=first.trial.filesystem.label,
         workload=first.trial.workload.label,
@@ -94,7 +94,7 @@ def _mix(whole: Mapping[int, Point], alone: Mapping[str, Mapping[int, Point]], w
 
 
 def _user(
-    name: str, whole: Mapping[int, Point], alone: Mapping[int, Point], progress: Mapping[int, list[float]], widening: float
+    name: str, all_points: Mapping[int, Point], alone: Mapping[int, Point], progress: Mapping[int, list[float]], widening: float
 ) -> User:
     interval = partial(stopped_interval, factor=widening)
 
@@ -102,12 +102,12 @@ def _user(
         key = f"user/{name}/{metric}"
         return {n: points[n].metrics[key] for n in sorted(points) if key in points[n].metrics}
 
-    rate_name = next(metric for metric in RATES if of(whole, metric))
-    together, by_itself = of(whole, rate_name), of(alone, rate_name)
+    rate_name = next(metric for metric in RATES if of(all_points, metric))
+    together, by_itself = of(all_points, rate_name), of(alone, rate_name)
     both = [n for n in together if n in by_itself and together[n] > 0 and by_itself[n] > 0]
     for n in both:
         progress[n].append(together[n] / by_itself[n])
-    share, latency = of(whole, SHARE), of(whole, LATENCY)
+    share, latency = of(all_points, SHARE), of(all_points, LATENCY)
     return User(
         name=name,
         rate=interval(list(together.values())),

@@ -43,33 +43,33 @@ class Finding:
     @property
     def rivals(self) -> tuple[str, ...]:
         """Those than which the best is not significantly better, the next best first."""
-        return tuple(name for name, one in self.verdicts.items() if one.word != "better")
+        return tuple(name for name, verdict in self.verdicts.items() if verdict.word != "better")
 
     @property
     def verdict(self) -> str:
         """The verdict on it, with redundancies where they differ."""
-        return self._said(lambda one: one.sentence("{}"))
+        return self._said(lambda verdict: verdict.sentence("{}"))
 
     @property
     def plain_verdict(self) -> str:
         """The verdict on it, without redundancies."""
-        return self._said(lambda one: one.plain("{}"))
+        return self._said(lambda verdict: verdict.plain("{}"))
 
     def _said(self, words_of: Callable[[Verdict], str]) -> str:
         if self.grades:
             return f"no winner: {different_grades(self.metric, self.grades)}, which are not ranked against each other"
-        said: dict[str, list[str]] = {}
-        for name, one in self.verdicts.items():
-            said.setdefault(words_of(one), []).append(name)
-        return "; ".join(words.replace("{}", ", ".join(names)) for words, names in said.items())
+        sentences: dict[str, list[str]] = {}
+        for name, verdict in self.verdicts.items():
+            sentences.setdefault(words_of(verdict), []).append(name)
+        return "; ".join(sentence.replace("{}", ", ".join(names)) for sentence, names in sentences.items())
 
 
 def best(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Finding, ...]:
     """Find the best by each metric that ranks file systems: by operations for workloads that move no bytes."""
     judge = Judge(cells)
     still = [cell for cell in cells if RATES[0] not in cell.metrics]
-    chosen = [(metric, cells if metric in RANKED else still) for metric in DEFAULT]
-    return tuple(one for metric, own in chosen for one in winners(records, own, metric, judge=judge))
+    cells_of = [(metric, cells if metric in RANKED else still) for metric in DEFAULT]
+    return tuple(finding for metric, metric_cells in cells_of for finding in winners(records, metric_cells, metric, judge=judge))
 
 
 def winners(
@@ -91,21 +91,21 @@ def winners(
 
     Among all file systems and, if a kind has several variants next to other kinds, among those.
     """
-    named = {name: r.trial.filesystem.kind for r in records for name in filesystem_names(r.trial)}
-    kinds = {cell.filesystem: named.get(cell.filesystem, "") for cell in cells}
+    kind_of = {name: r.trial.filesystem.kind for r in records for name in filesystem_names(r.trial)}
+    kinds = {cell.filesystem: kind_of.get(cell.filesystem, "") for cell in cells}
     classes = {r.trial.workload.label: _size_class(r) for r in records}
     several = [kind for kind in dict.fromkeys(kinds.values()) if sum(k == kind for k in kinds.values()) > 1]
     judge = judge or Judge(cells, across_grades=across_grades)
-    chosen = [c for c in cells if metric in c.metrics]
-    groups = list(_groups(chosen, classes))
-    found: list[Finding] = []
+    with_metric = [c for c in cells if metric in c.metrics]
+    groups = list(_groups(with_metric, classes))
+    findings: list[Finding] = []
     for among in ["", *(several if len(set(kinds.values())) > 1 else [])]:
         for workload, members in groups:
             complete = _complete(members, metric)
-            competing = {name: own for name, own in complete.items() if among in ("", kinds[name])}
+            competing = {name: by_workload for name, by_workload in complete.items() if among in ("", kinds[name])}
             if len(competing) > 1:
-                found.append(_finding(among, workload, competing, metric, judge, across_grades=across_grades))
-    return tuple(found)
+                findings.append(_finding(among, workload, competing, metric, judge, across_grades=across_grades))
+    return tuple(findings)
 
 
 def _groups(cells: Sequence[Cell], classes: Mapping[str, str]) -> Iterator[tuple[str, Sequence[Cell]]]:
@@ -114,9 +114,9 @@ def _groups(cells: Sequence[Cell], classes: Mapping[str, str]) -> Iterator[tuple
     of = {block: [c for c in cells if (c.direction, c.clients_count) == block] for block in blocks}
     for members in of.values():
         for name in dict.fromkeys(filter(None, classes.values())):
-            own = [c for c in members if classes.get(c.workload) == name]
-            if len({c.workload for c in own}) > 1:
-                yield name, own
+            of_class = [c for c in members if classes.get(c.workload) == name]
+            if len({c.workload for c in of_class}) > 1:
+                yield name, of_class
     for members in of.values():
         for workload in dict.fromkeys(c.workload for c in members):
             yield workload, [c for c in members if c.workload == workload]
@@ -124,23 +124,27 @@ def _groups(cells: Sequence[Cell], classes: Mapping[str, str]) -> Iterator[tuple
 
 def _complete(cells: Sequence[Cell], metric: str) -> Complete:
     """Return the file systems that were measured in all workloads, with positive values."""
-    found: dict[str, dict[str, Cell]] = {}
+    by_filesystem: dict[str, dict[str, Cell]] = {}
     for cell in cells:
-        found.setdefault(cell.filesystem, {})[cell.workload] = cell
+        by_filesystem.setdefault(cell.filesystem, {})[cell.workload] = cell
     workloads = {cell.workload for cell in cells}
-    return {name: own for name, own in found.items() if own.keys() == workloads and _positive(own, metric)}
+    return {
+        name: by_workload
+        for name, by_workload in by_filesystem.items()
+        if by_workload.keys() == workloads and _positive(by_workload, metric)
+    }
 
 
-def _positive(own: Mapping[str, Cell], metric: str) -> bool:
-    return min(min(cell.metrics[metric].values) for cell in own.values()) > 0
+def _positive(by_workload: Mapping[str, Cell], metric: str) -> bool:
+    return min(min(cell.metrics[metric].values) for cell in by_workload.values()) > 0
 
 
 def _finding(among: str, workload: str, of: Complete, metric: str, judge: Judge, *, across_grades: bool) -> Finding:
-    best, *others = sorted(of, key=lambda name: -fmean(level(cell, metric) for cell in of[name].values()))
-    cells = [cell for own in of.values() for cell in own.values()]
+    best, *rivals = sorted(of, key=lambda name: -fmean(level(cell, metric) for cell in of[name].values()))
+    cells = [cell for filesystem_cells in of.values() for cell in filesystem_cells.values()]
     first = cells[0]
     refused = refusal(cells, metric, across_grades=across_grades)
-    pairs = {other: [(cell, of[other][name]) for name, cell in of[best].items()] for other in others}
+    pairs = {rival: [(cell, of[rival][name]) for name, cell in of[best].items()] for rival in rivals}
     return Finding(
         among=among,
         workload=workload,
@@ -148,8 +152,8 @@ def _finding(among: str, workload: str, of: Complete, metric: str, judge: Judge,
         clients_count=first.clients_count,
         metric=metric,
         best=best,
-        over_average=over_average(of[best], [of[other] for other in others], metric, judge),
-        verdicts={other: _judged(judge, own, metric) for other, own in pairs.items()},
+        over_average=over_average(of[best], [of[rival] for rival in rivals], metric, judge),
+        verdicts={rival: _judged(judge, cell_pairs, metric) for rival, cell_pairs in pairs.items()},
         grades=differing(cells, metric) if refused else (),
     )
 
@@ -159,21 +163,21 @@ def _judged(judge: Judge, pairs: Sequence[tuple[Cell, Cell]], metric: str) -> Ve
     return judge.verdict(*pairs[0], metric) if len(pairs) == 1 else judge.judged(pairs, metric, judge.all_count(metric))
 
 
-def over_average(one: Mapping[str, Cell], others: Sequence[Mapping[str, Cell]], metric: str, judge: Judge) -> Interval:
+def over_average(best: Mapping[str, Cell], rivals: Sequence[Mapping[str, Cell]], metric: str, judge: Judge) -> Interval:
     """Return one file system's geometric mean over the average of the others', over workloads, with its interval.
 
     By the delta method: the derivative of the average's logarithm by each logarithm.
     """
     value, terms = 0.0, list[Term]()
-    for workload, cell in one.items():
-        means = [exp(level(other[workload], metric)) for other in others]
-        value += (level(cell, metric) - log(fmean(means))) / len(one)
-        terms.append((1 / len(one), judge.sample(cell, metric)))
+    for workload, cell in best.items():
+        means = [exp(level(rival[workload], metric)) for rival in rivals]
+        value += (level(cell, metric) - log(fmean(means))) / len(best)
+        terms.append((1 / len(best), judge.sample(cell, metric)))
         shares = [mean / sum(means) for mean in means]
-        terms += [(-share / len(one), judge.sample(o[workload], metric)) for share, o in zip(shares, others, strict=True)]
-    found = contrast(terms)
-    shift = exp(value - found.value)
-    plain = found.ratio
+        terms += [(-share / len(best), judge.sample(o[workload], metric)) for share, o in zip(shares, rivals, strict=True)]
+    estimate = contrast(terms)
+    shift = exp(value - estimate.value)
+    plain = estimate.ratio
     return Interval(exp(value), plain.low * shift, plain.high * shift, (exp(value),))
 
 
