@@ -65,48 +65,53 @@ class Judged:
     grade: str = ""  # of the power in it
 
 
-def judged(paper: Paper, found: Sequence[Measured]) -> tuple[Judged, ...]:
+def judged(paper: Paper, measurements: Sequence[Measured]) -> tuple[Judged, ...]:
     """Judge every claim of a paper by the measurements of one campaign."""
-    judge = Judge(list({id(one.cell): one.cell for one in found}.values()))
-    cases = {n: _cases(claim, paper, found) for n, claim in enumerate(paper.claims) if claim.rule != "holds"}
-    pooled_count = sum(isinstance(own, list) and len(own) > 1 for own in cases.values())
+    judge = Judge(list({id(measurement.cell): measurement.cell for measurement in measurements}.values()))
+    cases = {n: _cases(claim, paper, measurements) for n, claim in enumerate(paper.claims) if claim.rule != "holds"}
+    pooled_count = sum(isinstance(cases_of, list) and len(cases_of) > 1 for cases_of in cases.values())
     verdicts: list[Judged] = []
     for n, claim in enumerate(paper.claims):
-        own = cases.get(n, "")
+        cases_of = cases.get(n, "")
         if claim.rule == "holds":
-            verdicts.append(_expression(claim, paper, found))
-        elif isinstance(own, str):
-            verdicts.append(Judged(claim, "can't tell", own))
+            verdicts.append(_expression(claim, paper, measurements))
+        elif isinstance(cases_of, str):
+            verdicts.append(Judged(claim, "can't tell", cases_of))
         else:
-            verdicts.append(_verdict(claim, own, judge, pooled_count))
+            verdicts.append(_verdict(claim, cases_of, judge, pooled_count))
     return tuple(verdicts)
 
 
 def _verdict(claim: Claim, cases: Sequence[Case], judge: Judge, pooled_count: int) -> Judged:
     each = [(case, case.verdict(judge, len(cases))) for case in cases]
-    against = [(case, one) for case, one in each if one.sign < 0]
-    whole = each[0][1] if len(each) == 1 else judge.judged(_ends(cases, claim), cases[0].larger.metric, pooled_count)
-    grades = sorted({one.cell.grade for case in cases for one in (case.larger, case.smaller) if _of_power(one)})
-    if whole.refused:
-        return Judged(claim, "can't tell", whole.refused, cases_count=len(cases), grade=", ".join(grades))
-    verdict: Holds = "holds here" if whole.sign > 0 else "doesn't hold here" if whole.sign < 0 else "can't tell"
-    decides, why = whole, "" if whole.sign else _why(whole)
+    against = [(case, verdict) for case, verdict in each if verdict.sign < 0]
+    overall = each[0][1] if len(each) == 1 else judge.judged(_ends(cases, claim), cases[0].larger.metric, pooled_count)
+    grades = sorted(
+        {measurement.cell.grade for case in cases for measurement in (case.larger, case.smaller) if _of_power(measurement)}
+    )
+    if overall.refused:
+        return Judged(claim, "can't tell", overall.refused, cases_count=len(cases), grade=", ".join(grades))
+    verdict: Holds = "holds here" if overall.sign > 0 else "doesn't hold here" if overall.sign < 0 else "can't tell"
+    decides, why = overall, "" if overall.sign else _why(overall)
     if against:
-        verdict, decides = "doesn't hold here", min((one for _, one in against), key=lambda one: one.ratio.mean)
+        verdict, decides = (
+            "doesn't hold here",
+            min((reversal for _, reversal in against), key=lambda reversal: reversal.ratio.mean),
+        )
         why = f"reversed: {_shown([case.words for case, _ in against])}"
         if len(cases) > 1:
-            why += f" ({len(against)} of {len(cases)} cases); over all cases the ratio is {whole.ratio.mean:.2f}"
+            why += f" ({len(against)} of {len(cases)} cases); over all cases the ratio is {overall.ratio.mean:.2f}"
     return Judged(claim, verdict, why, decides.ratio, decides.p, len(cases), ", ".join(grades))
 
 
-def _why(one: Verdict) -> str:
-    if not one.estimate.freedom:
+def _why(verdict: Verdict) -> str:
+    if not verdict.estimate.freedom:
         return "one repetition is not enough to tell"
-    return "no significant difference of 2 % or more" + (f": {one.reason}" if one.reason else "")
+    return "no significant difference of 2 % or more" + (f": {verdict.reason}" if verdict.reason else "")
 
 
-def _of_power(one: Measured) -> bool:
-    return metric_of(one.metric).energy
+def _of_power(measurement: Measured) -> bool:
+    return metric_of(measurement.metric).energy
 
 
 def _ends(cases: Sequence[Case], claim: Claim) -> list[tuple[Cell, Cell]]:
@@ -117,20 +122,20 @@ def _ends(cases: Sequence[Case], claim: Claim) -> list[tuple[Cell, Cell]]:
     for case in cases:
         chains.setdefault(case.chain, []).append(case)
     first, last = (0, -1) if claim.rule == "falling" else (-1, 0)
-    return [(own[first].larger.cell, own[last].smaller.cell) for own in chains.values()]
+    return [(chain[first].larger.cell, chain[last].smaller.cell) for chain in chains.values()]
 
 
-def _cases(claim: Claim, paper: Paper, found: Sequence[Measured]) -> list[Case] | str:
+def _cases(claim: Claim, paper: Paper, measurements: Sequence[Measured]) -> list[Case] | str:
     """Return the pairs of cells of a claim, or why nothing was measured for it."""
-    wanted = {**_shared(claim, paper), **_facts(claim.among, paper)}
-    among = [one for one in found if one.has(**wanted) and min(one.interval.values) > 0]
+    facts = {**_shared(claim, paper), **_facts(claim.among, paper)}
+    among = [measurement for measurement in measurements if measurement.has(**facts) and min(measurement.interval.values) > 0]
     sides = [side for side in (_facts(claim.which, paper), _facts(claim.than, paper)) if side]
-    for side in sides or [wanted]:
-        if not any(one.has(**side) for one in among):
-            system = side.get("filesystem", wanted.get("filesystem"))
-            if system is not None and not any(one.has(filesystem=system) for one in found):
-                return _lacking(str(system), found)
-            return _lacking(", ".join(map(str, {**wanted, **side}.values())), found)
+    for side in sides or [facts]:
+        if not any(measurement.has(**side) for measurement in among):
+            system = side.get("filesystem", facts.get("filesystem"))
+            if system is not None and not any(measurement.has(filesystem=system) for measurement in measurements):
+                return _lacking(str(system), measurements)
+            return _lacking(", ".join(map(str, {**facts, **side}.values())), measurements)
     if claim.rule == "above":
         cases = _above(sides[0], sides[1], among)
     elif claim.rule == "best":
@@ -140,28 +145,28 @@ def _cases(claim: Claim, paper: Paper, found: Sequence[Measured]) -> list[Case] 
     return cases or "nothing that the claim is about was measured"
 
 
-def _lacking(what: str, found: Sequence[Measured]) -> str:
+def _lacking(system: str, measurements: Sequence[Measured]) -> str:
     """Say why there is no measurement of something. A simulated campaign has its names, and measures none of it."""
-    if found and all(one.simulated for one in found):
-        return f"everything was simulated, so {what} was not measured"
-    return f"not measured: {what}"
+    if measurements and all(measurement.simulated for measurement in measurements):
+        return f"everything was simulated, so {system} was not measured"
+    return f"not measured: {system}"
 
 
-def _facts(words: Mapping[str, Fact], paper: Paper) -> dict[str, Fact]:
+def _facts(claimed: Mapping[str, Fact], paper: Paper) -> dict[str, Fact]:
     """Translate a claim's words into facts of measurements: a configuration is its file system, a cluster has its known name."""
-    found = {key: fact for key, fact in words.items() if key not in (*_IGNORED, *APART)}
-    if (of := words.get("configuration")) is not None:
+    facts = {key: fact for key, fact in claimed.items() if key not in (*_IGNORED, *APART)}
+    if (of := claimed.get("configuration")) is not None:
         given = paper.configurations[str(of)]
-        found |= {key: given[key] for key in ("filesystem",) if key in given}
-    if "cluster" in words:
-        found["cluster"] = words["cluster"]
-    return found
+        facts |= {key: given[key] for key in ("filesystem",) if key in given}
+    if "cluster" in claimed:
+        facts["cluster"] = claimed["cluster"]
+    return facts
 
 
 def _shared(claim: Claim, paper: Paper) -> dict[str, Fact]:
     """Return the fact that all printed numbers of a claim share but the claim omits: their file system."""
     numbers = named(paper.numbers, **claim.among)
-    systems = {one.facts.get("filesystem") for one in numbers}
+    systems = {number.facts.get("filesystem") for number in numbers}
     only = systems.pop() if len(numbers) > 1 and len(systems) == 1 else None
     return {} if only is None else {"filesystem": only}
 
@@ -170,9 +175,13 @@ def _above(which: Mapping[str, Fact], than: Mapping[str, Fact], among: Sequence[
     """Pair cells that are equal except for the claim's facts."""
     different = {*which, *than}
     cases: list[Case] = []
-    for one in (m for m in among if m.has(**which)):
-        rest = {key: fact for key, fact in one.facts.items() if key not in different}
-        cases += [Case(_case(one, different), one, other) for other in among if other.has(**than, **rest) and other is not one]
+    for larger in (m for m in among if m.has(**which)):
+        facts = {key: fact for key, fact in larger.facts.items() if key not in different}
+        cases += [
+            Case(_case(larger, different), larger, smaller)
+            for smaller in among
+            if smaller.has(**than, **facts) and smaller is not larger
+        ]
     return cases
 
 
@@ -180,10 +189,10 @@ def _best(claim: Claim, which: Mapping[str, Fact], among: Sequence[Measured]) ->
     """Pair the best of those named with the best of the others, in each group."""
     cases: list[Case] = []
     for group in _groups(claim, among):
-        own = [one for one in group if one.has(**which)]
-        others = [one for one in group if not one.has(**which)]
-        if own and others:
-            best, rival = (max(side, key=lambda one: one.interval.mean) for side in (own, others))
+        ours = [measurement for measurement in group if measurement.has(**which)]
+        rivals = [measurement for measurement in group if not measurement.has(**which)]
+        if ours and rivals:
+            best, rival = (max(side, key=lambda measurement: measurement.interval.mean) for side in (ours, rivals))
             cases.append(Case(f"{rival.words}, {rival.facts['direction']}", best, rival))
     return cases
 
@@ -192,56 +201,58 @@ def _along(claim: Claim, among: Sequence[Measured]) -> list[Case]:
     """Pair each step along a fact: for a rising one, the first is claimed to be smaller."""
     cases: list[Case] = []
     for chain, group in enumerate(_groups(claim, among)):
-        ordered = sorted((one for one in group if claim.along in one.facts), key=lambda one: _size(claim.along, one))
-        for one, after in pairwise(ordered):
-            if _size(claim.along, one) < _size(claim.along, after):
-                larger, smaller = (after, one) if claim.rule == "rising" else (one, after)
-                step = f"{claim.along} {one.facts[claim.along]} to {after.facts[claim.along]}"
-                of = f"{one.cell.filesystem}, {_case(one, {claim.along})}"
+        ordered = sorted(
+            (before for before in group if claim.along in before.facts), key=lambda before: _size(claim.along, before)
+        )
+        for before, after in pairwise(ordered):
+            if _size(claim.along, before) < _size(claim.along, after):
+                larger, smaller = (after, before) if claim.rule == "rising" else (before, after)
+                step = f"{claim.along} {before.facts[claim.along]} to {after.facts[claim.along]}"
+                of = f"{before.cell.filesystem}, {_case(before, {claim.along})}"
                 cases.append(Case(of, larger, smaller, step, chain))
     return cases
 
 
 def _groups(claim: Claim, among: Sequence[Measured]) -> list[list[Measured]]:
     """Group cells that are equal in the claim's facts; along a fact, in all others."""
-    found: dict[object, list[Measured]] = {}
-    for one in among:
-        keys = [k for k in one.facts if k != claim.along] if claim.along else claim.per
-        found.setdefault(tuple(str(one.facts.get(key, "")) for key in keys), []).append(one)
-    return list(found.values())
+    groups: dict[object, list[Measured]] = {}
+    for measurement in among:
+        keys = [k for k in measurement.facts if k != claim.along] if claim.along else claim.per
+        groups.setdefault(tuple(str(measurement.facts.get(key, "")) for key in keys), []).append(measurement)
+    return list(groups.values())
 
 
-def _size(along: str, one: Measured) -> float:
-    fact = one.facts[along]
+def _size(along: str, measurement: Measured) -> float:
+    fact = measurement.facts[along]
     return size_bytes(fact) if along in SIZES else float(fact)
 
 
-def _case(one: Measured, different: set[str]) -> str:
-    count = one.cell.clients_count
-    clients = f", {clients_text(count)}" if "clients" not in different else ""
-    return f"{one.cell.workload if one.cell.direction in one.cell.workload else one.cell.direction}{clients}"
+def _case(measurement: Measured, different: set[str]) -> str:
+    cell = measurement.cell
+    clients = f", {clients_text(cell.clients_count)}" if "clients" not in different else ""
+    return f"{cell.workload if cell.direction in cell.workload else cell.direction}{clients}"
 
 
-def _expression(claim: Claim, paper: Paper, found: Sequence[Measured]) -> Judged:
+def _expression(claim: Claim, paper: Paper, measurements: Sequence[Measured]) -> Judged:
     """Compare by the intervals of measurements of the same kind."""
-    pairs = {pair.number.id: pair for pair in beside(paper, found)}
+    pairs = {pair.number.id: pair for pair in beside(paper, measurements)}
     lacking = [id for id in span.names(claim.holds) if id not in pairs]
     if lacking:
         of = paper.number(lacking[0])
-        return Judged(claim, "can't tell", _lacking(f"{of.name} of {of.facts.get('cluster', of.place)}", found))
+        return Judged(claim, "can't tell", _lacking(f"{of.name} of {of.facts.get('cluster', of.place)}", measurements))
 
     def look(id: str) -> Span:
         interval = pairs[id].measured.interval
         return Span(interval.low, interval.high)
 
-    left, sign, right = span.compare(claim.holds, look)
-    below, above = (left, right) if sign == "<" else (right, left)
+    first, sign, second = span.compare(claim.holds, look)
+    below, above = (first, second) if sign == "<" else (second, first)
     if below.high < above.low:
         return Judged(claim, "holds here", "", cases_count=1)
     if below.low > above.high:
-        return Judged(claim, "doesn't hold here", f"{left.middle:.4g} {sign} {right.middle:.4g} does not hold", cases_count=1)
+        return Judged(claim, "doesn't hold here", f"{first.middle:.4g} {sign} {second.middle:.4g} does not hold", cases_count=1)
     return Judged(claim, "can't tell", "the intervals overlap", cases_count=1)
 
 
-def _shown(words: Sequence[str]) -> str:
-    return "; ".join(words[:3]) + (f"; and {len(words) - 3} more" if len(words) > 3 else "")
+def _shown(texts: Sequence[str]) -> str:
+    return "; ".join(texts[:3]) + (f"; and {len(texts) - 3} more" if len(texts) > 3 else "")

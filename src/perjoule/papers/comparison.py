@@ -65,9 +65,9 @@ def held(paper: Paper, pairs: Sequence[Pair], records: Sequence[Record], cells: 
 
 
 def _above(pair: Pair, judge: Judge, cells: Sequence[Cell]) -> frozenset[str]:
-    own, metric = pair.measured.cell, pair.measured.metric
-    others = [c for c in cells if work(c) == work(own) and c is not own and metric in c.metrics]
-    return frozenset(other.filesystem for other in others if judge.verdict(own, other, metric).sign > 0)
+    cell, metric = pair.measured.cell, pair.measured.metric
+    rivals = [c for c in cells if work(c) == work(cell) and c is not cell and metric in c.metrics]
+    return frozenset(rival.filesystem for rival in rivals if judge.verdict(cell, rival, metric).sign > 0)
 
 
 def _held(paper: Paper, pair: Pair, record: Record | None, above: frozenset[str]) -> Held:
@@ -78,9 +78,9 @@ def _held(paper: Paper, pair: Pair, record: Record | None, above: frozenset[str]
     rounding = log(number.high / number.value) if number.value < number.high < inf else 0.0
     half = 0.0 if most else inf
     if not most and min(interval.values) > 0 and count > 1:
-        own = contrast([(1, sample(pair.measured.cell, pair.measured.metric))]).ratio
-        printed = sqrt(sum((_STANDARD_TO_95 * one.value / number.value) ** 2 for one in number.uncertainties))
-        mean, half = own.mean / number.value, sqrt(log(own.high / own.mean) ** 2 + printed**2)
+        estimate = contrast([(1, sample(pair.measured.cell, pair.measured.metric))]).ratio
+        printed = sqrt(sum((_STANDARD_TO_95 * uncertainty.value / number.value) ** 2 for uncertainty in number.uncertainties))
+        mean, half = estimate.mean / number.value, sqrt(log(estimate.high / estimate.mean) ** 2 + printed**2)
     half += rounding
     ratios = tuple(value / number.value for value in interval.values)
     ratio = Interval(mean, mean * exp(-half), mean * exp(half) if half < inf else inf, ratios)
@@ -92,9 +92,9 @@ def _differences(paper: Paper, pair: Pair, record: Record | None) -> Iterator[st
     here: dict[str, Fact] = dict(measured.facts)
     if record is not None:
         here |= _told(record)
-    for key, there in number.facts.items():
-        if key not in _MATCHED and not (key in here and (here[key] == there or same(key, here[key], there))):
-            yield f"{key}: {there} there, {here.get(key, 'not stated')} here"
+    for key, printed in number.facts.items():
+        if key not in _MATCHED and not (key in here and (here[key] == printed or same(key, here[key], printed))):
+            yield f"{key}: {printed} there, {here.get(key, 'not stated')} here"
     if "clients" not in number.facts:
         yield f"clients: not stated there, {measured.cell.clients_count} here"
     bounds = paper.bounds.get(str(number.facts.get("configuration", "")), {})
@@ -110,58 +110,60 @@ def _differences(paper: Paper, pair: Pair, record: Record | None) -> Iterator[st
 def _told(record: Record) -> Mapping[str, Fact]:
     """Return the options as written, overridden by what the deployment reports."""
     reported = record.facts.get("filesystem")
-    told: dict[str, Json] = {**record.trial.filesystem.options, **(reported if isinstance(reported, Mapping) else {})}
-    return {key: str(one) for key, one in told.items() if isinstance(one, str | int | float)}
+    options: dict[str, Json] = {**record.trial.filesystem.options, **(reported if isinstance(reported, Mapping) else {})}
+    return {key: str(option) for key, option in options.items() if isinstance(option, str | int | float)}
 
 
 def _span(paper: Paper, id: str) -> Span:
-    one = paper.number(id)
-    return Span(one.low, one.high)
+    number = paper.number(id)
+    return Span(number.low, number.high)
 
 
-def rankings(found: Sequence[Held]) -> tuple[Ranking, ...]:
+def rankings(comparisons: Sequence[Held]) -> tuple[Ranking, ...]:
     """Compare the order of file systems wherever a paper has at least two of the same kind on one cluster."""
     groups: dict[tuple[str, ...], dict[str, Held]] = {}
-    for one in found:
-        number = one.pair.number
+    for comparison in comparisons:
+        number = comparison.pair.number
         facts = [f"{key} {fact}" for key, fact in number.own.items() if key not in ("configuration", "filesystem", "direction")]
-        words = (str(number.facts.get("cluster", "")), str(number.facts.get("direction", "")), number.statistic, *facts)
-        groups.setdefault((one.pair.measured.quantity, *words), {})[one.pair.measured.cell.filesystem] = one
-    return tuple(_ranking(key, own) for key, own in groups.items() if len(own) > 1)
+        labels = (str(number.facts.get("cluster", "")), str(number.facts.get("direction", "")), number.statistic, *facts)
+        groups.setdefault((comparison.pair.measured.quantity, *labels), {})[comparison.pair.measured.cell.filesystem] = comparison
+    return tuple(_ranking(key, rows) for key, rows in groups.items() if len(rows) > 1)
 
 
-def _ranking(key: Sequence[str], own: Mapping[str, Held]) -> Ranking:
-    there = {name: one.pair.number.value for name, one in own.items()}
-    here = {name: one.pair.value for name, one in own.items()}
-    tau, p, least_p = kendall(list(there.values()), list(here.values()))
-    ordered = [tuple(sorted(values, key=lambda name: -values[name])) for values in (there, here)]
-    of = ", ".join(word for word in key[1:] if word not in ("", "unknown"))
-    apart = tuple(after in own[name].above for name, after in pairwise(ordered[1]))
+def _ranking(key: Sequence[str], rows: Mapping[str, Held]) -> Ranking:
+    printed = {name: comparison.pair.number.value for name, comparison in rows.items()}
+    here = {name: comparison.pair.value for name, comparison in rows.items()}
+    tau, p, least_p = kendall(list(printed.values()), list(here.values()))
+    ordered = [tuple(sorted(values, key=lambda name: -values[name])) for values in (printed, here)]
+    of = ", ".join(label for label in key[1:] if label not in ("", "unknown"))
+    apart = tuple(after in rows[name].above for name, after in pairwise(ordered[1]))
     return Ranking(key[0], of, ordered[0], ordered[1], apart, tau, p, least_p)
 
 
-def kendall(one: Sequence[float], other: Sequence[float]) -> tuple[float, float, float]:
+def kendall(first: Sequence[float], second: Sequence[float]) -> tuple[float, float, float]:
     """Return Kendall's tau-b, its exact two-sided p, and the least p that any order could have.
 
     Raises:
         ValueError: fewer than two values, or of different length.
     """
-    if len(one) != len(other) or len(one) < 2:
+    if len(first) != len(second) or len(first) < 2:
         raise ValueError("a ranking needs two or more values on either side")
-    ties = [sum(a == b for a, b in combinations(values, 2)) for values in (one, other)]
-    pairs_count = len(one) * (len(one) - 1) // 2
+    ties = [sum(a == b for a, b in combinations(values, 2)) for values in (first, second)]
+    pairs_count = len(first) * (len(first) - 1) // 2
     norm = sqrt((pairs_count - ties[0]) * (pairs_count - ties[1]))
     if not norm:
         return 0.0, 1.0, 1.0
-    found = _concordance(one, other)
-    if len(one) > _RANKED_MOST_COUNT:
+    concordance = _concordance(first, second)
+    if len(first) > _RANKED_MOST_COUNT:
         from scipy import stats  # slow to import, and rarely needed
 
-        return found / norm, float(stats.kendalltau(one, other).pvalue), 0.0
-    sums = [abs(_concordance(one, order)) for order in permutations(other)]
-    return found / norm, sum(s >= abs(found) for s in sums) / len(sums), sums.count(max(sums)) / len(sums)
+        return concordance / norm, float(stats.kendalltau(first, second).pvalue), 0.0
+    sums = [abs(_concordance(first, order)) for order in permutations(second)]
+    return concordance / norm, sum(s >= abs(concordance) for s in sums) / len(sums), sums.count(max(sums)) / len(sums)
 
 
-def _concordance(one: Sequence[float], other: Sequence[float]) -> int:
-    pairs = combinations(range(len(one)), 2)
-    return sum(((one[i] > one[j]) - (one[i] < one[j])) * ((other[i] > other[j]) - (other[i] < other[j])) for i, j in pairs)
+def _concordance(first: Sequence[float], second: Sequence[float]) -> int:
+    pairs = combinations(range(len(first)), 2)
+    return sum(
+        ((first[i] > first[j]) - (first[i] < first[j])) * ((second[i] > second[j]) - (second[i] < second[j])) for i, j in pairs
+    )

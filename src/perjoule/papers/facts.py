@@ -40,10 +40,10 @@ class Measured:
         count = self.cell.clients_count
         return f"{self.cell.filesystem}, {self.cell.workload}, {count} client{'s' if count > 1 else ''}"
 
-    def has(self, **words: Fact) -> bool:
+    def has(self, **facts_sought: Fact) -> bool:
         """Return whether it has all these facts; sizes match within the ambiguity of "MB"."""
         facts = {**self.facts, "quantity": self.quantity}
-        return all(key in facts and same(key, facts[key], value) for key, value in words.items())
+        return all(key in facts and same(key, facts[key], value) for key, value in facts_sought.items())
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Measured
     facts: dict[tuple[str, str], dict[str, Fact]] = {}
     simulated = all(record.traits.reality == "simulated" for record in records)
     for record in records:
-        asked = record.trial
-        for name in filesystem_names(asked):
-            facts.setdefault((name, asked.workload.label), _facts(record))
+        trial = record.trial
+        for name in filesystem_names(trial):
+            facts.setdefault((name, trial.workload.label), _facts(record))
     return tuple(
         Measured(
             metric.key,
@@ -86,36 +86,36 @@ def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Measured
     )
 
 
-def beside(paper: Paper, found: Sequence[Measured]) -> tuple[Pair, ...]:
+def beside(paper: Paper, measurements: Sequence[Measured]) -> tuple[Pair, ...]:
     """Find the measurements of the same kind as a paper's numbers.
 
     Quantity, file system and all facts of the number's own (direction, clients, transfer, ...) must match; so must the cluster,
     if the paper has numbers of the measured one. If several cells match (the paper does not state the number of clients), a
     maximum is compared with their largest, and any other number with none.
     """
-    return tuple(pair for number in paper.numbers for pair in _beside(number, found, paper.values("cluster")))
+    return tuple(pair for number in paper.numbers for pair in _beside(number, measurements, paper.values("cluster")))
 
 
-def _beside(number: Number, found: Sequence[Measured], clusters: Collection[str]) -> Iterator[Pair]:
-    words = {key: fact for key, fact in number.own.items() if key not in APART}
-    words |= {key: number.facts[key] for key in ("filesystem",) if key in number.facts}
-    if "filesystem" not in words and "workload" not in number.facts:
+def _beside(number: Number, measurements: Sequence[Measured], clusters: Collection[str]) -> Iterator[Pair]:
+    facts = {key: fact for key, fact in number.own.items() if key not in APART}
+    facts |= {key: number.facts[key] for key in ("filesystem",) if key in number.facts}
+    if "filesystem" not in facts and "workload" not in number.facts:
         return
     same_kind = [
-        one
-        for one in found
-        if one.has(quantity=number.quantity, **words)
-        and (one.facts.get("cluster") not in clusters or one.facts.get("cluster") == number.facts.get("cluster"))
+        measurement
+        for measurement in measurements
+        if measurement.has(quantity=number.quantity, **facts)
+        and (measurement.facts.get("cluster") not in clusters or measurement.facts.get("cluster") == number.facts.get("cluster"))
     ]
     if len(same_kind) == 1 or (same_kind and number.statistic.startswith("maximum")):
-        yield Pair(number, max(same_kind, key=lambda one: one.interval.maximum))
+        yield Pair(number, max(same_kind, key=lambda measurement: measurement.interval.maximum))
 
 
-def same(key: str, one: Fact, other: Fact) -> bool:
+def same(key: str, first: Fact, second: Fact) -> bool:
     """Return whether two facts are equal."""
     if key in SIZES:
-        return abs(size_bytes(one) / size_bytes(other) - 1) < SIZE_RATIO
-    return one == other
+        return abs(size_bytes(first) / size_bytes(second) - 1) < SIZE_RATIO
+    return first == second
 
 
 def size_bytes(fact: Fact) -> float:
@@ -127,8 +127,8 @@ def size_bytes(fact: Fact) -> float:
 
 
 def _facts(record: Record) -> dict[str, Fact]:
-    asked = record.trial
-    facts: dict[str, Fact] = {"filesystem": asked.filesystem.kind, "cluster": record.cluster, "workload": asked.workload.kind}
+    trial = record.trial
+    facts: dict[str, Fact] = {"filesystem": trial.filesystem.kind, "cluster": record.cluster, "workload": trial.workload.kind}
     traits, pattern = record.traits, record.traits.pattern
     if traits.beneath:
         facts |= {"beneath": traits.beneath, "block": exact_text(traits.beneath_block_bytes or 4096, BYTES)}

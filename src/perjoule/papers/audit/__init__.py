@@ -27,6 +27,6 @@ def audit(paper: Paper) -> tuple[Verdict, ...]:
 
 def _unreached(paper: Paper, reached: set[str]) -> list[Verdict]:
     """Return derived numbers without a rule, those with the same reason in one verdict per place."""
-    found = [n for n in paper.numbers if n.id not in reached and (n.quantity in DERIVED or n.unchecked)]
+    numbers = [n for n in paper.numbers if n.id not in reached and (n.quantity in DERIVED or n.unchecked)]
     default = "the paper prints no numbers to derive it from"
-    return [Verdict("unchecked", "", n.place, n.name, n.id, n.printed, cause=n.unchecked or default) for n in found]
+    return [Verdict("unchecked", "", n.place, n.name, n.id, n.printed, cause=n.unchecked or default) for n in numbers]

@@ -28,11 +28,11 @@ class Bounds:
 
 def recipes(paper: Paper) -> list[Recipe]:
     """List what the axes bound: each number that a figure shows, and each throughput by the efficiency that it would need."""
-    found = [recipe for figure in paper.figures if figure.axis for recipe in _shown(figure, figure.axis, paper)]
-    return [*found, *(recipe for one in _rates(paper) for recipe in _efficient(one, paper))]
+    of_figures = [recipe for figure in paper.figures if figure.axis for recipe in _shown(figure, figure.axis, paper)]
+    return [*of_figures, *(recipe for number in _rates(paper) for recipe in _efficient(number, paper))]
 
 
-def words(paper: Paper, quantity: object) -> str:
+def bounds_text(paper: Paper, quantity: object) -> str:
     """Say how far the axes bound a quantity for which the paper prints no numbers; "" if they don't."""
     ends = [
         f"{figure.place} shows {axis.words}" for figure in paper.figures if (axis := figure.axis) and figure.quantity == quantity
@@ -79,11 +79,11 @@ def load_bounds(peak: Number, paper: Paper) -> Bounds | None:
     axis, the highest sample, and what the gain in efficiency over another cluster leaves, if that draws no more than its peak.
     """
     facts = {key: peak.facts[key] for key in ("configuration", "direction") if key in peak.facts}
-    rates = [one for one in _rates(paper) if len(facts) == 2 and facts.items() <= one.facts.items()]
+    rates = [number for number in _rates(paper) if len(facts) == 2 and facts.items() <= number.facts.items()]
     idle = named(paper.numbers, quantity="power", state="idle", cluster=peak.facts.get("cluster", ""), switch="without")
     if not (rates and idle):
         return None
-    rate = max(rates, key=lambda one: one.value)
+    rate = max(rates, key=lambda number: number.value)
     lows: list[tuple[float, tuple[Number, ...]]] = [(idle[0].value, (idle[0],))]
     highs: list[tuple[float, tuple[Number, ...]]] = [(peak.value, (peak,))]
     for figure in paper.figures:
@@ -94,15 +94,17 @@ def load_bounds(peak: Number, paper: Paper) -> Bounds | None:
     for gain in named(
         paper.numbers, quantity="gain", metric="efficiency", better=peak.facts.get("cluster", ""), direction=facts["direction"]
     ):
-        others = [
-            one
-            for one in _rates(paper)
-            if one.facts.get("cluster") == gain.own["worse"] and one.own["direction"] == facts["direction"]
+        rates_of_worse = [
+            number
+            for number in _rates(paper)
+            if number.facts.get("cluster") == gain.own["worse"] and number.own["direction"] == facts["direction"]
         ]
         peaks = named(paper.numbers, quantity="power", state="peak", cluster=gain.own["worse"])
-        if others and peaks:
-            other = max(others, key=lambda one: one.value)
-            highs.append((rate.value * peaks[0].value / (other.value * (1 + gain.value)), (rate, peaks[0], other, gain)))
+        if rates_of_worse and peaks:
+            rate_of_worse = max(rates_of_worse, key=lambda number: number.value)
+            highs.append(
+                (rate.value * peaks[0].value / (rate_of_worse.value * (1 + gain.value)), (rate, peaks[0], rate_of_worse, gain))
+            )
     (low_w, low_of), (high_w, high_of) = max(lows, key=lambda end: end[0]), min(highs, key=lambda end: end[0])
     return Bounds(low_w, high_w, low_of, high_of)
 
@@ -110,13 +112,13 @@ def load_bounds(peak: Number, paper: Paper) -> Bounds | None:
 def _shown(figure: Figure, axis: Axis, paper: Paper) -> Iterator[Recipe]:
     """Require that what a figure shows and the text prints lies on its axis, which ends where the highest sample is."""
     first, last = (_end(figure, axis, value) for value in (axis.first - axis.step, axis.last + axis.step))
-    for one in _on(figure, axis, paper):
-        yield Recipe(f"at least the first tick of {figure.place}, less a step", one, (first,), lambda v: v(first), "at least")
-        yield Recipe(f"at most the last tick of {figure.place} and a step", one, (last,), lambda v: v(last), "at most")
-    peaks = [one for one in _on(figure, axis, paper) if one.own.get("state") == "peak"]
+    for number in _on(figure, axis, paper):
+        yield Recipe(f"at least the first tick of {figure.place}, less a step", number, (first,), lambda v: v(first), "at least")
+        yield Recipe(f"at most the last tick of {figure.place} and a step", number, (last,), lambda v: v(last), "at most")
+    peaks = [number for number in _on(figure, axis, paper) if number.own.get("state") == "peak"]
     if axis.step and peaks:
         end = _end(figure, axis, axis.last - axis.step)
-        highest = max(peaks, key=lambda one: one.value)
+        highest = max(peaks, key=lambda number: number.value)
         rule = f"no axis continues beyond the highest sample ({figure.place})"
         yield Recipe(rule, highest, (end,), lambda v: v(end), "at least")
 
@@ -128,27 +130,27 @@ def _on(figure: Figure, axis: Axis, paper: Paper) -> list[Number]:
     if figure.quantity == "throughput":
         return _rates(paper)
     if figure.quantity == "power":
-        return [one for one in paper.find(quantity="power", state="peak") if "configuration" in one.own]
-    return [one for one in paper.find(quantity=figure.quantity) if "cluster" in one.own]
+        return [number for number in paper.find(quantity="power", state="peak") if "configuration" in number.own]
+    return [number for number in paper.find(quantity=figure.quantity) if "cluster" in number.own]
 
 
 def _rates(paper: Paper) -> list[Number]:
-    found = paper.find(quantity="throughput")
+    rates = paper.find(quantity="throughput")
     return [
-        one
-        for one in found
-        if {"configuration", "direction"} <= one.own.keys() and "what" not in one.own and "access" not in one.own
+        number
+        for number in rates
+        if {"configuration", "direction"} <= number.own.keys() and "what" not in number.own and "access" not in number.own
     ]
 
 
-def _efficient(one: Number, paper: Paper) -> Iterator[Recipe]:
+def _efficient(number: Number, paper: Paper) -> Iterator[Recipe]:
     """Require that a throughput stays below the axis of efficiency at the cluster's highest power."""
-    peaks = named(paper.numbers, quantity="power", state="peak", cluster=one.facts.get("cluster", ""))
+    peaks = named(paper.numbers, quantity="power", state="peak", cluster=number.facts.get("cluster", ""))
     for figure in paper.figures:
         if (axis := figure.axis) and figure.quantity == "efficiency" and peaks:
             end = _end(figure, axis, axis.last)
             rule = f"throughput <= highest power x the last tick of {figure.place}"
-            yield Recipe(rule, one, (end, peaks[0]), lambda v, end=end: v(end) * v(peaks[0]), "at most")
+            yield Recipe(rule, number, (end, peaks[0]), lambda v, end=end: v(end) * v(peaks[0]), "at most")
 
 
 def _end(figure: Figure, axis: Axis, value: float) -> Number:
@@ -172,9 +174,9 @@ def _storage_at_work_w(cluster: Cluster) -> float:
     return catalogue.idle_w(cluster, switch=False) + dynamic_w
 
 
-def _verdict(holds: bool, what: str, peak: Number, own: str, bound: str, inputs: Sequence[Number]) -> Verdict:
-    of = ", ".join(f"{one.printed} ({one.place})" for one in inputs)
-    name = f"{what} ({peak.facts['cluster']}, {peak.facts['configuration']}, {peak.facts['direction']})"
+def _verdict(holds: bool, quantity: str, peak: Number, value: str, bound: str, inputs: Sequence[Number]) -> Verdict:
+    of = ", ".join(f"{number.printed} ({number.place})" for number in inputs)
+    name = f"{quantity} ({peak.facts['cluster']}, {peak.facts['configuration']}, {peak.facts['direction']})"
     rule = "the catalogue's fit keeps the paper's bounds"
     cause = "" if holds else "the catalogue is not fitted to this paper's numbers"
-    return Verdict("agrees" if holds else "disagrees", rule, "catalogue", name, peak.id, own, bound, of, cause)
+    return Verdict("agrees" if holds else "disagrees", rule, "catalogue", name, peak.id, value, bound, of, cause)

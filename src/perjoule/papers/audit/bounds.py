@@ -59,30 +59,31 @@ FEATURES = ("in_flight",)  # only bounds where a configuration has them
 
 def recipes(paper: Paper) -> list[Recipe]:
     """List the bounds that every measured throughput of a paper must keep, as far as its configuration is stated."""
-    of_throughput = [recipe for one in _measured(paper) for recipe in _of(one, paper)]
-    return of_throughput + [recipe for one in paper.find(quantity="energy") for recipe in _power(one, paper)]
+    of_throughput = [recipe for number in _measured(paper) for recipe in _of(number, paper)]
+    return of_throughput + [recipe for number in paper.find(quantity="energy") for recipe in _power(number, paper)]
 
 
 def _measured(paper: Paper) -> list[Number]:
     """Return measured throughputs; a number that is printed twice is taken once, from the table."""
-    found = [
+    numbers = [
         n for n in paper.find(quantity="throughput") if {"direction", "configuration"} <= n.own.keys() and "what" not in n.own
     ]
-    found.sort(key=lambda n: not n.place.startswith("Table"))
-    once = {(n.statistic, *sorted((key, str(fact)) for key, fact in n.own.items())): n.id for n in reversed(found)}
-    return [n for n in found if n.id in once.values()]
+    numbers.sort(key=lambda n: not n.place.startswith("Table"))
+    once = {(n.statistic, *sorted((key, str(fact)) for key, fact in n.own.items())): n.id for n in reversed(numbers)}
+    return [n for n in numbers if n.id in once.values()]
 
 
-def _power(one: Number, paper: Paper) -> Iterator[Recipe]:
+def _power(number: Number, paper: Paper) -> Iterator[Recipe]:
     """Require that energy over the time of the bytes at the printed rate is between the part's lowest and highest power."""
-    expression = paper.bounds.get(str(one.facts.get("configuration", "")), {}).get("processed")
+    expression = paper.bounds.get(str(number.facts.get("configuration", "")), {}).get("processed")
     rate = next(
-        (n for n in paper.find(quantity="throughput", place=one.place) if {**n.own, "what": ""} == {**one.own, "what": ""}), None
+        (n for n in paper.find(quantity="throughput", place=number.place) if {**n.own, "what": ""} == {**number.own, "what": ""}),
+        None,
     )
     if not expression or rate is None:
         return
     size = paper.number(expression)
-    same = {key: one.facts[key] for key in ("cluster", "part") if key in one.facts}
+    same = {key: number.facts[key] for key in ("cluster", "part") if key in number.facts}
     ends: tuple[tuple[str, Relation, Callable[..., Span]], ...] = (
         ("minimum", "at least", span.least),
         ("maximum", "at most", span.most),
@@ -90,59 +91,59 @@ def _power(one: Number, paper: Paper) -> Iterator[Recipe]:
     for statistic, relation, choose in ends:
         powers = paper.find(quantity="power", statistic=statistic, **same)
         if powers:
-            words = f"energy {relation} the {statistic} power x bytes / rate"
-            yield Recipe(words, one, (size, rate, *powers), _energy(size, rate, powers, choose), relation, slack(one))
+            rule = f"energy {relation} the {statistic} power x bytes / rate"
+            yield Recipe(rule, number, (size, rate, *powers), _energy(size, rate, powers, choose), relation, slack(number))
 
 
 def _energy(size: Number, rate: Number, powers: tuple[Number, ...], choose: Callable[..., Span]) -> Callable[[Values], Span]:
     return lambda v: choose(*(v(power) for power in powers)) * v(size) / v(rate)
 
 
-def _of(one: Number, paper: Paper) -> Iterator[Recipe]:
-    known = _expressions(one, paper)
+def _of(number: Number, paper: Paper) -> Iterator[Recipe]:
+    expressions = _expressions(number, paper)
     for bound in BOUNDS:
-        if one.own["direction"] in bound.directions and all(need in known for need in bound.needs):
-            yield _recipe(one, bound, known, paper)
+        if number.own["direction"] in bound.directions and all(need in expressions for need in bound.needs):
+            yield _recipe(number, bound, expressions, paper)
 
 
-def _expressions(one: Number, paper: Paper) -> Expressions:
-    known = dict(paper.bounds.get(str(one.own["configuration"]), {}))
-    if "clients" in one.own:
-        known["clients"] = str(one.own["clients"])
-    if one.facts.get("replication_network") == "own":
-        known["copies"] = "1"
-    return known
+def _expressions(number: Number, paper: Paper) -> Expressions:
+    expressions = dict(paper.bounds.get(str(number.own["configuration"]), {}))
+    if "clients" in number.own:
+        expressions["clients"] = str(number.own["clients"])
+    if number.facts.get("replication_network") == "own":
+        expressions["copies"] = "1"
+    return expressions
 
 
-def _recipe(one: Number, bound: Bound, known: Expressions, paper: Paper) -> Recipe:
-    used = [known[need] for need in (*bound.needs, *OPTIONAL) if need in known]
+def _recipe(number: Number, bound: Bound, expressions: Expressions, paper: Paper) -> Recipe:
+    used = [expressions[need] for need in (*bound.needs, *OPTIONAL) if need in expressions]
     inputs = tuple(paper.number(id) for id in dict.fromkeys(id for expression in used for id in span.names(expression)))
     by_id = {number.id: number for number in inputs}
 
     def most(v: Values) -> Span:
-        return bound.most(lambda fact: span.evaluate(known.get(fact, "1"), lambda id: v(by_id[id])))
+        return bound.most(lambda fact: span.evaluate(expressions.get(fact, "1"), lambda id: v(by_id[id])))
 
-    return Recipe(bound.words, one, inputs, most, "at most", slack(one))
+    return Recipe(bound.words, number, inputs, most, "at most", slack(number))
 
 
 def unknown(paper: Paper) -> Iterator[Verdict]:
     """List bounds that can't be checked, and their missing inputs; if copies are not stated, how many would fit."""
     missing: dict[tuple[str, str], list[Number]] = {}
-    for one in _measured(paper):
-        known = _expressions(one, paper)
+    for number in _measured(paper):
+        expressions = _expressions(number, paper)
         for bound in BOUNDS:
-            lacking = tuple(need for need in bound.needs if need not in known)
-            if one.own["direction"] in bound.directions and lacking and not set(lacking) & set(FEATURES):
-                missing.setdefault((bound.words, " and the ".join(SAID[need] for need in lacking)), []).append(one)
+            lacking = tuple(need for need in bound.needs if need not in expressions)
+            if number.own["direction"] in bound.directions and lacking and not set(lacking) & set(FEATURES):
+                missing.setdefault((bound.words, " and the ".join(SAID[need] for need in lacking)), []).append(number)
     for (rule, lacking), numbers in missing.items():
         fits = "" if lacking != SAID["copies"] else _copies_that_fit(numbers, rule, paper)
         names = ", ".join(dict.fromkeys(str(n.own["configuration"]) for n in numbers))
-        what = f"{len(numbers)} throughput{'s' * (len(numbers) > 1)} ({names})"
+        throughputs = f"{len(numbers)} throughput{'s' * (len(numbers) > 1)} ({names})"
         yield Verdict(
             "unchecked",
             rule,
             numbers[0].place,
-            what,
+            throughputs,
             cause=f"the {lacking} {'are' * (' and ' in lacking) or 'is'} not given{fits}",
         )
     yield from _caches(paper)
@@ -151,27 +152,28 @@ def unknown(paper: Paper) -> Iterator[Verdict]:
 def _copies_that_fit(numbers: list[Number], rule: str, paper: Paper) -> str:
     bound = next(b for b in BOUNDS if b.words == rule)
     room = [
-        _recipe(one, bound, {**_expressions(one, paper), "copies": "1"}, paper).central().middle / one.value for one in numbers
+        _recipe(number, bound, {**_expressions(number, paper), "copies": "1"}, paper).central().middle / number.value
+        for number in numbers
     ]
     return f"; no more than {min(room):.2f} would fit" if min(room) < TOLD_COPIES else ""
 
 
 def _caches(paper: Paper) -> Iterator[Verdict]:
     """List data that fit into memory, because they may not have come from disks."""
-    for configuration, known in paper.bounds.items():
-        if "data" not in known:
+    for configuration, expressions in paper.bounds.items():
+        if "data" not in expressions:
             continue
-        data = paper.number(known["data"])
+        volume = paper.number(expressions["data"])
         for whose, count in (("client", "clients"), ("server", "servers")):
-            if f"{whose}_memory" not in known or (
+            if f"{whose}_memory" not in expressions or (
                 paper.configurations[configuration].get("direct_io") == "yes" and whose == "client"
             ):
                 continue
-            each = paper.number(known[f"{whose}_memory"])
-            memory = span.evaluate(known[count], lambda id: exactly(paper.number(id).value)).middle * each.value
-            if data.value < 2 * memory:
+            each = paper.number(expressions[f"{whose}_memory"])
+            memory = span.evaluate(expressions[count], lambda id: exactly(paper.number(id).value)).middle * each.value
+            if volume.value < 2 * memory:
                 much = text(exactly(memory), each)
-                cause = f"{data.printed} against {much} of {whose}s' memory: caches may have served a part of it"
+                cause = f"{volume.printed} against {much} of {whose}s' memory: caches may have served a part of it"
                 yield Verdict(
-                    "unchecked", "throughput is that of disks", data.place, f"throughputs of {configuration}", cause=cause
+                    "unchecked", "throughput is that of disks", volume.place, f"throughputs of {configuration}", cause=cause
                 )

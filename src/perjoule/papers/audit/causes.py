@@ -22,9 +22,9 @@ SHIFTED = {10.0: "the decimal point one place off", 100.0: "the decimal point tw
 LEAST_DIGITS = 3  # fewer are too easily alike
 
 
-def likely(recipe: Recipe, others: Sequence[Recipe], numbers: Sequence[Number]) -> str:
+def likely(recipe: Recipe, recipes: Sequence[Recipe], numbers: Sequence[Number]) -> str:
     """Name the first slip that explains a printed number, of those that leave most of it right; "" if none does."""
-    ways = _bound_causes(recipe, others, numbers) if recipe.relation in ("at most", "at least") else _causes(recipe, numbers)
+    ways = _bound_causes(recipe, recipes, numbers) if recipe.relation in ("at most", "at least") else _causes(recipe, numbers)
     return next(ways, "")
 
 
@@ -42,15 +42,15 @@ def _causes(recipe: Recipe, numbers: Sequence[Number]) -> Iterator[str]:
 
 
 def _factors(recipe: Recipe) -> Iterator[str]:
-    result, own = recipe.result(), Span(recipe.subject.low, recipe.subject.high)
+    result, printed = recipe.result(), Span(recipe.subject.low, recipe.subject.high)
     for factor, (small, large) in CONFUSED.items() if recipe.subject.quantity in BYTES else ():
-        if (result * exactly(factor)).meets(own):
+        if (result * exactly(factor)).meets(printed):
             yield f"{small} printed as {large}"
-        if (result / exactly(factor)).meets(own):
+        if (result / exactly(factor)).meets(printed):
             yield f"{large} printed as {small}"
-    for factor, words in SHIFTED.items():
-        if (result * exactly(factor)).meets(own) or (result / exactly(factor)).meets(own):
-            yield words
+    for factor, slip in SHIFTED.items():
+        if (result * exactly(factor)).meets(printed) or (result / exactly(factor)).meets(printed):
+            yield slip
 
 
 def _digits(recipe: Recipe) -> Iterator[str]:
@@ -73,68 +73,72 @@ def _digits(recipe: Recipe) -> Iterator[str]:
 
 
 def _copied(recipe: Recipe, numbers: Sequence[Number]) -> Iterator[str]:
-    for other in siblings(recipe.subject, numbers):
-        if other.printed == recipe.subject.printed and other.own != recipe.subject.own:
-            yield f"the number of {difference(recipe.subject, other)} printed again"
+    for sibling in siblings(recipe.subject, numbers):
+        if sibling.printed == recipe.subject.printed and sibling.own != recipe.subject.own:
+            yield f"the number of {difference(recipe.subject, sibling)} printed again"
 
 
 def _counts(recipe: Recipe) -> Iterator[str]:
     """Hosts, disks or copies miscounted: by one, left out, or each kind counted once."""
-    counts = [one for one in recipe.inputs if one.quantity == "count"]
-    for one in counts:
-        for value in dict.fromkeys((1.0, one.value - 1, one.value + 1)):
-            if value not in (0, one.value) and recipe.holds({one.id: exactly(value)}):
-                yield f"{value:g} instead of {one.printed} {one.own.get('what', 'of them')}"
-    if len(counts) > 1 and recipe.holds({one.id: exactly(1.0) for one in counts}):
+    counts = [count for count in recipe.inputs if count.quantity == "count"]
+    for count in counts:
+        for value in dict.fromkeys((1.0, count.value - 1, count.value + 1)):
+            if value not in (0, count.value) and recipe.holds({count.id: exactly(value)}):
+                yield f"{value:g} instead of {count.printed} {count.own.get('what', 'of them')}"
+    if len(counts) > 1 and recipe.holds({count.id: exactly(1.0) for count in counts}):
         yield "each kind counted once"
 
 
 def _substituted(recipe: Recipe, numbers: Sequence[Number], *, elsewhere: bool = False) -> Iterator[str]:
     """Another row, column or statistic; or the same number as printed elsewhere."""
-    for one in recipe.inputs:
-        for other in siblings(one, numbers):
-            same = (other.own, other.statistic) == (one.own, one.statistic)
-            if same == elsewhere and other.id != recipe.subject.id and recipe.holds({one.id: Span(other.low, other.high)}):
-                instead = f"{other.printed} ({difference(one, other)})"
-                yield f"computed with {instead} instead of {one.printed} ({difference(other, one)})"
+    for number in recipe.inputs:
+        for sibling in siblings(number, numbers):
+            same = (sibling.own, sibling.statistic) == (number.own, number.statistic)
+            if (
+                same == elsewhere
+                and sibling.id != recipe.subject.id
+                and recipe.holds({number.id: Span(sibling.low, sibling.high)})
+            ):
+                instead = f"{sibling.printed} ({difference(number, sibling)})"
+                yield f"computed with {instead} instead of {number.printed} ({difference(sibling, number)})"
 
 
 def _operands(recipe: Recipe) -> Iterator[str]:
-    one, result = recipe.subject, recipe.result()
-    printed = Span(one.low, one.high)
-    if (exactly(one.unit**2) / result).meets(printed) or (exactly(0.0) - result).meets(printed):
+    subject, result = recipe.subject, recipe.result()
+    printed = Span(subject.low, subject.high)
+    if (exactly(subject.unit**2) / result).meets(printed) or (exactly(0.0) - result).meets(printed):
         yield "operands exchanged"
-    if one.quantity in ("gain", "ratio", "share"):
-        for shift, words in ((1.0, "the whole counted in"), (-1.0, "the whole left out")):  # 274 % of it is 174 % more
+    if subject.quantity in ("gain", "ratio", "share"):
+        for shift, slip in ((1.0, "the whole counted in"), (-1.0, "the whole left out")):  # 274 % of it is 174 % more
             if (result + exactly(shift)).meets(printed):
-                yield words
+                yield slip
 
 
 def _switch(recipe: Recipe, numbers: Sequence[Number]) -> Iterator[str]:
-    for switch in (one for one in numbers if one.own.get("component") == "switch"):
-        for one in recipe.inputs:
-            if one.quantity == "power" and one.facts.get("cluster") == switch.facts.get("cluster"):
-                for sign, words in ((1, "with the switch"), (-1, "without the switch")):
-                    if recipe.holds({one.id: exactly(one.value + sign * switch.value)}):
-                        yield f"{one.printed} taken {words}"
+    for switch in (component for component in numbers if component.own.get("component") == "switch"):
+        for number in recipe.inputs:
+            if number.quantity == "power" and number.facts.get("cluster") == switch.facts.get("cluster"):
+                for sign, how in ((1, "with the switch"), (-1, "without the switch")):
+                    if recipe.holds({number.id: exactly(number.value + sign * switch.value)}):
+                        yield f"{number.printed} taken {how}"
 
 
 def _readings(recipe: Recipe) -> Iterator[str]:
-    for words, compute in recipe.alternatives:
+    for slip, compute in recipe.alternatives:
         if replace(recipe, compute=compute).holds():
-            yield words
+            yield slip
 
 
-def _bound_causes(recipe: Recipe, others: Sequence[Recipe], numbers: Sequence[Number]) -> Iterator[str]:
+def _bound_causes(recipe: Recipe, recipes: Sequence[Recipe], numbers: Sequence[Number]) -> Iterator[str]:
     """For a broken bound: exchanged with another number, or how many more of something would satisfy it."""
-    own = Span(recipe.subject.low, recipe.subject.high)
-    for other in siblings(recipe.subject, numbers):
-        theirs = Span(other.low, other.high)
-        its = [r for r in others if r.subject.id == other.id and r.rule == recipe.rule]
-        if its and recipe.holds(own=theirs) and all(r.holds(own=own) for r in its):
-            yield f"exchanged with {other.printed} ({difference(recipe.subject, other)})"
-    for one in recipe.inputs:
-        if one.quantity == "count" and recipe.relation == "at most":
-            needed = ceil(one.value * recipe.subject.low / recipe.central().middle)
-            if recipe.holds({one.id: exactly(needed)}):
-                yield f"would take {needed} {one.own.get('what', 'of them')}, not {one.printed}"
+    printed = Span(recipe.subject.low, recipe.subject.high)
+    for sibling in siblings(recipe.subject, numbers):
+        theirs = Span(sibling.low, sibling.high)
+        its = [r for r in recipes if r.subject.id == sibling.id and r.rule == recipe.rule]
+        if its and recipe.holds(printed=theirs) and all(r.holds(printed=printed) for r in its):
+            yield f"exchanged with {sibling.printed} ({difference(recipe.subject, sibling)})"
+    for number in recipe.inputs:
+        if number.quantity == "count" and recipe.relation == "at most":
+            needed = ceil(number.value * recipe.subject.low / recipe.central().middle)
+            if recipe.holds({number.id: exactly(needed)}):
+                yield f"would take {needed} {number.own.get('what', 'of them')}, not {number.printed}"

@@ -27,21 +27,21 @@ def verdicts(paper: Paper) -> list[Verdict]:
 
 def _verdict(claim: Claim, paper: Paper) -> Verdict:
     if claim.rule == "holds":
-        left, sign, right = span.compare(claim.holds, lambda id: _span(paper.number(id)))
-        holds = right.reaches(left) if sign == "<" else left.reaches(right)
-        against, count = ([] if holds else [f"{left.middle:.4g} {sign} {right.middle:.4g} does not hold"]), 1
+        first, sign, second = span.compare(claim.holds, lambda id: _span(paper.number(id)))
+        holds = second.reaches(first) if sign == "<" else first.reaches(second)
+        against, count = ([] if holds else [f"{first.middle:.4g} {sign} {second.middle:.4g} does not hold"]), 1
     else:
         among = named(paper.numbers, **claim.among)
-        found = {"best": _best, "above": _above, "rising": _rising, "falling": _rising}[claim.rule](claim, among)
-        checks = list(found)
-        against, count = [words for words in checks if words], len(checks)
+        checked = {"best": _best, "above": _above, "rising": _rising, "falling": _rising}[claim.rule](claim, among)
+        checks = list(checked)
+        against, count = [text for text in checks if text], len(checks)
     if not count:
-        cause = f"the paper prints no numbers for it{axes.words(paper, claim.among.get('quantity'))}"
+        cause = f"the paper prints no numbers for it{axes.bounds_text(paper, claim.among.get('quantity'))}"
         return Verdict("unchecked", RULES[claim.rule], claim.place, f'"{claim.text}"', cause=cause)
     kind = "disagrees" if against else "agrees"
-    shown = "; ".join(against[:3]) + (f"; and {len(against) - 3} more" if len(against) > 3 else "")
+    cases = "; ".join(against[:3]) + (f"; and {len(against) - 3} more" if len(against) > 3 else "")
     of = f"{len(against)} of {count} cases" if against and count > 1 else ""
-    return Verdict(kind, RULES[claim.rule], claim.place, f'"{claim.text}"', recomputed=shown, of=of)
+    return Verdict(kind, RULES[claim.rule], claim.place, f'"{claim.text}"', recomputed=cases, of=of)
 
 
 # Each yields "" for a case that is so, and words for one that is not.
@@ -49,42 +49,42 @@ def _verdict(claim: Claim, paper: Paper) -> Verdict:
 
 def _best(claim: Claim, among: Sequence[Number]) -> Iterator[str]:
     for facts, group in _groups(claim, among):
-        ours, best = named(group, **claim.which), max(group, key=lambda one: one.value)
+        ours, best = named(group, **claim.which), max(group, key=lambda number: number.value)
         if ours:
-            own = max(ours, key=lambda one: one.value)
-            so = _span(own).reaches(_span(best))
-            yield "" if so else f"{facts}: {own.printed} against {best.printed} ({_words(best, claim.which)})"
+            ours_best = max(ours, key=lambda number: number.value)
+            so = _span(ours_best).reaches(_span(best))
+            yield "" if so else f"{facts}: {ours_best.printed} against {best.printed} ({_words(best, claim.which)})"
 
 
 def _above(claim: Claim, among: Sequence[Number]) -> Iterator[str]:
-    for one in named(among, **claim.which):
-        rest = {key: fact for key, fact in one.own.items() if key not in claim.which}
-        for other in named(among, **claim.than, **rest):
-            so = _span(one).reaches(_span(other))
-            yield "" if so else f"{', '.join(str(f) for f in rest.values())}: {one.printed} against {other.printed}"
+    for number in named(among, **claim.which):
+        facts = {key: fact for key, fact in number.own.items() if key not in claim.which}
+        for rival in named(among, **claim.than, **facts):
+            so = _span(number).reaches(_span(rival))
+            yield "" if so else f"{', '.join(str(f) for f in facts.values())}: {number.printed} against {rival.printed}"
 
 
 def _rising(claim: Claim, among: Sequence[Number]) -> Iterator[str]:
     for facts, group in _groups(claim, among):
-        having = [one for one in group if claim.along in one.own]
-        ordered = sorted(having, key=lambda one: _size(one.own[claim.along]))
-        for one, after in pairwise(ordered):
-            if _size(one.own[claim.along]) < _size(after.own[claim.along]):
-                low, high = (one, after) if claim.rule == "rising" else (after, one)
+        having = [number for number in group if claim.along in number.own]
+        ordered = sorted(having, key=lambda number: _size(number.own[claim.along]))
+        for before, after in pairwise(ordered):
+            if _size(before.own[claim.along]) < _size(after.own[claim.along]):
+                low, high = (before, after) if claim.rule == "rising" else (after, before)
                 so = _span(high).reaches(_span(low))
-                steps = f"{claim.along} {one.own[claim.along]} to {after.own[claim.along]}"
-                yield "" if so else f"{facts + ': ' if facts else ''}{steps}: {one.printed} to {after.printed}"
+                steps = f"{claim.along} {before.own[claim.along]} to {after.own[claim.along]}"
+                yield "" if so else f"{facts + ': ' if facts else ''}{steps}: {before.printed} to {after.printed}"
 
 
 def _groups(claim: Claim, among: Sequence[Number]) -> list[tuple[str, list[Number]]]:
-    found: dict[str, list[Number]] = {}
-    for one in among:
-        found.setdefault(", ".join(str(one.words.get(key, "")) for key in claim.per), []).append(one)
-    return list(found.items())
+    groups: dict[str, list[Number]] = {}
+    for number in among:
+        groups.setdefault(", ".join(str(number.words.get(key, "")) for key in claim.per), []).append(number)
+    return list(groups.items())
 
 
-def _words(one: Number, which: Mapping[str, Fact]) -> str:
-    return ", ".join(str(one.words.get(key, "")) for key in which)
+def _words(number: Number, which: Mapping[str, Fact]) -> str:
+    return ", ".join(str(number.words.get(key, "")) for key in which)
 
 
 def _size(fact: Fact) -> float:
@@ -95,5 +95,5 @@ def _size(fact: Fact) -> float:
     return float(fact)
 
 
-def _span(one: Number) -> Span:
-    return Span(one.low, one.high)
+def _span(number: Number) -> Span:
+    return Span(number.low, number.high)

@@ -9,29 +9,29 @@ from perjoule.papers.audit.span import Span, exactly
 from perjoule.papers.published import Number
 
 
-def efficiency_gain(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+def efficiency_gain(gain: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
     """Over a system that draws less power, the gain in efficiency is at most that in throughput."""
-    if one.quantity != "gain" or one.own.get("metric") != "efficiency":
+    if gain.quantity != "gain" or gain.own.get("metric") != "efficiency":
         return
-    same = {key: one.own.get(key, "") for key in ("better", "worse", "direction")}
+    same = {key: gain.own.get(key, "") for key in ("better", "worse", "direction")}
     gains = named(numbers, quantity="gain", metric="throughput", **same)
     savings = named(numbers, quantity="saving", metric="power", replaced=same["better"], by=same["worse"])
-    times = [other for s in savings for other in numbers if other.id == s.own.get("times")]
+    times = [number for s in savings for number in numbers if number.id == s.own.get("times")]
     if not (gains and savings and len(times) == len(savings)):
         return
     # Several of the worse draw (1 - saving) of the better: how much more the better draws than one of them.
     if all(n.value / (1 - s.value) >= 1 for n, s in zip(times, savings, strict=True)):
-        words = "gain in efficiency <= gain in throughput, because the better one draws more power"
-        yield Recipe(words, one, (gains[0], *times, *savings), lambda v: v(gains[0]), "at most")
+        rule = "gain in efficiency <= gain in throughput, because the better one draws more power"
+        yield Recipe(rule, gain, (gains[0], *times, *savings), lambda v: v(gains[0]), "at most")
 
 
-def bounded_gain(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+def bounded_gain(gain: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
     """A gain of the best in throughput per watt, if power is known only to be between idle and peak."""
-    if one.quantity != "gain" or one.own.get("metric") != "efficiency":
+    if gain.quantity != "gain" or gain.own.get("metric") != "efficiency":
         return
     sides: list[tuple[list[Number], Number, Number]] = []
-    for side in (one.own["better"], one.own["worse"]):
-        measured = named(numbers, quantity="throughput", direction=one.own.get("direction", ""))
+    for side in (gain.own["better"], gain.own["worse"]):
+        measured = named(numbers, quantity="throughput", direction=gain.own.get("direction", ""))
         rates = [n for n in measured if "what" not in n.own and side in (n.facts.get("configuration"), n.facts.get("cluster"))]
         cluster = rates[0].facts.get("cluster", "") if rates else ""
         idle = named(numbers, quantity="power", cluster=cluster, state="idle", switch="without")
@@ -44,33 +44,33 @@ def bounded_gain(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
         better, worse = (span.most(*map(v, rates)) / Span(v(idle).low, v(peak).high) for rates, idle, peak in sides)
         return better / worse - exactly(1.0)
 
-    words = "gain in throughput per watt, power between idle and peak"
-    yield Recipe(words, one, tuple(n for rates, *powers in sides for n in (*rates, *powers)), compute)
+    rule = "gain in throughput per watt, power between idle and peak"
+    yield Recipe(rule, gain, tuple(n for rates, *powers in sides for n in (*rates, *powers)), compute)
 
 
-def gain_over_others(one: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+def gain_over_others(gain: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
     """By how much the best exceeds the average of the others: the mean over the loads, each a range."""
-    if one.quantity != "gain" or not str(one.own.get("over", "")).startswith("average"):
+    if gain.quantity != "gain" or not str(gain.own.get("over", "")).startswith("average"):
         return
-    best = str(one.own["beneath"]).split(", ")
-    facts = {key: one.own[key] for key in ("configuration", "direction", "block")}
+    best = str(gain.own["beneath"]).split(", ")
+    facts = {key: gain.own[key] for key in ("configuration", "direction", "block")}
     groups: list[tuple[list[Number], list[Number]]] = []
-    for transfer in str(one.own["transfers"]).split(", "):
+    for transfer in str(gain.own["transfers"]).split(", "):
         rates = named(numbers, quantity="throughput", transfer=transfer, **facts)
         for access in dict.fromkeys(n.own["access"] for n in rates):
-            there = [n for n in rates if n.own["access"] == access]
-            groups.append(([n for n in there if n.own["beneath"] in best], there))
+            rates_of_access = [n for n in rates if n.own["access"] == access]
+            groups.append(([n for n in rates_of_access if n.own["beneath"] in best], rates_of_access))
     if not groups:
         return
 
     def reading(among: Callable[[Number, Number], bool]) -> Callable[[Values], Span]:
-        return lambda v: _over_cases(v, groups, among, is_range=is_range(one))
+        return lambda v: _over_cases(v, groups, among, is_range=is_range(gain))
 
-    words = "gain of the best over the average of the others"
+    rule = "gain of the best over the average of the others"
     alternatives = (("the best counted into the average", reading(lambda _winner, _other: True)),)
-    compute = reading(lambda winner, other: other.id != winner.id)
-    inputs = tuple(n for _, there in groups for n in there)
-    yield Recipe(words, one, inputs, compute, "within" if is_range(one) else "equals", alternatives=alternatives)
+    compute = reading(lambda winner, loser: loser.id != winner.id)
+    inputs = tuple(n for _, rates_of_access in groups for n in rates_of_access)
+    yield Recipe(rule, gain, inputs, compute, "within" if is_range(gain) else "equals", alternatives=alternatives)
 
 
 def _over_cases(
@@ -78,10 +78,10 @@ def _over_cases(
 ) -> Span:
     """The gain in each case over the average of those for which it is stated; for a range both ends, else the mean."""
     gains: list[Span] = []
-    for best, there in groups:
+    for best, rates in groups:
         winner = max(best, key=lambda n: v(n).middle)
-        others = [v(n) for n in there if among(winner, n)]
-        gains.append(v(winner) * exactly(len(others)) / span.total(*others) - exactly(1.0))
+        rest_spans = [v(n) for n in rates if among(winner, n)]
+        gains.append(v(winner) * exactly(len(rest_spans)) / span.total(*rest_spans) - exactly(1.0))
     if is_range:
         return Span(min(s.middle for s in gains), max(s.middle for s in gains))
     return span.total(*gains) / exactly(len(gains))

@@ -33,9 +33,9 @@ def _judged(cell: Cell, cluster: str) -> tuple[Verdict, ...]:
 
 def _peak(cell: Cell, cluster: str) -> Iterator[Number]:
     """Return the peak of the data hosts; an older table without it means the catalogue's peak."""
-    told = cell.metrics.get(PEAK)
-    if told is not None or cluster in catalogue.names():
-        tpp = told.mean if told is not None else catalogue.tpp_bytes_per_s(catalogue.cluster(cluster))
+    tpp_interval = cell.metrics.get(PEAK)
+    if tpp_interval is not None or cluster in catalogue.names():
+        tpp = tpp_interval.mean if tpp_interval is not None else catalogue.tpp_bytes_per_s(catalogue.cluster(cluster))
         of = metric_of(RATES[0])
         yield _number("tpp", of, tpp, "catalogue", {"what": "TPP", "cluster": cluster})
 
@@ -48,18 +48,18 @@ def _numbers(cell: Cell, cluster: str) -> Iterator[Number]:
         if not of.quantity or len(interval.values) < repetitions:  # it is unknown which repetition lacks it
             continue
         for index, value in enumerate(interval.values, start=1):
-            own: dict[str, Fact] = {"cell": place, "direction": cell.direction, "repetition": index, "cluster": cluster}
-            own |= {"boundary": "gross"} if of.boundary == "gross" else {}
-            own |= {"of": "TPP"} if key == OF_PEAK else {}
-            yield _number(f"{place}, {key}, {index}", of, value, place, own)
+            facts: dict[str, Fact] = {"cell": place, "direction": cell.direction, "repetition": index, "cluster": cluster}
+            facts |= {"boundary": "gross"} if of.boundary == "gross" else {}
+            facts |= {"of": "TPP"} if key == OF_PEAK else {}
+            yield _number(f"{place}, {key}, {index}", of, value, place, facts)
 
 
-def _number(id: str, of: Metric, value: float, place: str, own: dict[str, Fact]) -> Number:
+def _number(id: str, of: Metric, value: float, place: str, facts: dict[str, Fact]) -> Number:
     low, high = sorted((value * (1 - ROUNDING_RATIO), value * (1 + ROUNDING_RATIO)))
     margin = value * (BOUND_RATIO - 1)
     allowed = Uncertainty(margin, margin, margin, "caps and timers")
     printed = f"{value / of.unit.per:.6g} {of.unit.symbol}"
-    return Number(id, of.quantity, printed, value, low, high, of.unit.per, place, "measured", own, own, (allowed,))
+    return Number(id, of.quantity, printed, value, low, high, of.unit.per, place, "measured", facts, facts, (allowed,))
 
 
 def _doubts(cell: Cell, implausible: Collection[str]) -> Iterator[Verdict]:

@@ -31,26 +31,26 @@ class Recipe:
     def result(self, changed: Mapping[str, Span] | None = None) -> Span:
         """Compute with the ranges that the printed digits allow; `changed` replaces inputs, by id."""
         new = changed or {}
-        return self.compute(lambda one: new.get(one.id) or Span(one.low, one.high))
+        return self.compute(lambda number: new.get(number.id) or Span(number.low, number.high))
 
     def central(self, changed: Mapping[str, Span] | None = None) -> Span:
         """Compute with the digits as printed: a single value, unless the rule itself gives a range."""
         new = changed or {}
-        return self.compute(lambda one: new.get(one.id) or _as_printed(one))
+        return self.compute(lambda number: new.get(number.id) or _as_printed(number))
 
-    def holds(self, changed: Mapping[str, Span] | None = None, own: Span | None = None) -> bool:
+    def holds(self, changed: Mapping[str, Span] | None = None, printed: Span | None = None) -> bool:
         """Return whether the printed and the recomputed number can be equal, or keep the bound."""
-        own = own or Span(self.subject.low - self.slack, self.subject.high + self.slack)
+        printed = printed or Span(self.subject.low - self.slack, self.subject.high + self.slack)
         result = self.result(changed)
         match self.relation:
             case "equals":
-                return own.meets(result)
+                return printed.meets(result)
             case "within":
-                return own.low <= result.low and result.high <= own.high
+                return printed.low <= result.low and result.high <= printed.high
             case "at most":
-                return result.reaches(own)
+                return result.reaches(printed)
             case "at least":
-                return own.reaches(result)
+                return printed.reaches(result)
 
 
 Rule = Callable[[Number, Sequence[Number]], Iterator[Recipe]]  # how a number follows from those among which it stands
@@ -72,17 +72,17 @@ class Verdict:
     rests_on: str = ""  # what it becomes where it was computed from a number that disagrees
 
 
-def _as_printed(one: Number) -> Span:
+def _as_printed(number: Number) -> Span:
     """Return one value, or the ends of a printed range."""
-    if not is_range(one):
-        return exactly(one.value)
-    ends = printed(one.printed, exact=True)
-    return Span(ends.low * one.unit, ends.high * one.unit)
+    if not is_range(number):
+        return exactly(number.value)
+    ends = printed(number.printed, exact=True)
+    return Span(ends.low * number.unit, ends.high * number.unit)
 
 
-def is_range(one: Number) -> bool:
+def is_range(number: Number) -> bool:
     """Return whether a range like "6-9 %" was printed."""
-    return any(dash in one.printed for dash in "-–")
+    return any(dash in number.printed for dash in "-–")
 
 
 _SPLIT = re.compile(r"[<>~]?\s*(?P<digits>[\d.,–± -]*\d)\s*(?P<unit>.*)")
@@ -107,15 +107,15 @@ def text(span: Span, like: Number) -> str:
 def uncertainty(of: Number, kind: str) -> Number | None:
     """Return the number printed after ± as a number of its own."""
     unit, digits = unit_and_digits(of.printed)
-    for found, behind in zip(of.uncertainties, digits.split("±")[1:], strict=False):
-        if found.kind == kind:
+    for margin, behind in zip(of.uncertainties, digits.split("±")[1:], strict=False):
+        if margin.kind == kind:
             return replace(
                 of,
                 id=f"{of.id}_{kind}",
                 printed=f"{behind.strip()} {unit}".strip(),
-                value=found.value,
-                low=found.low,
-                high=found.high,
+                value=margin.value,
+                low=margin.low,
+                high=margin.high,
                 own={**of.own, "±": kind},
                 uncertainties=(),
             )

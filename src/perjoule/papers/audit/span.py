@@ -15,34 +15,34 @@ class Span:
     low: float
     high: float
 
-    def __add__(self, other: "Span") -> "Span":
-        return Span(self.low + other.low, self.high + other.high)
+    def __add__(self, addend: "Span") -> "Span":
+        return Span(self.low + addend.low, self.high + addend.high)
 
-    def __sub__(self, other: "Span") -> "Span":
-        return Span(self.low - other.high, self.high - other.low)
+    def __sub__(self, subtrahend: "Span") -> "Span":
+        return Span(self.low - subtrahend.high, self.high - subtrahend.low)
 
-    def __mul__(self, other: "Span") -> "Span":
+    def __mul__(self, factor: "Span") -> "Span":
         # An infinite end is not a value, so 0 times it is 0.
-        products = [a * b if a and b else 0.0 for a in (self.low, self.high) for b in (other.low, other.high)]
+        products = [a * b if a and b else 0.0 for a in (self.low, self.high) for b in (factor.low, factor.high)]
         return Span(min(products), max(products))
 
-    def __truediv__(self, other: "Span") -> "Span":
-        if other.low <= 0 <= other.high:
+    def __truediv__(self, divisor: "Span") -> "Span":
+        if divisor.low <= 0 <= divisor.high:
             return Span(-math.inf, math.inf)
-        return self * Span(1 / other.high, 1 / other.low)
+        return self * Span(1 / divisor.high, 1 / divisor.low)
 
     @property
     def middle(self) -> float:
         """The midpoint, or the finite end."""
         return (self.low + self.high) / 2 if math.isfinite(self.low + self.high) else min(self.low, self.high, key=abs)
 
-    def meets(self, other: "Span") -> bool:
+    def meets(self, span: "Span") -> bool:
         """Return whether one value can be in both."""
-        return self.reaches(other) and other.reaches(self)
+        return self.reaches(span) and span.reaches(self)
 
-    def reaches(self, other: "Span") -> bool:
+    def reaches(self, span: "Span") -> bool:
         """Return whether this can be as large as the other."""
-        return self.high >= other.low - SLACK_RATIO * max(abs(self.high), abs(other.low))
+        return self.high >= span.low - SLACK_RATIO * max(abs(self.high), abs(span.low))
 
 
 def exactly(value: float) -> Span:
@@ -112,9 +112,9 @@ def _value(node: ast.expr, look: Look) -> Span:
             return exactly(float(number))
         case ast.Name(id=id):
             return look(id)
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            return _OPERATORS[type(op)](_value(left, look), _value(right, look))
+        case ast.BinOp(left=first, op=op, right=second) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_value(first, look), _value(second, look))
         case ast.Call(func=ast.Name(id=name), args=arguments) if name in _FUNCTIONS:
-            return _FUNCTIONS[name](*(_value(one, look) for one in arguments))
+            return _FUNCTIONS[name](*(_value(argument, look) for argument in arguments))
         case _:
             raise ValueError(f"{ast.unparse(node)!r} is not arithmetic over ids")

@@ -18,17 +18,17 @@ def judge(recipes: Sequence[Recipe], numbers: Sequence[Number]) -> tuple[Verdict
 
 
 def _verdict(recipe: Recipe, recipes: Sequence[Recipe], numbers: Sequence[Number], wrong: Mapping[str, Recipe]) -> Verdict:
-    one, holds, central = recipe.subject, recipe.holds(), recipe.central()
-    words = {"equals": "", "within": "from ", "at most": "at most ", "at least": "at least "}[recipe.relation]
-    shown = {"at most": exactly(central.high), "at least": exactly(central.low)}.get(recipe.relation, central)
+    number, holds, central = recipe.subject, recipe.holds(), recipe.central()
+    before = {"equals": "", "within": "from ", "at most": "at most ", "at least": "at least "}[recipe.relation]
+    result = {"at most": exactly(central.high), "at least": exactly(central.low)}.get(recipe.relation, central)
     return Verdict(
         kind="agrees" if holds else "disagrees",
         rule=recipe.rule,
-        place=one.place,
-        what=one.name,
-        id=one.id,
-        printed=one.printed,
-        recomputed=words + text(shown, one),
+        place=number.place,
+        what=number.name,
+        id=number.id,
+        printed=number.printed,
+        recomputed=before + text(result, number),
         of=_of(recipe),
         cause="" if holds else likely(recipe, recipes, numbers),
         rests_on=_rests_on(recipe, wrong),
@@ -37,9 +37,9 @@ def _verdict(recipe: Recipe, recipes: Sequence[Recipe], numbers: Sequence[Number
 
 def _of(recipe: Recipe) -> str:
     """List the inputs, by place."""
-    groups = [(place, list(group)) for place, group in groupby(recipe.inputs, key=lambda one: one.place)]
+    groups = [(place, list(group)) for place, group in groupby(recipe.inputs, key=lambda number: number.place)]
     texts = [
-        ", ".join(one.printed for one in group[:_SHOWN])
+        ", ".join(number.printed for number in group[:_SHOWN])
         + (f" and {len(group) - _SHOWN} more" if len(group) > _SHOWN else "")
         + (f" ({place})" if place != recipe.subject.place else "")
         for place, group in groups

@@ -8,10 +8,10 @@ from perjoule.papers.published.paper import QUANTITIES, Axis, Figure
 from perjoule.papers.published.printed import printed
 
 
-def _quantity(word: str) -> str:
-    if word not in QUANTITIES:
-        raise ValueError(f'unknown quantity "{word}" (known: {", ".join(QUANTITIES)})')
-    return word
+def _quantity(name: str) -> str:
+    if name not in QUANTITIES:
+        raise ValueError(f'unknown quantity "{name}" (known: {", ".join(QUANTITIES)})')
+    return name
 
 
 _Quantity = Annotated[str, AfterValidator(_quantity)]
@@ -40,8 +40,8 @@ class _Axis(BaseModel):
         """Return it in SI units. Raises ValueError for an unknown unit."""
         first, last, step = (printed(text, exact=True) for text in (self.first, self.last, self.step or self.first))
         if not first.unit == last.unit == step.unit or last.unit not in QUANTITIES[self.quantity]:
-            known = ", ".join(QUANTITIES[self.quantity])
-            raise ValueError(f"an axis of {self.quantity} has one unit at both ends (known: {known})")
+            units = ", ".join(QUANTITIES[self.quantity])
+            raise ValueError(f"an axis of {self.quantity} has one unit at both ends (known: {units})")
         factor = QUANTITIES[self.quantity][last.unit]
         step_value = step.value * factor if self.step else 0.0
         return Axis(self.quantity, first.value * factor, last.value * factor, step_value, last.unit, self.scale, self.status)

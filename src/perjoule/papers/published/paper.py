@@ -99,11 +99,11 @@ class Number:
     @property
     def name(self) -> str:
         """Its name in words."""
-        own = dict(self.own)
-        of = f" of {own.pop('of')}" if "of" in own else ""
-        pair = [f"{own.pop('better')} over {own.pop('worse')}"] if {"better", "worse"} <= own.keys() else []
-        words = [*pair, *(str(fact) if isinstance(fact, str) else f"{key} {fact:g}" for key, fact in own.items())]
-        return f"{self.quantity}{of} ({', '.join(words)})" if words else f"{self.quantity}{of}"
+        facts = dict(self.own)
+        of = f" of {facts.pop('of')}" if "of" in facts else ""
+        pair = [f"{facts.pop('better')} over {facts.pop('worse')}"] if {"better", "worse"} <= facts.keys() else []
+        labels = [*pair, *(str(fact) if isinstance(fact, str) else f"{key} {fact:g}" for key, fact in facts.items())]
+        return f"{self.quantity}{of} ({', '.join(labels)})" if labels else f"{self.quantity}{of}"
 
 
 @dataclass(frozen=True)
@@ -191,12 +191,12 @@ class Paper:
 
     @cached_property
     def _by_id(self) -> Mapping[str, Number]:
-        return {one.id: one for one in self.numbers}
+        return {number.id: number for number in self.numbers}
 
-    def find(self, **words: Fact) -> tuple[Number, ...]:
+    def find(self, **facts: Fact) -> tuple[Number, ...]:
         """List the numbers with all these facts, as in `find(quantity="throughput", direction="read")`."""
-        return tuple(one for one in self.numbers if words.items() <= one.words.items())
+        return tuple(number for number in self.numbers if facts.items() <= number.words.items())
 
     def values(self, fact: str) -> tuple[str, ...]:
         """List the values of a fact over all numbers: the clusters, the file systems, ..."""
-        return tuple(dict.fromkeys(str(one.facts[fact]) for one in self.numbers if fact in one.facts))
+        return tuple(dict.fromkeys(str(number.facts[fact]) for number in self.numbers if fact in number.facts))

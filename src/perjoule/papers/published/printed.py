@@ -52,7 +52,7 @@ def printed(text: str, unit: str = "", *, exact: bool = False) -> Printed:
     half_low, half_high = (0.0, 0.0) if limit else (half_unit(first), half_unit(last))
     if match["sign"] == "~":
         half_low = half_high = max(2 * half_low, APPROXIMATE_RATIO * low)
-    behind = tuple(one[0].replace(",", "") for one in re.finditer(_DIGITS, match["more"]))
+    behind = tuple(match_behind[0].replace(",", "") for match_behind in re.finditer(_DIGITS, match["more"]))
     written = match["unit"].strip() or unit
     sign = match["sign"]
     assert sign in ("", "<", ">", "~")

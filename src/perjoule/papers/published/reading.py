@@ -37,10 +37,10 @@ class _Table(_Strict):
     rows: list[list[str | int]] = []
 
 
-def _bound(word: str) -> str:
-    if word not in BOUNDS:
-        raise ValueError(f'unknown bound "{word}" (known: {", ".join(BOUNDS)})')
-    return word
+def _bound(name: str) -> str:
+    if name not in BOUNDS:
+        raise ValueError(f'unknown bound "{name}" (known: {", ".join(BOUNDS)})')
+    return name
 
 
 class _Configuration(BaseModel):
@@ -77,24 +77,26 @@ def read(text: str, name: str) -> Paper:
     Raises:
         CampaignError: invalid TOML, an unknown key, quantity or unit, a duplicate id, or an unknown one.
     """
-    where = f"published file {name}.toml"
+    place = f"published file {name}.toml"
     try:
         file = _File.model_validate(tomllib.loads(text))
-        words: dict[str, dict[str, Fact]] = {name: one.model_extra or {} for name, one in file.configuration.items()}
-        bounds = {name: one.bounds for name, one in file.configuration.items()}
+        configurations: dict[str, dict[str, Fact]] = {
+            name: configuration.model_extra or {} for name, configuration in file.configuration.items()
+        }
+        bounds = {name: configuration.bounds for name, configuration in file.configuration.items()}
         numbers = tuple(
-            replace(_number(raw, table.place, words), source=table.source, date=table.date)
+            replace(_number(raw, table.place, configurations), source=table.source, date=table.date)
             for table in file.table
             for raw in _raw(table)
         )
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise CampaignError(f"not TOML: {error}", where=where) from error
+        raise CampaignError(f"not TOML: {error}", where=place) from error
     except ValidationError as error:
         fault = error.errors()[0]
-        raise CampaignError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}", where=where) from error
+        raise CampaignError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}", where=place) from error
     except (LookupError, ValueError) as error:  # "{0}" in an id is an IndexError
-        raise CampaignError(str(error.args[0]), where=where, next="see the papers that come with perjoule") from error
-    _refuse_unknown_ids(numbers, file.claim, bounds, where)
+        raise CampaignError(str(error.args[0]), where=place, next="see the papers that come with perjoule") from error
+    _refuse_unknown_ids(numbers, file.claim, bounds, place)
     return Paper(
         name,
         file.title,
@@ -104,7 +106,7 @@ def read(text: str, name: str) -> Paper:
         file.doi,
         numbers,
         tuple(file.claim),
-        words,
+        configurations,
         bounds,
         tuple(file.notes),
         tuple(figure.read() for figure in file.figure),
@@ -126,15 +128,15 @@ def _raw(table: _Table) -> Iterator[_Row]:
 
 def _number(raw: _Row, place: str, configurations: Mapping[str, Mapping[str, Fact]]) -> Number:
     quantity, statistic = raw["quantity"], raw.get("statistic", "unknown")
-    own: dict[str, Fact] = {key: fact for key, fact in raw.items() if key not in _OWN_WORDS}
-    id = re.sub(r"\W+", "_", str(raw["id"]).format(**own))
+    row_facts: dict[str, Fact] = {key: fact for key, fact in raw.items() if key not in _OWN_WORDS}
+    id = re.sub(r"\W+", "_", str(raw["id"]).format(**row_facts))
     if quantity not in QUANTITIES:
         raise ValueError(f'{id}: unknown quantity "{quantity}" (known: {", ".join(QUANTITIES)})')
-    of = own.get("configuration")
+    of = row_facts.get("configuration")
     if of is not None and of not in configurations:
         raise ValueError(f'{id}: no configuration is called "{of}"')
     given: Mapping[str, Fact] = configurations[str(of)] if of is not None else {}
-    facts, own = {**given, **own}, {key: fact for key, fact in own.items() if given.get(key) != fact}
+    facts, row_facts = {**given, **row_facts}, {key: fact for key, fact in row_facts.items() if given.get(key) != fact}
     text = printed(
         raw["printed"], raw.get("unit", ""), exact=statistic == "nominal" or (quantity == "count" and "." not in raw["printed"])
     )
@@ -159,7 +161,7 @@ def _number(raw: _Row, place: str, configurations: Mapping[str, Mapping[str, Fac
         place=place,
         statistic=statistic,
         facts=facts,
-        own=own,
+        own=row_facts,
         uncertainties=tuple(_uncertainty(digits, unit, kind) for digits, kind in zip(text.uncertainties, kinds, strict=True)),
         derived=raw.get("derived", ""),
         unchecked=raw.get("unchecked", ""),
@@ -173,30 +175,30 @@ def _uncertainty(digits: str, unit: float, kind: str) -> Uncertainty:
 
 
 def _refuse_unknown_ids(
-    numbers: tuple[Number, ...], claims: list[Claim], bounds: Mapping[str, Mapping[str, str]], where: str
+    numbers: tuple[Number, ...], claims: list[Claim], bounds: Mapping[str, Mapping[str, str]], place: str
 ) -> None:
-    ids = [one.id for one in numbers]
-    known = set(ids)
-    if len(known) < len(ids):
+    ids = [number.id for number in numbers]
+    ids_known = set(ids)
+    if len(ids_known) < len(ids):
         twice = next(id for id in ids if ids.count(id) > 1)
-        raise CampaignError(f'two numbers are called "{twice}"', where=where, next="name a fact in their id")
+        raise CampaignError(f'two numbers are called "{twice}"', where=place, next="name a fact in their id")
     texts = [
-        *(one.derived for one in numbers),
+        *(number.derived for number in numbers),
         *(claim.holds for claim in claims),
         *(id for of in bounds.values() for id in of.values()),
     ]
     for text in texts:
         for match in re.finditer(r"[A-Za-z_]\w*(?!\w*\()", text):
-            if (word := match[0]) not in known:
-                near = "".join(f'did you mean "{id}"?' for id in get_close_matches(word, ids, n=1))
-                raise CampaignError(f'no number is called "{word}"', where=where, next=near)
+            if (name := match[0]) not in ids_known:
+                near = "".join(f'did you mean "{id}"?' for id in get_close_matches(name, ids, n=1))
+                raise CampaignError(f'no number is called "{name}"', where=place, next=near)
 
 
 @cache
 def names() -> tuple[str, ...]:
     """List the papers that come with perjoule."""
-    found = (path.name for path in files("perjoule.papers.published").iterdir())
-    return tuple(sorted(name.removesuffix(".toml") for name in found if name.endswith(".toml")))
+    file_names = (path.name for path in files("perjoule.papers.published").iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in file_names if name.endswith(".toml")))
 
 
 @cache
@@ -208,6 +210,6 @@ def paper(name: str) -> Paper:
     """
     if name not in names():
         near = get_close_matches(name.lower(), names(), n=1, cutoff=0.4)
-        known = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(names())}"
-        raise CampaignError(f'no paper is called "{name}"', next=known)
+        hint = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(names())}"
+        raise CampaignError(f'no paper is called "{name}"', next=hint)
     return read(files("perjoule.papers.published").joinpath(f"{name}.toml").read_text("utf-8"), name)
