@@ -87,7 +87,8 @@ def compare_command(
     from perjoule.results.comparison.limits import limit
 
     asked = [limit(text) for text in limits]
-    wanted = list(dict.fromkeys([*map(comparing.known, metrics or comparing.DEFAULT_LABELS), *(one.metric for one in asked)]))
+    labels = map(comparing.checked_label, metrics or comparing.DEFAULT_LABELS)
+    wanted = list(dict.fromkeys([*labels, *(one.metric for one in asked)]))
     first, second = _sides(folder, other, between)
     changes = _changes(first, second, ("filesystem", *declared) if between else declared, any_change, show=not as_json)
     found = comparing.compare(first, second, wanted, across_grades=across_grades, changes=changes)
@@ -111,10 +112,10 @@ def compare_command(
 
 def _with_paper(folder: Path, name: str, metrics: Sequence[str], target: Path | None, as_json: bool) -> None:
     from perjoule.results import paper_comparison
-    from perjoule.results.comparison import known
+    from perjoule.results.comparison import checked_label
 
     paper = paper_named(name)
-    found = paper_comparison.alongside(measured(folder), paper, [BY_LABEL[known(metric)].key for metric in metrics])
+    found = paper_comparison.alongside(measured(folder), paper, [BY_LABEL[checked_label(metric)].key for metric in metrics])
     if not found:
         what = f"{paper.name} has no numbers that are comparable with these results"
         raise CampaignError(what, where=str(folder), next=f"list its numbers: perjoule papers {name}")

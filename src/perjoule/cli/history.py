@@ -37,10 +37,10 @@ def history_command(
     """
     from perjoule.model.metrics import BY_LABEL
     from perjoule.results import history as over_time
-    from perjoule.results.comparison import DEFAULT_LABELS, known
+    from perjoule.results.comparison import DEFAULT_LABELS, checked_label
     from perjoule.results.history import table
 
-    keys = [BY_LABEL[known(label)].key for label in metrics or DEFAULT_LABELS]
+    keys = [BY_LABEL[checked_label(label)].key for label in metrics or DEFAULT_LABELS]
     found = over_time.history(over_time.folders_below(folders, store.open_results), keys)
     if as_json:
         json_output.print_json("history", table.as_data(found))

@@ -10,17 +10,17 @@ from perjoule.summary.campaign import campaign_of, strangers
 
 def check(results: Results, records: Sequence[Record]) -> Iterator[str]:
     """Yield "" for each trial that the campaign has, and if its text is the one that was run; a sentence for what is not so."""
-    where = results.folder / "campaign.toml"
-    asked = campaign_of(results)
-    if asked is None:
+    path = results.folder / "campaign.toml"
+    campaign = campaign_of(results)
+    if campaign is None:
         if not all(record.imported for record in records):
-            yield f"{where}: this perjoule can't read it, so whether the trials are its own is not known"
+            yield f"{path}: this perjoule can't read it, so whether the trials are its own is not known"
         return
-    foreign = frozenset(strangers(asked, records))
+    foreign = frozenset(strangers(campaign, records))
     for record in records:
         where_kept = results.folder_of(record)
         yield f"{where_kept}: the campaign in campaign.toml has no such trial" if record.trial.id in foreign else ""
     if results.campaign_digest:
-        digest = digest_of(results.campaign_text, results.overrides, asked.files)
+        digest = digest_of(results.campaign_text, results.overrides, campaign.files)
         same = digest == results.campaign_digest
-        yield "" if same else f"{where}: it, or a file that it names, is not the one that was run (checksum mismatch)"
+        yield "" if same else f"{path}: it, or a file that it names, is not the one that was run (checksum mismatch)"

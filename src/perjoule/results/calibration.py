@@ -61,13 +61,13 @@ def _busiest(results: Results, record: Record) -> Mapping[Direction, float]:
     """Return the bytes of the busiest data host over the mean, by direction, as counters saw them."""
     series = results.series(record)
     loads = record.outcome.results if record.outcome else ()
-    found: dict[Direction, float] = {}
+    imbalance: dict[Direction, float] = {}
     directions: set[Direction] = {load.direction for load in loads}
     for direction in sorted(directions):
         served = served_bytes([load for load in loads if load.direction == direction], record, series)
         if served:
-            found[direction] = max(served.values()) * len(served) / sum(served.values())
-    return found
+            imbalance[direction] = max(served.values()) * len(served) / sum(served.values())
+    return imbalance
 
 
 _ALONE = "calibrate from one of them alone"
@@ -111,39 +111,40 @@ def profiles(sources: Iterable[Path], cluster: Cluster | None = None) -> Mapping
             don't belong together.
         MachineError: one can't be read.
     """
-    found: dict[str, list[_Taught]] = {}
+    taught_by_kind: dict[str, list[_Taught]] = {}
     read = tuple(sources)
     for source in read:
         for kind, taught in _taught(source, cluster):
-            found.setdefault(kind, []).append(taught)
-    if not found:
+            taught_by_kind.setdefault(kind, []).append(taught)
+    if not taught_by_kind:
         raise CampaignError(
             "no trial has what a prediction needs: hardware of the catalogue, CPU counters, data on servers",
             where=", ".join(map(str, read)),
             next="run `perjoule calibrate`, which writes such a campaign, or name your hardware with --on",
         )
     return {
-        kind: Fitted(_joined(kind, taught), _moved([odd for one in taught for odd in one.odds])) for kind, taught in found.items()
+        kind: Fitted(_joined(kind, taught), _moved([odd for source_taught in taught for odd in source_taught.odds]))
+        for kind, taught in taught_by_kind.items()
     }
 
 
 def _taught(source: Path, cluster: Cluster | None) -> Iterator[tuple[str, _Taught]]:
     shipped = not source.exists() and str(source) in prediction.names()
     if shipped or source.is_file():
-        kept = prediction.shipped(str(source)) if shipped else prediction.read(_text(source), str(source))
-        roles, unit_bytes = kept.data_roles, kept.unit_bytes
-        whose = kept.release, kept.emulated, roles, unit_bytes, kept.pattern
-        yield kept.kind, _Taught(kept.points, kept.options, *whose, cpu_of=kept.cpu_of)
+        profile = prediction.shipped(str(source)) if shipped else prediction.read(_text(source), str(source))
+        roles, unit_bytes = profile.data_roles, profile.unit_bytes
+        whose = profile.release, profile.emulated, roles, unit_bytes, profile.pattern
+        yield profile.kind, _Taught(profile.points, profile.options, *whose, cpu_of=profile.cpu_of)
         return
     results = store.open_results(source)
-    for one in observed(results, cluster):
-        if one.observations:
-            record, used = one.record, one.record.trial.filesystem
+    for trial in observed(results, cluster):
+        if trial.observations:
+            record, used = trial.record, trial.record.trial.filesystem
             setting = drivers.filesystem(used)
             yield (
                 used.kind,
                 _Taught(
-                    points=one.observations,
+                    points=trial.observations,
                     options=used.options,
                     release=_release(record),
                     emulated=record.traits.reality != "real",
@@ -151,7 +152,7 @@ def _taught(source: Path, cluster: Cluster | None) -> Iterator[tuple[str, _Taugh
                     unit_bytes=setting.unit_bytes,
                     pattern=record.traits.pattern,
                     setting=setting,
-                    odds=tuple(_odds(record, one.points)),
+                    odds=tuple(_odds(record, trial.points)),
                 ),
             )
 
@@ -172,22 +173,22 @@ def _moved(odds: Sequence[Odd]) -> tuple[str, ...]:
         for name, ratio in odd.items():
             ratios[direction, name].append(ratio)
     explained = f"bytes of networks and disks are those of the layout in {sum(not odd for _, odd in odds)}"
-    others = (
-        f"{direction}: {amplification.SUBJECTS[name]} {number(min(found))} to {number(max(found))} bytes per user byte "
-        f"in {counted(len(found), 'other point')}"
-        for (direction, name), found in sorted(ratios.items())
+    differing = (
+        f"{direction}: {amplification.SUBJECTS[name]} {number(min(of_flow))} to {number(max(of_flow))} bytes per user byte "
+        f"in {counted(len(of_flow), 'other point')}"
+        for (direction, name), of_flow in sorted(ratios.items())
     )
-    return (f"{explained} of {counted(len(odds), 'point')}", *others) if odds else ()
+    return (f"{explained} of {counted(len(odds), 'point')}", *differing) if odds else ()
 
 
-def endless(found: Profile) -> Iterator[str]:
+def endless(profile: Profile) -> Iterator[str]:
     """Name the directions of which so few conditions were left out that no band has an end, and what to measure for one."""
     needed_count = least_count(BAND_RATIO)
-    for way, known in found.known.items():
-        if len(known.tests) < needed_count:
-            tests = f"{counted(len(known.tests), 'condition')} left out and predicted, where a 90 % band takes {needed_count}"
+    for direction, law in profile.known.items():
+        if len(law.tests) < needed_count:
+            tests = f"{counted(len(law.tests), 'condition')} left out and predicted, where a 90 % band takes {needed_count}"
             advice = "measure more numbers of clients, or servers at several speeds: server_cpu = [1.0, 0.5] in [testbed]"
-            yield f"{found.kind}, {way}: {tests}, so that bands have no end; {advice}"
+            yield f"{profile.kind}, {direction}: {tests}, so that bands have no end; {advice}"
 
 
 def _text(path: Path) -> str:
@@ -197,18 +198,18 @@ def _text(path: Path) -> str:
 
 def _joined(kind: str, taught: Sequence[_Taught]) -> Profile:
     first = taught[0]
-    for told in (
-        {one.release for one in taught},
-        {"emulated hosts" if one.emulated else "real hosts" for one in taught},
-        {one.pattern.calls_text for one in taught},
+    for mixed in (
+        {taught_by.release for taught_by in taught},
+        {"emulated hosts" if taught_by.emulated else "real hosts" for taught_by in taught},
+        {taught_by.pattern.calls_text for taught_by in taught},
     ):
-        if len(told) > 1:
-            raise CampaignError(f"{kind}: trials of {' and '.join(sorted(told))} can't be mixed", next=_ALONE)
+        if len(mixed) > 1:
+            raise CampaignError(f"{kind}: trials of {' and '.join(sorted(mixed))} can't be mixed", next=_ALONE)
     _require_one_setting(kind, taught)
-    points = [point for one in taught for point in one.points]
-    if len({(one.source, one.case.direction) for one in points}) < len(points):
+    points = [point for taught_by in taught for point in taught_by.points]
+    if len({(taught_by.source, taught_by.case.direction) for taught_by in points}) < len(points):
         raise CampaignError(f"{kind}: the same trial is in two of these", next="name each results folder and profile once")
-    roles = tuple(sorted({role for one in taught for role in one.data_roles}))
+    roles = tuple(sorted({role for taught_by in taught for role in taught_by.data_roles}))
     return profile(
         kind,
         first.options,
@@ -218,22 +219,24 @@ def _joined(kind: str, taught: Sequence[_Taught]) -> Profile:
         unit_bytes=first.unit_bytes,
         emulated=first.emulated,
         pattern=first.pattern,
-        cpu_of="trial" if any(one.cpu_of == "trial" for one in taught) else "window",
+        cpu_of="trial" if any(taught_by.cpu_of == "trial" for taught_by in taught) else "window",
     )
 
 
 def _require_one_setting(kind: str, taught: Sequence[_Taught]) -> None:
     """Check that trials differ in layout alone: other settings would be taken for scatter. Raises CampaignError."""
-    known: dict[tuple[Redundancy, float], FileSystem] = {}
-    for setting, point in ((one.setting, point) for one in taught if one.setting for point in one.points):
-        other = known.setdefault((point.case.redundancy, float(point.case.fleet.servers_count)), setting)
+    first_settings: dict[tuple[Redundancy, float], FileSystem] = {}
+    for setting, point in (
+        (source_taught.setting, point) for source_taught in taught if source_taught.setting for point in source_taught.points
+    ):
+        first_setting = first_settings.setdefault((point.case.redundancy, float(point.case.fleet.servers_count)), setting)
         for name in drivers.options(type(setting)):
-            if name != "patience_s" and getattr(setting, name) != getattr(other, name):
-                what = f"trials of the same redundancy with another {option_name(name)} can't be mixed"
-                raise CampaignError(f"{kind}: {what}", next=_ALONE)
+            if name != "patience_s" and getattr(setting, name) != getattr(first_setting, name):
+                mixture = f"trials of the same redundancy with another {option_name(name)} can't be mixed"
+                raise CampaignError(f"{kind}: {mixture}", next=_ALONE)
 
 
 def _release(record: Record) -> str:
-    said = str(value_at(record.facts, "filesystem", "version") or "")
-    found = re.search(r"\d+(\.\d+)+", said)
-    return found[0] if found else said
+    version = str(value_at(record.facts, "filesystem", "version") or "")
+    number = re.search(r"\d+(\.\d+)+", version)
+    return number[0] if number else version

@@ -13,61 +13,63 @@ from perjoule.trial.reading import emulated_scales
 
 def graded(records: Sequence[Record]) -> str:
     """Return how these numbers were obtained, unless real hosts were measured."""
-    words = [
+    labels = [
         *(["simulated"] if any(r.traits.reality == "simulated" for r in records) else []),
         *(f"emulated at scale {scale:g}" for scale in emulated_scales(records)),
     ]
-    return ", ".join(words)
+    return ", ".join(labels)
 
 
 def claims_lines(paper: str, records: Sequence[Record], cells: Sequence[Cell]) -> Iterator[str]:
     """Say whether each claim of a paper holds in a campaign, whose cells these are. Raises CampaignError: no such paper."""
-    found = judged(published.paper(paper), measured(records, cells))
-    yield counts(found)
-    yield from lines(found, graded(records))
+    verdicts = judged(published.paper(paper), measured(records, cells))
+    yield counts(verdicts)
+    yield from lines(verdicts, graded(records))
 
 
-def claims_table(found: Sequence[Judged], came: str = "") -> Table:
+def claims_table(verdicts: Sequence[Judged], came: str = "") -> Table:
     """Lay out verdicts, a row for each claim; `came` is how all numbers were obtained ("emulated at scale 0.1")."""
     rows = tuple(
         (
-            one.verdict,
-            one.claim.text,
-            one.claim.place,
-            "–" if one.ratio is None else ratio_text(one.ratio),
-            "–" if one.p is None else p_text(one.p),
-            str(one.cases_count or "–"),
-            ", ".join(word for word in (came if one.cases_count else "", _grade(one)) if word) or "–",
-            one.why or "–",
+            judged.verdict,
+            judged.claim.text,
+            judged.claim.place,
+            "–" if judged.ratio is None else ratio_text(judged.ratio),
+            "–" if judged.p is None else p_text(judged.p),
+            str(judged.cases_count or "–"),
+            ", ".join(part for part in (came if judged.cases_count else "", _grade(judged)) if part) or "–",
+            judged.why or "–",
         )
-        for one in found
+        for judged in verdicts
     )
     headers = ("verdict", "claim", "place", "ratio", "p", "cases", "grade", "why")
     return Table(headers, rows, {*headers} - {"ratio", "p", "cases"})
 
 
-def lines(found: Sequence[Judged], came: str = "") -> Iterator[str]:
+def lines(verdicts: Sequence[Judged], came: str = "") -> Iterator[str]:
     """Return each verdict in a line or two, for a terminal."""
-    for (verdict, claim, place, ratio, p, _, grade, why), one in zip(claims_table(found, came).rows, found, strict=True):
+    rows = claims_table(verdicts, came).rows
+    for (verdict, claim, place, ratio, p, _, grade, why), judgement in zip(rows, verdicts, strict=True):
         yield f"{verdict}: {claim} ({place})"
-        told = [f"ratio {ratio}, p {p if p.startswith('<') else f'= {p}'}, {grade}"] if one.ratio else []
-        told += [why] if one.why else []
-        yield from (f"    {text}" for text in told)
+        details = [f"ratio {ratio}, p {p if p.startswith('<') else f'= {p}'}, {grade}"] if judgement.ratio else []
+        details += [why] if judgement.why else []
+        yield from (f"    {text}" for text in details)
 
 
-def _grade(one: Judged) -> str:
-    return f"{one.grade} watts" if one.grade else ""
+def _grade(judgement: Judged) -> str:
+    return f"{judgement.grade} watts" if judgement.grade else ""
 
 
-def counts(found: Sequence[Judged]) -> str:
+def counts(verdicts: Sequence[Judged]) -> str:
     """Return how many claims hold, as a sentence."""
-    told = {
-        verdict: sum(one.verdict == verdict for one in found) for verdict in ("holds here", "doesn't hold here", "can't tell")
+    counted = {
+        verdict: sum(judged.verdict == verdict for judged in verdicts)
+        for verdict in ("holds here", "doesn't hold here", "can't tell")
     }
-    hold, fail, open_ = told.values()
-    said = (
+    hold, fail, open_ = counted.values()
+    parts = (
         f"{hold} hold{'s' if hold == 1 else ''} here",
         f"{fail} do{'es' if fail == 1 else ''} not",
         f"{open_} {'is' if open_ == 1 else 'are'} inconclusive",
     )
-    return f"Of {len(found)} claims, {', '.join(said)}."
+    return f"Of {len(verdicts)} claims, {', '.join(parts)}."

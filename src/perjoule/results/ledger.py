@@ -57,47 +57,47 @@ class Pledge:
     version: int = 1
 
 
-def pledged(target: Target, found: Sequence[Prediction]) -> str:
+def pledged(target: Target, predictions: Sequence[Prediction]) -> str:
     """Return the text of a pledge's file."""
     rows: list[Pledged] = []
-    there = fleet_of(target, 1)
-    for one in found:
+    fleet = fleet_of(target, 1)
+    for prediction in predictions:
         rows.append(
             Pledged(
-                one,
-                float(there.servers_count),
-                float(there.server_network_bytes_per_s),
-                float(there.server_mips),
-                float(there.disk_read_bytes_per_s),
-                float(there.disk_write_bytes_per_s),
-                float(there.server_memory_bytes),
+                prediction,
+                float(fleet.servers_count),
+                float(fleet.server_network_bytes_per_s),
+                float(fleet.server_mips),
+                float(fleet.disk_read_bytes_per_s),
+                float(fleet.disk_write_bytes_per_s),
+                float(fleet.server_memory_bytes),
             )
         )
     pledge = Pledge(
         FORMAT, time.time(), __version__, target.profile.kind, target.profile.digest, target.cluster.name, tuple(rows)
     )
-    data = to_json(pledge)
-    assert isinstance(data, dict)
-    return json.dumps({**data, "digest": _digest(data)}, indent=1) + "\n"
+    content = to_json(pledge)
+    assert isinstance(content, dict)
+    return json.dumps({**content, "digest": _digest(content)}, indent=1) + "\n"
 
 
-def _digest(data: Mapping[str, Json]) -> str:
-    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+def _digest(content: Mapping[str, Json]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def read(text: str, name: str) -> Pledge:
     """Read a pledge. Raises CampaignError: it is none, or was changed after it was made."""
     try:
-        data: Json = json_from(text)
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
+        content: Json = json_from(text)
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise ValueError(f'its format is not "{FORMAT}"')
-        digest = data.pop("digest", None)
-        found = from_json(Pledge, data)
+        digest = content.pop("digest", None)
+        pledge = from_json(Pledge, content)
     except ValueError as error:
         raise CampaignError(f"not a pledge: {error}", where=name, next="write one with `perjoule predict --pledge`") from None
-    if digest != _digest(data):
+    if digest != _digest(content):
         raise CampaignError("the pledge was changed after it was made", where=name, next="predict and measure again")
-    return found
+    return pledge
 
 
 @dataclass(frozen=True)
@@ -136,18 +136,18 @@ class Joined:
     @property
     def sides(self) -> tuple[Side, ...]:
         """Throughput, watts and work per joule."""
-        asked, ranged = self.prediction, bool(self.prediction.rests_on)
+        prediction, ranged = self.prediction, bool(self.prediction.rests_on)
         return (
-            Side(_RATE, asked.throughput_bytes_per_s, self.measured_bytes_per_s, ranged),
-            Side(_WATTS, asked.mean_w, self.measured_w, ranged),
-            Side(_WORK, asked.efficiency_bytes_per_j, self.measured_bytes_per_j, ranged),
+            Side(_RATE, prediction.throughput_bytes_per_s, self.measured_bytes_per_s, ranged),
+            Side(_WATTS, prediction.mean_w, self.measured_w, ranged),
+            Side(_WORK, prediction.efficiency_bytes_per_j, self.measured_bytes_per_j, ranged),
         )
 
     @property
     def held(self) -> bool | None:
         """Whether all bands hold what was measured; None: nothing was."""
-        known = [side.held for side in self.sides if side.held is not None]
-        return all(known) if known else None
+        verdicts = [side.held for side in self.sides if side.held is not None]
+        return all(verdicts) if verdicts else None
 
 
 def joined(pledges: Iterable[Pledge], results: Iterable[Results], cluster: Cluster | None = None) -> tuple[Joined, ...]:
@@ -157,10 +157,10 @@ def joined(pledges: Iterable[Pledge], results: Iterable[Results], cluster: Clust
     """
     trials: list[tuple[str, float, Observation]] = []
     grades: dict[tuple[str, Direction], str] = {}
-    for one in (one for folder in results for one in observed(folder, cluster) if one.observations):
-        trial = one.record.trial
-        trials += [(trial.filesystem.kind, began_s(one.record), observation) for observation in one.observations]
-        grades |= {(trial.id, point.direction): point.grade for point in one.points}
+    for measured in (measured for folder in results for measured in observed(folder, cluster) if measured.observations):
+        trial = measured.record.trial
+        trials += [(trial.filesystem.kind, began_s(measured.record), point) for point in measured.observations]
+        grades |= {(trial.id, point.direction): point.grade for point in measured.points}
     return tuple(join(pledge, row, trials, grades) for pledge in pledges for row in pledge.predictions)
 
 
@@ -177,40 +177,40 @@ def join(
     grades: Mapping[tuple[str, Direction], str] = MappingProxyType({}),
 ) -> Joined:
     """Join one pledged prediction to trials: kind of file system, begin (UTC), and point of each; grades of watts by trial."""
-    alike = [(began, one) for kind, began, one in trials if kind == pledge.kind and _same(row, one)]
-    own = [(began, one) for began, one in alike if _same_memory(row, one)]
-    later = [one for began, one in own if began > pledge.made_s]
+    alike = [(began, point) for kind, began, point in trials if kind == pledge.kind and _same(row, point)]
+    same_memory = [(began, point) for began, point in alike if _same_memory(row, point)]
+    later = [point for began, point in same_memory if began > pledge.made_s]
     return Joined(
         kind=pledge.kind,
         prediction=row.prediction,
-        measured_bytes_per_s=tuple(one.throughput_bytes_per_s for one in later),
-        measured_w=tuple(one.mean_w for one in later if one.mean_w is not None),
-        measured_bytes_per_j=tuple(one.throughput_bytes_per_s / one.mean_w for one in later if one.mean_w is not None),
-        earlier_count=len(own) - len(later),
+        measured_bytes_per_s=tuple(point.throughput_bytes_per_s for point in later),
+        measured_w=tuple(point.mean_w for point in later if point.mean_w is not None),
+        measured_bytes_per_j=tuple(point.throughput_bytes_per_s / point.mean_w for point in later if point.mean_w is not None),
+        earlier_count=len(same_memory) - len(later),
         memory_count=sum(began > pledge.made_s for began, _ in alike) - len(later),
-        grades=tuple(sorted({grades.get((one.source, one.case.direction), "") for one in later if one.mean_w} - {""})),
+        grades=tuple(sorted({grades.get((point.source, point.case.direction), "") for point in later if point.mean_w} - {""})),
     )
 
 
-def _same_memory(row: Pledged, one: Observation) -> bool:
-    return row.server_memory_bytes is None or isclose(row.server_memory_bytes, float(one.case.fleet.server_memory_bytes))
+def _same_memory(row: Pledged, point: Observation) -> bool:
+    return row.server_memory_bytes is None or isclose(row.server_memory_bytes, float(point.case.fleet.server_memory_bytes))
 
 
-def _same(row: Pledged, one: Observation) -> bool:
-    case, there = one.case, one.case.fleet
-    asked = row.prediction
-    exact = (case.direction, case.redundancy, int(there.clients_count), int(case.client_bytes), int(case.in_flight_count)) == (
-        asked.direction,
-        Redundancy(**vars(asked.redundancy)),
-        asked.clients_count,
-        asked.client_bytes,
-        asked.in_flight_count,
+def _same(row: Pledged, point: Observation) -> bool:
+    case, fleet = point.case, point.case.fleet
+    prediction = row.prediction
+    exact = (case.direction, case.redundancy, int(fleet.clients_count), int(case.client_bytes), int(case.in_flight_count)) == (
+        prediction.direction,
+        Redundancy(**vars(prediction.redundancy)),
+        prediction.clients_count,
+        prediction.client_bytes,
+        prediction.in_flight_count,
     )
     pairs = (
-        (row.servers_count, there.servers_count),
-        (row.server_network_bytes_per_s, there.server_network_bytes_per_s),
-        (row.server_mips, there.server_mips),
-        (row.disk_read_bytes_per_s, there.disk_read_bytes_per_s),
-        (row.disk_write_bytes_per_s, there.disk_write_bytes_per_s),
+        (row.servers_count, fleet.servers_count),
+        (row.server_network_bytes_per_s, fleet.server_network_bytes_per_s),
+        (row.server_mips, fleet.server_mips),
+        (row.disk_read_bytes_per_s, fleet.disk_read_bytes_per_s),
+        (row.disk_write_bytes_per_s, fleet.disk_write_bytes_per_s),
     )
     return exact and all(abs(a / float(b) - 1) < 1e-6 for a, b in pairs)

@@ -39,11 +39,11 @@ def differing(stored: Json, again: Json, scale: float = 1.0, path: str = "") -> 
             same = stored == again or spaced_percents(stored) == spaced_percents(again)
         case list(), list() if len(stored) == len(again):
             pairs = enumerate(zip(stored, again, strict=True))
-            return next((found for n, (a, b) in pairs if (found := differing(a, b, scale, f"{path}[{n}]"))), "")
+            return next((difference for n, (a, b) in pairs if (difference := differing(a, b, scale, f"{path}[{n}]"))), "")
         case dict(), dict():
             names = (*stored, *(name for name in again if name not in stored))
             pairs = ((f"{path}.{n}".lstrip("."), *_both(stored, again, n, path)) for n in names)
-            return next((found for below, a, b in pairs if (found := differing(a, b, scale, below))), "")
+            return next((difference for below, a, b in pairs if (difference := differing(a, b, scale, below))), "")
         case _:
             same = stored == again
     return "" if same else f"{path} is {_digits(stored)} and recomputed {_digits(again)}".lstrip()

@@ -21,7 +21,7 @@ class Line:
 
     text: str
     rows: str
-    others: tuple[str, ...] = ()  # the same with other numbers
+    similar: tuple[str, ...] = ()  # the same with other numbers
     rows_count: int = 0  # 0: of the campaign as a whole
 
     def counted(self, all_count: int) -> str:
@@ -31,7 +31,7 @@ class Line:
     @property
     def more(self) -> str:
         """How many others it stands for: "; and 5 more like it"."""
-        return f"; and {len(self.others)} more like it" if self.others else ""
+        return f"; and {len(self.similar)} more like it" if self.similar else ""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Group:
     lines: tuple[Line, ...]
 
 
-def limitations(cells: Sequence[Cell], whole: Sequence[Doubt], *, omitted: bool = False) -> tuple[Group, ...]:
+def limitations(cells: Sequence[Cell], campaign_doubts: Sequence[Doubt], *, omitted: bool = False) -> tuple[Group, ...]:
     """Group doubts.
 
     Args:
@@ -50,21 +50,21 @@ def limitations(cells: Sequence[Cell], whole: Sequence[Doubt], *, omitted: bool 
         whole: doubts of the campaign as a whole.
         omitted: whether to group what cells omit, which are energies, instead of what they doubt.
     """
-    about: dict[Doubt, list[int]] = {words: [] for words in whole}  # numbers of cells
+    about: dict[Doubt, list[int]] = {doubt: [] for doubt in campaign_doubts}  # numbers of cells
     for number, cell in enumerate(cells):
-        for words in map(METERS.doubt, cell.omitted) if omitted else cell.doubts:
-            about.setdefault(words, []).append(number)
+        for doubt in map(METERS.doubt, cell.omitted) if omitted else cell.doubts:
+            about.setdefault(doubt, []).append(number)
     alike: dict[tuple[Kind, str], list[Doubt]] = {}
-    for words in about:
-        alike.setdefault((words.kind, _without_numbers(words)), []).append(words)
-    found: dict[Kind, list[tuple[int, Line]]] = {}
+    for doubt in about:
+        alike.setdefault((doubt.kind, _without_numbers(doubt)), []).append(doubt)
+    lines: dict[Kind, list[tuple[int, Line]]] = {}
     for (kind, _), texts in alike.items():
-        touched = [cells[number] for number in sorted({number for words in texts for number in about[words]})]
-        first, *others = sorted(texts, key=lambda words: -len(about[words]))
+        touched = [cells[number] for number in sorted({number for doubt in texts for number in about[doubt]})]
+        first, *similar = sorted(texts, key=lambda doubt: -len(about[doubt]))
         rows = rows_text(touched, len(cells)) if touched else THE_CAMPAIGN
-        line = Line(_with_ranges(first, others), rows, tuple(others), len(touched))
-        found.setdefault(kind, []).append((len(touched) or len(cells), line))
-    ranked = {kind: sorted(own, key=lambda pair: -pair[0]) for kind, own in found.items()}
+        line = Line(_with_ranges(first, similar), rows, tuple(similar), len(touched))
+        lines.setdefault(kind, []).append((len(touched) or len(cells), line))
+    ranked = {kind: sorted(kind_lines, key=lambda pair: -pair[0]) for kind, kind_lines in lines.items()}
     return tuple(Group(kind, tuple(line for _, line in ranked[kind])) for kind in KINDS if kind in ranked)
 
 
@@ -91,14 +91,14 @@ def simulated_notes(cells: Sequence[Cell]) -> tuple[str, ...]:
     return (f"{SIMULATED}{rows}",) if which else ()
 
 
-def _without_numbers(words: str) -> str:
+def _without_numbers(doubt: str) -> str:
     """Return what doubts have in common that differ in numbers, hosts, or the meter that they begin with."""
-    return re.sub(r"\d[\d.,]*(e[-+]?\d+)?", "#", re.sub(r"^[\w-]+( \w+)?: ", "", words))
+    return re.sub(r"\d[\d.,]*(e[-+]?\d+)?", "#", re.sub(r"^[\w-]+( \w+)?: ", "", doubt))
 
 
-def _with_ranges(first: str, others: Sequence[str]) -> str:
+def _with_ranges(first: str, similar: Sequence[str]) -> str:
     """Print a doubt with the range of each percentage among those like it: the most frequent one need not be the worst."""
-    percents = [_PERCENT.findall(words) for words in (first, *others)]
+    percents = [_PERCENT.findall(doubt) for doubt in (first, *similar)]
     if len(set(map(len, percents))) > 1:
         return first
     spans = iter([sorted(set(column), key=float) for column in zip(*percents, strict=True)])
@@ -112,9 +112,9 @@ def rows_text(cells: Sequence[Cell], all_count: int) -> str:
     places: dict[str, list[int]] = {}
     for cell in cells:
         places.setdefault(f"{cell.filesystem}, {load_text(cell.workload, cell.direction)}", []).append(cell.clients_count)
-    named = [f"{place}, {_counts(sorted(set(counts)))}" for place, counts in places.items()]
+    texts = [f"{place}, {_counts(sorted(set(counts)))}" for place, counts in places.items()]
     more = sum(map(len, list(places.values())[PLACES_COUNT:]))
-    return "; ".join(named[:PLACES_COUNT]) + (f"; and {more} more row{'s' if more > 1 else ''}" if more else "")
+    return "; ".join(texts[:PLACES_COUNT]) + (f"; and {more} more row{'s' if more > 1 else ''}" if more else "")
 
 
 def _counts(counts: Sequence[int]) -> str:

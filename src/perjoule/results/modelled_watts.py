@@ -23,7 +23,7 @@ MOST = 1e30  # of a counter's growth, instead of infinity, which times 0 W is no
 MOST_RATIO = 1e-7  # of watts, by which they may differ: a window's length is known to 1e-9 s or so
 
 
-def check(record: Record, series: Sequence[Series], where: str) -> Iterator[str]:
+def check(record: Record, series: Sequence[Series], place: str) -> Iterator[str]:
     """Yield "" for each modelled channel that follows from counters, and a sentence for each that does not."""
     cluster = record.hardware
     if cluster is None:
@@ -33,31 +33,31 @@ def check(record: Record, series: Sequence[Series], where: str) -> Iterator[str]
     counters = {(s.channel.host, s.channel.quantity): s for s in series if s.channel.meter == COUNTERS}
     a_second_s = Reading(record).dilation.emulated(1.0)
     alone = all(host.role == "client" for host in record.hosts)
-    for one in modelled(series):
-        name = one.channel.host
-        if one.channel.component == "switch":
-            low_w = high_w = np.full(len(one.value), cluster.switch_w.value)
+    for power in modelled(series):
+        name = power.channel.host
+        if power.channel.component == "switch":
+            low_w = high_w = np.full(len(power.value), cluster.switch_w.value)
         elif name not in hosts or not (cores := hosts[name].cpu_capacity_cores):
             continue
         else:
-            ends = _ends(one, counters.get((name, "cpu")), counters, hosts[name])
+            ends = _ends(power, counters.get((name, "cpu")), counters, hosts[name])
             low_w, high_w = (
                 watts.host_w(
                     nodes[hosts[name].node],
                     cluster,
-                    watts.use_ratios(nodes[hosts[name].node], *work, one.duration_s, capacity_cores=cores, scale=a_second_s),
+                    watts.use_ratios(nodes[hosts[name].node], *work, power.duration_s, capacity_cores=cores, scale=a_second_s),
                     supplied=alone or hosts[name].role != "client",
-                ).get(_component(one), np.full(len(one.value), np.nan))
+                ).get(_component(power), np.full(len(power.value), np.nan))
                 for work in ends
             )
-        yield _within(one, low_w, high_w, where)
+        yield _within(power, low_w, high_w, place)
 
 
 def unchecked(record: Record, series: Sequence[Series]) -> frozenset[str]:
     """Name the hosts whose modelled watts can't be computed again."""
     counted = {s.channel.host for s in series if s.channel.meter == COUNTERS and s.channel.quantity == "cpu"}
-    known = {host.name for host in record.hosts if host.cpu_capacity_cores} if record.hardware else set[str]()
-    return frozenset(s.channel.host for s in modelled(series) if s.channel.host) - (counted & known)
+    known_hosts = {host.name for host in record.hosts if host.cpu_capacity_cores} if record.hardware else set[str]()
+    return frozenset(s.channel.host for s in modelled(series) if s.channel.host) - (counted & known_hosts)
 
 
 def modelled(series: Sequence[Series]) -> list[Series]:
@@ -77,12 +77,12 @@ def _ends(
     if cpu is None:
         least, most = np.zeros(len(ended_s)), np.full(len(ended_s), MOST)
         return (least, least, least), (most, most, most)
-    found = [_growth(cpu, began_s, ended_s)]
+    growths = [_growth(cpu, began_s, ended_s)]
     for quantity in ("disk_read", "disk_written"):
         counter = counters.get((host.name, quantity))
         none = np.zeros(len(ended_s))
-        found.append((none, none) if counter is None else _growth(counter, began_s, ended_s))
-    (a, b, c), (d, e, f) = zip(*found, strict=True)
+        growths.append((none, none) if counter is None else _growth(counter, began_s, ended_s))
+    (a, b, c), (d, e, f) = zip(*growths, strict=True)
     return (a, b, c), (d, e, f)
 
 
@@ -102,11 +102,11 @@ def _readings(counter: Series, moments_s: Floats) -> tuple[Floats, Floats]:
     return np.concatenate(([-np.inf], counter.value))[last], np.concatenate((counter.value, [np.inf]))[first]
 
 
-def _within(of: Series, low_w: Floats, high_w: Floats, where: str) -> str:
+def _within(of: Series, low_w: Floats, high_w: Floats, place: str) -> str:
     room_w = MOST_RATIO * np.abs(of.value) + RATIO
     wrong = ~((of.value >= low_w - room_w) & (of.value <= high_w + room_w))
     if not wrong.any():
         return ""
     n = int(np.argmax(wrong))
     counted = " to ".join(dict.fromkeys(repr(float(ends[n])) for ends in (low_w, high_w)))
-    return f"{where}: {of.channel.name}, sample {n + 1} is {float(of.value[n])!r} W and recomputed from counters {counted} W"
+    return f"{place}: {of.channel.name}, sample {n + 1} is {float(of.value[n])!r} W and recomputed from counters {counted} W"

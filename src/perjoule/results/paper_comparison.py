@@ -28,75 +28,81 @@ def alongside(results: Results, paper: Paper, metrics: Sequence[str] = ()) -> tu
     """
     records, cells = results.latest(), summary(results).cells
     pairs = beside(paper, measured(records, cells))
-    chosen = [p for p in pairs if (p.measured.metric in metrics if metrics else p.measured.quantity != "share")]
-    return held(paper, chosen, records, cells)
+    pairs_to_compare = [p for p in pairs if (p.measured.metric in metrics if metrics else p.measured.quantity != "share")]
+    return held(paper, pairs_to_compare, records, cells)
 
 
-def alongside_table(found: Sequence[Held]) -> Table:
+def alongside_table(comparisons: Sequence[Held]) -> Table:
     """Lay out measured and published values, a row for each printed number."""
-    return Table(HEADERS, tuple(_cells(one) for one in found), (*NAMES, "number", "compared"))
+    return Table(HEADERS, tuple(_cells(comparison) for comparison in comparisons), (*NAMES, "number", "compared"))
 
 
-def _cells(one: Held) -> tuple[str, ...]:
-    printed = one.pair.number
-    ratio = one.ratio if one.kind.startswith("mean") else replace(one.ratio, high=inf)
-    values = f"{number(one.pair.value / unit_of(one).per)} {unit_of(one).symbol}", printed.printed
-    return (*place(one.pair.measured.cell), *values, one.kind, ratio_text(ratio), f"{printed.place}: {printed.name}")
+def _cells(comparison: Held) -> tuple[str, ...]:
+    printed = comparison.pair.number
+    ratio = comparison.ratio if comparison.kind.startswith("mean") else replace(comparison.ratio, high=inf)
+    values = f"{number(comparison.pair.value / unit_of(comparison).per)} {unit_of(comparison).symbol}", printed.printed
+    return (
+        *place(comparison.pair.measured.cell),
+        *values,
+        comparison.kind,
+        ratio_text(ratio),
+        f"{printed.place}: {printed.name}",
+    )
 
 
-def unit_of(one: Held) -> Unit:
+def unit_of(comparison: Held) -> Unit:
     """Return the unit in which both values are shown."""
-    return metric_of(one.pair.measured.metric).unit
+    return metric_of(comparison.pair.measured.metric).unit
 
 
-def cells_of(found: Sequence[Held]) -> list[Cell]:
+def cells_of(comparisons: Sequence[Held]) -> list[Cell]:
     """Return the cells that were compared, each once."""
-    return list({id(cell): cell for cell in (one.pair.measured.cell for one in found)}.values())
+    return list({id(cell): cell for cell in (comparison.pair.measured.cell for comparison in comparisons)}.values())
 
 
-def lines(found: Sequence[Held]) -> Iterator[str]:
+def lines(comparisons: Sequence[Held]) -> Iterator[str]:
     """Return lines on what was simulated, how rankings agree, and what differs in the configuration."""
-    yield from simulated_notes(cells_of(found))
-    yield from map(ranking_line, rankings(found))
+    yield from simulated_notes(cells_of(comparisons))
+    yield from map(ranking_line, rankings(comparisons))
     about: dict[str, dict[str, None]] = {}
-    for one in found:
-        for text in one.differs:
-            about.setdefault(text, {})[one.pair.measured.cell.filesystem] = None
-    everyone = {one.pair.measured.cell.filesystem for one in found}
+    for comparison in comparisons:
+        for text in comparison.differs:
+            about.setdefault(text, {})[comparison.pair.measured.cell.filesystem] = None
+    everyone = {comparison.pair.measured.cell.filesystem for comparison in comparisons}
     for text, names in about.items():
         yield f"differs, {'all' if set(names) == everyone else ', '.join(names)}: {text}"
 
 
-def ranking_line(one: Ranking) -> str:
+def ranking_line(ranking: Ranking) -> str:
     """Return a line on how two rankings agree."""
-    few = "" if one.least_p < 0.05 else f"; {len(one.own)} file systems can't reach 5 %"
-    signs = [" > " if apart else " ~ " for apart in one.apart]
-    here = "".join(word for pair in zip(one.own, [*signs, ""], strict=True) for word in pair)
-    there = " > ".join(one.published)
-    agreement = f"Kendall's tau {one.tau:+.2f}, p = {p_text(one.p)}{few}"
-    return f"ranking by {one.quantity} ({one.of}): {here} here, {there} there; {agreement}"
+    few = "" if ranking.least_p < 0.05 else f"; {len(ranking.own)} file systems can't reach 5 %"
+    signs = [" > " if apart else " ~ " for apart in ranking.apart]
+    here = "".join(part for pair in zip(ranking.own, [*signs, ""], strict=True) for part in pair)
+    published = " > ".join(ranking.published)
+    agreement = f"Kendall's tau {ranking.tau:+.2f}, p = {p_text(ranking.p)}{few}"
+    return f"ranking by {ranking.quantity} ({ranking.of}): {here} here, {published} there; {agreement}"
 
 
-def as_data(paper: Paper, found: Sequence[Held]) -> dict[str, object]:
+def as_data(paper: Paper, comparisons: Sequence[Held]) -> dict[str, object]:
     """Return everything as JSON data, in SI units."""
     rows = [
         {
-            "number": one.pair.number.id,
-            "printed": one.pair.number.printed,
-            "published": one.pair.number.value,
-            "own": one.pair.value,
-            "metric": one.pair.measured.metric,
-            "filesystem": one.pair.measured.cell.filesystem,
-            "workload": one.pair.measured.cell.workload,
-            "direction": one.pair.measured.cell.direction,
-            "clients_count": one.pair.measured.cell.clients_count,
-            "reality": one.pair.measured.cell.reality,
-            "compared": one.kind,
-            "ratio": one.ratio.mean,
-            "low": one.ratio.low,
-            "high": one.ratio.high,
-            "differs": one.differs,
+            "number": comparison.pair.number.id,
+            "printed": comparison.pair.number.printed,
+            "published": comparison.pair.number.value,
+            "own": comparison.pair.value,
+            "metric": comparison.pair.measured.metric,
+            "filesystem": comparison.pair.measured.cell.filesystem,
+            "workload": comparison.pair.measured.cell.workload,
+            "direction": comparison.pair.measured.cell.direction,
+            "clients_count": comparison.pair.measured.cell.clients_count,
+            "reality": comparison.pair.measured.cell.reality,
+            "compared": comparison.kind,
+            "ratio": comparison.ratio.mean,
+            "low": comparison.ratio.low,
+            "high": comparison.ratio.high,
+            "differs": comparison.differs,
         }
-        for one in found
+        for comparison in comparisons
     ]
-    return {"paper": paper.name, "rows": rows, "rankings": rankings(found)}
+    return {"paper": paper.name, "rows": rows, "rankings": rankings(comparisons)}

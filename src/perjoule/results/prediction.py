@@ -24,107 +24,114 @@ _WORDS = {
 }
 
 
-def table(found: Sequence[Prediction]) -> Table:
+def table(predictions: Sequence[Prediction]) -> Table:
     """Lay out predictions, a row each: value (if it is more than a range), 90 % band, bound and what sets it."""
     rate, watts, work = (metric.label for metric in (_RATE, _WATTS, _WORK))
     headers = ("direction", "clients", rate, "90 %", watts, "90 %", f"idle {watts}", work, "90 %", f"bound {rate}", "bottleneck")
     rows = tuple(
         (
-            one.direction,
-            str(one.clients_count),
-            _value(one, one.throughput_bytes_per_s[0] / _RATE.unit.per),
-            _band(one.throughput_bytes_per_s, _RATE.unit.per),
-            _value(one, one.mean_w[0]),
-            _band(one.mean_w, 1.0),
-            number(one.idle_w),
-            _value(one, one.efficiency_bytes_per_j[0] / _WORK.unit.per),
-            _band(one.efficiency_bytes_per_j, _WORK.unit.per),
-            number(one.bound_bytes_per_s / _RATE.unit.per),
-            one.bottleneck,
+            row.direction,
+            str(row.clients_count),
+            _value(row, row.throughput_bytes_per_s[0] / _RATE.unit.per),
+            _band(row.throughput_bytes_per_s, _RATE.unit.per),
+            _value(row, row.mean_w[0]),
+            _band(row.mean_w, 1.0),
+            number(row.idle_w),
+            _value(row, row.efficiency_bytes_per_j[0] / _WORK.unit.per),
+            _band(row.efficiency_bytes_per_j, _WORK.unit.per),
+            number(row.bound_bytes_per_s / _RATE.unit.per),
+            row.bottleneck,
         )
-        for one in found
+        for row in predictions
     )
     return Table(headers, rows, (*NAMES, "bottleneck"))
 
 
-def watts_table(found: Sequence[Prediction]) -> Table:
+def watts_table(predictions: Sequence[Prediction]) -> Table:
     """Lay out where the servers' watts go, a row for each prediction; the switch is beside their sum."""
     headers = ("direction", "clients", *PARTS[:-1], _WATTS.label, PARTS[-1])
     rows = tuple(
         (
-            *(one.direction, str(one.clients_count)),
-            *(number(one.parts_w[part]) if part in IDLE else _value(one, one.parts_w[part]) for part in PARTS[:-1]),
-            *(_value(one, one.mean_w[0]), number(one.parts_w[PARTS[-1]])),
+            *(row.direction, str(row.clients_count)),
+            *(number(row.parts_w[part]) if part in IDLE else _value(row, row.parts_w[part]) for part in PARTS[:-1]),
+            *(_value(row, row.mean_w[0]), number(row.parts_w[PARTS[-1]])),
         )
-        for one in found
+        for row in predictions
     )
     return Table(headers, rows)
 
 
-def figure(target: Target, found: Sequence[Prediction]) -> Spec:
+def figure(target: Target, predictions: Sequence[Prediction]) -> Spec:
     """Draw throughput and work per joule against the number of clients."""
     points = [
-        Predicted(of.label, one.direction, one.clients_count, *(part / of.unit.per for part in triple), bound=bound)
+        Predicted(of.label, row.direction, row.clients_count, *(part / of.unit.per for part in triple), bound=bound)
         for of, pick in ((_RATE, "throughput_bytes_per_s"), (_WORK, "efficiency_bytes_per_j"))
-        for one in found
-        for triple, bound in [(getattr(one, pick), one.bound_bytes_per_s / of.unit.per if of is _RATE else None)]
+        for row in predictions
+        for triple, bound in [(getattr(row, pick), row.bound_bytes_per_s / of.unit.per if of is _RATE else None)]
     ]
-    kind = f"{target.profile.kind} {target.profile.release}, {found[0].redundancy.text}, on {target.cluster.title}"
-    notes = ("predicted, not measured", "bands: 90 %; dashed: the bound", *_ranges(target, found))
+    kind = f"{target.profile.kind} {target.profile.release}, {predictions[0].redundancy.text}, on {target.cluster.title}"
+    notes = ("predicted, not measured", "bands: 90 %; dashed: the bound", *_ranges(target, predictions))
     return prediction(points, title=kind, notes=notes)
 
 
-def _value(one: Prediction, value: float) -> str:
-    return "–" if one.rests_on else number(value)
+def _value(row: Prediction, value: float) -> str:
+    return "–" if row.rests_on else number(value)
 
 
 def _band(triple: tuple[float, float, float], per: float) -> str:
     return f"{number(triple[1] / per)} to {number(triple[2] / per)}"
 
 
-def remarks(target: Target, found: Sequence[Prediction], worth_count: int) -> Iterator[str]:
+def remarks(target: Target, predictions: Sequence[Prediction], worth_count: int) -> Iterator[str]:
     """Say what the numbers are, what they extrapolate, and what would narrow the bands of MiB/J most."""
-    where = "emulated hosts" if target.profile.emulated else "real hosts"
-    load = f"{bytes_text(found[0].client_bytes)} in {target.profile.pattern.calls_text}, {found[0].in_flight_count} in flight"
+    hosts = "emulated hosts" if target.profile.emulated else "real hosts"
+    first = predictions[0]
+    load = f"{bytes_text(first.client_bytes)} in {target.profile.pattern.calls_text}, {first.in_flight_count} in flight"
     yield (
-        f"predicted, not measured: from {len(target.profile.points)} points on {where}; each client moves "
+        f"predicted, not measured: from {len(target.profile.points)} points on {hosts}; each client moves "
         f"{load}; W are those of the servers at the wall, without the switch"
     )
     if target.profile.emulated and target.memory:
         yield "the bands are those of emulated hosts; of published clusters they have been too narrow (perjoule ledger)"
     if target.profile.cpu_of == "trial":
         yield "its CPU work is that of whole trials, programs' start and report included: the bands allow for W that are too high"
-    sizes = sorted({one.case.client_bytes for one in target.profile.points})
-    calls = sorted({round(one.case.in_flight_count) for one in target.profile.points})
+    sizes = sorted({point.case.client_bytes for point in target.profile.points})
+    calls = sorted({round(point.case.in_flight_count) for point in target.profile.points})
     measured = {"size": f" ({', '.join(map(bytes_text, sizes))})", "in flight": f" ({', '.join(map(str, calls))})"}
-    beyond = [_WORDS[level] + measured.get(level, "") for level in LEVELS if any(level in one.beyond for one in found)]
+    beyond = [_WORDS[level] + measured.get(level, "") for level in LEVELS if any(level in row.beyond for row in predictions)]
     if beyond:
         yield f"extrapolated: {', '.join(beyond)}"
-    yield from _ranges(target, found)
+    yield from _ranges(target, predictions)
     total: Counter[str] = Counter()
-    for one in found:
-        total.update({name: share / len(found) for name, share in one.worth.items()})
+    for row in predictions:
+        total.update({name: share / len(predictions) for name, share in row.worth.items()})
     parts = ", ".join(f"{name} {percent(share)} %" for name, share in total.most_common(worth_count))
     yield f"of the variance of {_WORK.label}: {parts}"
 
 
-def _ranges(target: Target, found: Sequence[Prediction]) -> Iterator[str]:
+def _ranges(target: Target, predictions: Sequence[Prediction]) -> Iterator[str]:
     """Name the predictions that are a range, and why."""
-    for direction in dict.fromkeys(one.direction for one in found):
-        own = [one for one in found if one.direction == direction and one.rests_on]
-        if own:
-            counts = ", ".join(str(one.clients_count) for one in own)
+    for direction in dict.fromkeys(row.direction for row in predictions):
+        ranges = [row for row in predictions if row.direction == direction and row.rests_on]
+        if ranges:
+            counts = ", ".join(str(row.clients_count) for row in ranges)
             numbers = ", ".join(
-                f"{name} of {target.profile.kind}" for name in dict.fromkeys(name for one in own for name in one.rests_on)
+                f"{name} of {target.profile.kind}" for name in dict.fromkeys(name for row in ranges for name in row.rests_on)
             )
             yield f"{direction}, clients {counts}: a range, because it rests on {numbers}, which calibration did not identify"
 
 
-def parameters_table(found: Profile) -> Table:
+def parameters_table(profile: Profile) -> Table:
     """Lay out what a profile says of its file system."""
     rows = tuple(
-        (way, one.name, estimate(one.value), f"{estimate(one.low)} to {estimate(one.high)}", "yes" if one.identified else "no")
-        for way in found.known
-        for one in parameters(found, way)
+        (
+            direction,
+            parameter.name,
+            estimate(parameter.value),
+            f"{estimate(parameter.low)} to {estimate(parameter.high)}",
+            "yes" if parameter.identified else "no",
+        )
+        for direction in profile.known
+        for parameter in parameters(profile, direction)
     )
     return Table(("direction", "parameter", "value", "90 %", "identified"), rows, (*NAMES, "parameter", "identified"))

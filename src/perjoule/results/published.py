@@ -16,29 +16,29 @@ _BASES = {
 }
 
 
-def published_table(found: Sequence[Published]) -> Table:
+def published_table(published: Sequence[Published]) -> Table:
     """Lay out what papers print beside what is predicted."""
     rows = tuple(
         (
-            *(one.paper, one.cluster, one.filesystem, one.redundancy, one.direction, one.clients, one.basis),
-            "–" if one.value_bytes_per_s is None else _rate(one.value_bytes_per_s),
-            "–" if one.range_bytes_per_s is None else f"{_rate(one.range_bytes_per_s[0])} to {_rate(one.range_bytes_per_s[1])}",
-            _rate(one.printed_bytes_per_s),
-            "–" if one.value_bytes_per_s is None else _error(one.value_bytes_per_s / one.printed_bytes_per_s),
-            {None: "–", True: "yes", False: "no"}[one.held],
+            *(row.paper, row.cluster, row.filesystem, row.redundancy, row.direction, row.clients, row.basis),
+            "–" if row.value_bytes_per_s is None else _rate(row.value_bytes_per_s),
+            "–" if row.range_bytes_per_s is None else f"{_rate(row.range_bytes_per_s[0])} to {_rate(row.range_bytes_per_s[1])}",
+            _rate(row.printed_bytes_per_s),
+            "–" if row.value_bytes_per_s is None else _error(row.value_bytes_per_s / row.printed_bytes_per_s),
+            {None: "–", True: "yes", False: "no"}[row.held],
         )
-        for one in found
+        for row in published
     )
     headers = (*_HEADERS, f"predicted {_RATE.label}", "range", "printed", "error", "held")
     return Table(headers, rows, {*_HEADERS, "held"} - {"clients"})
 
 
-def published_remarks(found: Sequence[Published], unpredicted: Iterable[tuple[str, str, str]]) -> Iterator[str]:
+def published_remarks(published: Sequence[Published], unpredicted: Iterable[tuple[str, str, str]]) -> Iterator[str]:
     """Say what predictions rest on, and what can't be predicted."""
-    used = {one.basis for one in found}
-    yield "; ".join(f"{basis}: {words}" for basis, words in _BASES.items() if basis in used)
-    for paper, what, why in unpredicted:
-        yield f"not predicted: {paper}, {what}: {why}"
+    used = {row.basis for row in published}
+    yield "; ".join(f"{basis}: {explanation}" for basis, explanation in _BASES.items() if basis in used)
+    for paper, system, why in unpredicted:
+        yield f"not predicted: {paper}, {system}: {why}"
     yield "not scored: another host like those of the profiles; all their points were measured on one machine"
 
 

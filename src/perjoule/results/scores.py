@@ -15,28 +15,30 @@ BOUND_TOLERANCE_RATIO = 0.01  # by which interfaces and clocks may make a rate l
 def shipped_scores(published: Sequence[Published]) -> Mapping[str, tuple[Score, ...]]:
     """Score the profiles that come with perjoule, on points left out: together as "all" (and published clusters), then each."""
     profiles = [shipped(name) for name in names()]
-    whole = (*scores([known.tests for one in profiles for known in one.known.values()]), published_score(published))
-    return {"all": whole, **{one.kind: scores([known.tests for known in one.known.values()]) for one in profiles}}
+    total = (*scores([law.tests for profile in profiles for law in profile.known.values()]), published_score(published))
+    return {"all": total, **{profile.kind: scores([law.tests for law in profile.known.values()]) for profile in profiles}}
 
 
-def scores_table(found: Mapping[str, Sequence[Score]]) -> Table:
+def scores_table(scores_of: Mapping[str, Sequence[Score]]) -> Table:
     """Lay out scores by profile and level."""
-    simpler = list(dict.fromkeys(name for own in found.values() for one in own for name in one.simpler))
+    simpler = list(
+        dict.fromkeys(name for profile_scores in scores_of.values() for score in profile_scores for name in score.simpler)
+    )
     headers = ("profile", "left out", "points", "median", "90 %", "bands hold", "watts: skill", "order: tau", *simpler)
     rows = tuple(
         (
             kind,
-            one.level,
-            str(one.count),
-            f"{percent(one.median_ratio, 1)} %",
-            f"{percent(one.p90_ratio, 1)} %",
-            "–" if isnan(one.held_ratio) else f"{percent(one.held_ratio)} %",
-            "–" if one.power_skill_ratio is None else f"{one.power_skill_ratio:.2f}",
-            "–" if one.order_tau is None else f"{one.order_tau:.2f}",
-            *(f"{percent(one.simpler[name], 1)} %" if name in one.simpler else "–" for name in simpler),
+            score.level,
+            str(score.count),
+            f"{percent(score.median_ratio, 1)} %",
+            f"{percent(score.p90_ratio, 1)} %",
+            "–" if isnan(score.held_ratio) else f"{percent(score.held_ratio)} %",
+            "–" if score.power_skill_ratio is None else f"{score.power_skill_ratio:.2f}",
+            "–" if score.order_tau is None else f"{score.order_tau:.2f}",
+            *(f"{percent(score.simpler[name], 1)} %" if name in score.simpler else "–" for name in simpler),
         )
-        for kind, own in found.items()
-        for one in own
+        for kind, profile_scores in scores_of.items()
+        for score in profile_scores
     )
     return Table(headers, rows, ("profile", "left out"))
 

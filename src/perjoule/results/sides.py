@@ -22,14 +22,14 @@ class Side:
     """A results folder, or one of its file systems."""
 
     name: str
-    asked: Campaign | None
+    campaign: Campaign | None
     records: tuple[Record, ...]  # the last attempt at each trial
     points: tuple[Point, ...]
     cells: tuple[Cell, ...]  # of the whole campaign, even where only one file system is compared
     filesystem: str = ""  # only this one of it; "" for all
 
     @cached_property
-    def found(self) -> Mapping[Key, Sequence[Measured]]:
+    def measured(self) -> Mapping[Key, Sequence[Measured]]:
         """Group the points to compare by combination, in order of repetition."""
         grouped: dict[Key, list[Measured]] = {}
         of = {record.trial.id: record for record in self.records}
@@ -53,19 +53,19 @@ class Side:
 def side(results: Results, name: str = "") -> Side:
     """Read the numbers of a results folder. Raises MachineError, CampaignError."""
     records = results.latest()
-    found = points_of(results, records)
-    asked = campaign_of(results)
-    return Side(name or results.folder.name, asked, records, found, summary(results).cells)
+    points = points_of(results, records)
+    campaign = campaign_of(results)
+    return Side(name or results.folder.name, campaign, records, points, summary(results).cells)
 
 
-def between(whole: Side, labels: tuple[str, str]) -> tuple[Side, Side]:
+def between(side: Side, labels: tuple[str, str]) -> tuple[Side, Side]:
     """Take two file systems of one results folder. Raises CampaignError: a label is unknown."""
-    there = list(dict.fromkeys(record.trial.filesystem.label for record in whole.records))
+    labels_known = list(dict.fromkeys(record.trial.filesystem.label for record in side.records))
     for label in labels:
-        if label not in there:
-            raise CampaignError(f'no file system is called "{label}"', where=whole.name, next=f"known: {', '.join(there)}")
-    one, other = (replace(whole, name=label, filesystem=label) for label in labels)
-    return one, other
+        if label not in labels_known:
+            raise CampaignError(f'no file system is called "{label}"', where=side.name, next=f"known: {', '.join(labels_known)}")
+    first, second = (replace(side, name=label, filesystem=label) for label in labels)
+    return first, second
 
 
 def changed(first: Side, second: Side, declared: Sequence[str]) -> tuple[Change, ...]:
@@ -74,17 +74,17 @@ def changed(first: Side, second: Side, declared: Sequence[str]) -> tuple[Change,
         if name.split(".")[0] not in ROOTS:
             raise CampaignError(f'nothing is called "{name}"', next=f"a change starts with one of {', '.join(ROOTS)}")
     pairs = [
-        (one[0], other[0])
-        for here, there in matched(first, second)
-        for one, other in zip(*_filled(first.found[here], second.found[there]), strict=True)
+        (before[0], after[0])
+        for here, there_key in matched(first, second)
+        for before, after in zip(*_filled(first.measured[here], second.measured[there_key]), strict=True)
     ]
-    return changes(pairs, (first.asked, second.asked), declared)
+    return changes(pairs, (first.campaign, second.campaign), declared)
 
 
-def _filled(some: Sequence[Measured], others: Sequence[Measured]) -> tuple[Sequence[Measured], Sequence[Measured]]:
+def _filled(first: Sequence[Measured], second: Sequence[Measured]) -> tuple[Sequence[Measured], Sequence[Measured]]:
     """Give both the same count by repeating the last one, so every record is compared."""
-    count = max(len(some), len(others))
-    return [*some, *[some[-1]] * (count - len(some))], [*others, *[others[-1]] * (count - len(others))]
+    count = max(len(first), len(second))
+    return [*first, *[first[-1]] * (count - len(first))], [*second, *[second[-1]] * (count - len(second))]
 
 
 def matched(first: Side, second: Side) -> tuple[tuple[Key, Key], ...]:
@@ -93,32 +93,32 @@ def matched(first: Side, second: Side) -> tuple[tuple[Key, Key], ...]:
     That is the only label left of its kind, or the only one left at all.
     """
     same = [_partners(_kinds(first, n), _kinds(second, n)) for n in range(3)]
-    found: list[tuple[Key, Key]] = []
-    for key in first.found:
-        other = same[0].get(key[0]), same[1].get(key[1]), same[2].get(key[2])
-        there = next((one for one in second.found if one[:3] == other and one[3:] == key[3:]), None)
-        found += [(key, there)] if there is not None else []
-    return tuple(sorted(found, key=lambda pair: (pair[0][2], pair[0][3], *pair[0])))
+    pairs: list[tuple[Key, Key]] = []
+    for key in first.measured:
+        partner = same[0].get(key[0]), same[1].get(key[1]), same[2].get(key[2])
+        match = next((key_there for key_there in second.measured if key_there[:3] == partner and key_there[3:] == key[3:]), None)
+        pairs += [(key, match)] if match is not None else []
+    return tuple(sorted(pairs, key=lambda pair: (pair[0][2], pair[0][3], *pair[0])))
 
 
 def _kinds(side: Side, part: int) -> Mapping[str, str]:
     specs = [
         (record.trial.testbed, record.trial.filesystem, record.trial.workload)[part]
-        for measured in side.found.values()
+        for measured in side.measured.values()
         for record, _ in measured
     ]
     return {spec.label: spec.kind for spec in specs}
 
 
 def _partners(ours: Mapping[str, str], theirs: Mapping[str, str]) -> Mapping[str, str]:
-    found = {label: label for label in ours if label in theirs}
+    partners = {label: label for label in ours if label in theirs}
     for alike in (True, False):
         for label, kind in ours.items():
-            left = [name for name in ours if name not in found and (not alike or ours[name] == kind)]
-            others = [name for name in theirs if name not in found.values() and (not alike or theirs[name] == kind)]
-            if left == [label] and len(others) == 1:
-                found[label] = others[0]
-    return found
+            unmatched = [name for name in ours if name not in partners and (not alike or ours[name] == kind)]
+            candidates = [name for name in theirs if name not in partners.values() and (not alike or theirs[name] == kind)]
+            if unmatched == [label] and len(candidates) == 1:
+                partners[label] = candidates[0]
+    return partners
 
 
 def _key(point: Point) -> Key:

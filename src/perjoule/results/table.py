@@ -48,9 +48,9 @@ def heading(key: str, less: str = "") -> str:
     return f"{label}, {symbol}" if symbol and symbol not in label.split() else label
 
 
-def value_text(found: Interval | None, key: str, text: Text = with_interval) -> str:
+def value_text(interval: Interval | None, key: str, text: Text = with_interval) -> str:
     """Print an interval in the unit of its metric; "–" if it is missing."""
-    return text(found, metric_of(key).unit.per) if found else "–"
+    return text(interval, metric_of(key).unit.per) if interval else "–"
 
 
 def with_meter(cell: Cell, key: str) -> str:
@@ -69,16 +69,16 @@ def total_ends(cell: Cell, key: str) -> tuple[float, float]:
     """Return the ends of a metric's total 95 % interval, in SI units: half of it is that of its repetitions' mean and the meter's
     uncertainty that they share, in quadrature. Infinite after one repetition, or if a meter does not state its accuracy.
     """
-    found, meter = cell.metrics[key], _meter_half(cell, key) or 0.0
-    return found.mean - hypot(found.mean - found.low, meter), found.mean + hypot(found.high - found.mean, meter)
+    interval, meter = cell.metrics[key], _meter_half(cell, key) or 0.0
+    return interval.mean - hypot(interval.mean - interval.low, meter), interval.mean + hypot(interval.high - interval.mean, meter)
 
 
 def _meter_half(cell: Cell, key: str) -> float | None:
     """Return half of the 95 % interval that the meter adds to the scatter; infinite if unknown, None if no meter has a part."""
-    found, of = cell.metrics[key], metric_of(key)
+    interval, of = cell.metrics[key], metric_of(key)
     if of.boundary in cell.unstated and of.budgeted:
         return inf
-    meter = cell.metrics.get(of.shared_uncertainty if len(found.values) > 1 else of.uncertainty)
+    meter = cell.metrics.get(of.shared_uncertainty if len(interval.values) > 1 else of.uncertainty)
     return meter and meter.mean
 
 
@@ -118,9 +118,9 @@ def mean(interval: Interval, per: float = 1.0) -> str:
 def point_text(point: Point) -> str:
     """Print rate and work per joule, "95.2 MiB/s, 0.81 MiB/J (modelled)", or the power of an idle trial."""
     keys = [key for key in (*RATES, *PER_JOULE, *IDLE[::-1]) if key in point.metrics]
-    said = ", ".join(f"{number(point.metrics[key] / metric_of(key).unit.per)} {metric_of(key).unit.symbol}" for key in keys)
+    numbers = ", ".join(f"{number(point.metrics[key] / metric_of(key).unit.per)} {metric_of(key).unit.symbol}" for key in keys)
     grade = point.grade if any(metric_of(key).energy for key in keys) else ""
-    return said + (" (simulated)" if point.reality == "simulated" else f" ({grade})" if grade else "")
+    return numbers + (" (simulated)" if point.reality == "simulated" else f" ({grade})" if grade else "")
 
 
 def maximum(interval: Interval, per: float = 1.0) -> str:
@@ -128,7 +128,7 @@ def maximum(interval: Interval, per: float = 1.0) -> str:
     return number(interval.maximum / per)
 
 
-def whole(interval: Interval, per: float = 1.0) -> str:
+def rounded(interval: Interval, per: float = 1.0) -> str:
     """Print a mean without decimals: of a share that is known to a few percent only."""
     return f"{interval.mean / per:z.0f}"
 
@@ -137,7 +137,7 @@ def _whole_middle(interval: Interval, per: float = 1.0) -> str:
     return f"{median(interval.values) / per:z.0f}"
 
 
-_BY_MEDIAN: Mapping[Text, Text] = {with_interval: with_repetitions, mean: middle, whole: _whole_middle}
+_BY_MEDIAN: Mapping[Text, Text] = {with_interval: with_repetitions, mean: middle, rounded: _whole_middle}
 
 COLUMNS: tuple[tuple[str, Text], ...] = (
     ("throughput_bytes_per_s", with_interval),
@@ -161,46 +161,58 @@ WHERE_MEASURED: tuple[tuple[str, Text], ...] = (
     ("burst_efficiency_bytes_per_j", mean),
     ("burst_operations_per_s", mean),
     ("burst_operations_per_j", mean),
-    ("durable_ratio", whole),
+    ("durable_ratio", rounded),
 )
 
 
 def table(cells: Sequence[Cell]) -> Table:
     """Lay out cells, a row each; W, J and MiB/J are those of the servers without the switch."""
-    there = {name for cell in cells for name in cell.metrics}
-    columns = (*_usual(cells, there), *(column for column in WHERE_MEASURED if column[0] in there))
+    measured = {name for cell in cells for name in cell.metrics}
+    columns = (*_usual(cells, measured), *(column for column in WHERE_MEASURED if column[0] in measured))
     several = len({cell.workload for cell in cells}) > len({cell.direction for cell in cells})
     several |= any(cell.direction == "mixed" for cell in cells)  # a user alone reads, say, and is not the mix
-    stated = any(cell.redundancy for cell in cells)
-    words = ("file system", *(("redundancy",) if stated else ()), *(("workload",) if several else ()), "direction", "clients")
-    headers = (*words, *("max" if text is maximum else metric_of(key).label for key, text in columns), "n", "failed", "doubts")
+    has_redundancy = any(cell.redundancy for cell in cells)
+    name_headers = (
+        "file system",
+        *(("redundancy",) if has_redundancy else ()),
+        *(("workload",) if several else ()),
+        "direction",
+        "clients",
+    )
+    headers = (
+        *name_headers,
+        *("max" if text is maximum else metric_of(key).label for key, text in columns),
+        "n",
+        "failed",
+        "doubts",
+    )
     rows: list[tuple[str, ...]] = []
     for cell in cells:
-        kept = ((cell.redundancy.text if cell.redundancy else "–"),) if stated else ()
-        names = (cell.filesystem, *kept, *((cell.workload,) if several else ()), cell.direction, str(cell.clients_count))
+        redundancy = ((cell.redundancy.text if cell.redundancy else "–"),) if has_redundancy else ()
+        names = (cell.filesystem, *redundancy, *((cell.workload,) if several else ()), cell.direction, str(cell.clients_count))
         values = (cell_text(cell, key, text) for key, text in columns)
         n_count = max((len(interval.values) for interval in cell.metrics.values()), default=0)
         rows.append((*names, *values, str(n_count), str(cell.failed_count or "–"), str(len(cell.doubts) or "–")))
     return Table(headers, tuple(rows))
 
 
-def _usual(cells: Sequence[Cell], there: Container[str]) -> Iterator[tuple[str, Text]]:
+def _usual(cells: Sequence[Cell], measured: Container[str]) -> Iterator[tuple[str, Text]]:
     """Return the columns that every table has; where nothing was loaded, only those with a value."""
     still = bool(cells) and all(cell.direction == "idle" for cell in cells)
-    return (column for column in COLUMNS if not still or column[0] in there)
+    return (column for column in COLUMNS if not still or column[0] in measured)
 
 
 def metrics_table(cells: Sequence[Cell]) -> Table:
     """Lay out the mean of every metric in SI units, under its key."""
     names = list(dict.fromkeys(name for cell in cells for name in cell.metrics))
 
-    def text(found: Interval | None) -> str:
-        return any_number(found.mean) if found else "–"
+    def text(interval: Interval | None) -> str:
+        return any_number(interval.mean) if interval else "–"
 
     rows = ((c.filesystem, c.direction, str(c.clients_count), *(text(c.metrics.get(n)) for n in names)) for c in cells)
     return Table(("file system", "direction", "clients", *names), tuple(rows))
 
 
-def pair_texts(one: "Verdict") -> tuple[str, str]:
+def pair_texts(verdict: "Verdict") -> tuple[str, str]:
     """Print the ratio of a pair with its interval, and p: the same wherever the pair is shown."""
-    return ratio_text(one.ratio), p_text(one.p)
+    return ratio_text(verdict.ratio), p_text(verdict.p)

@@ -58,15 +58,15 @@ def differing_cells(stored: Sequence[Cell], computed: Sequence[Cell], lacking: f
         elif len(rows[row]) != len(expected[row]):
             yield f"table: {row} is {len(rows[row])} times in the table and {len(expected[row])} times among the records"
         else:
-            for one, other in zip(rows[row], expected[row], strict=True):
-                yield from _same_cell(row, one, other, scales, lacking)
+            for stored_cell, computed_cell in zip(rows[row], expected[row], strict=True):
+                yield from _same_cell(row, stored_cell, computed_cell, scales, lacking)
 
 
 def _by_row(all_cells: Sequence[Cell]) -> dict[str, list[Cell]]:
-    found: dict[str, list[Cell]] = {}
+    by_row: dict[str, list[Cell]] = {}
     for cell in all_cells:
-        found.setdefault(_row(cell), []).append(cell)
-    return found
+        by_row.setdefault(_row(cell), []).append(cell)
+    return by_row
 
 
 def _row(cell: Cell) -> str:
@@ -78,13 +78,13 @@ def _scales(all_cells: Sequence[Cell]) -> dict[str, float]:
 
     Where all are 0, it is the SI unit: 0 and 1e-18 are the same share of a CPU.
     """
-    found: dict[str, float] = {}
+    largest: dict[str, float] = {}
     for cell in all_cells:
         for name, interval in cell.metrics.items():
             kind = _kind(name)
             sizes = map(abs, (interval.low, interval.high, *interval.values))
-            found[kind] = max(found.get(kind, 0.0), *filter(isfinite, sizes))
-    return {kind: size or 1.0 for kind, size in found.items()}
+            largest[kind] = max(largest.get(kind, 0.0), *filter(isfinite, sizes))
+    return {kind: size or 1.0 for kind, size in largest.items()}
 
 
 def _kind(name: str) -> str:
@@ -95,24 +95,24 @@ def _kind(name: str) -> str:
 def _same_cell(row: str, stored: Cell, computed: Cell, scales: Mapping[str, float], lacking: frozenset[str]) -> Iterator[str]:
     lacking |= _OF_ROUNDS_IN_3 if lacking and "warm_up_rounds_count" in stored.metrics else frozenset()
     for column in (field.name for field in fields(Cell) if field.name != "metrics"):
-        words = differing(to_json(getattr(stored, column)), to_json(getattr(computed, column)), SHARE, column)
-        if words and column in lacking:
+        difference = differing(to_json(getattr(stored, column)), to_json(getattr(computed, column)), SHARE, column)
+        if difference and column in lacking:
             yield Older(column)
         else:
-            yield f"table: {row}: {words}" if words else ""
+            yield f"table: {row}: {difference}" if difference else ""
     for name in sorted(stored.metrics.keys() | computed.metrics.keys()):
-        one, other = stored.metrics.get(name), computed.metrics.get(name)
-        if one is None and other is not None and METRICS in lacking:
+        before, after = stored.metrics.get(name), computed.metrics.get(name)
+        if before is None and after is not None and METRICS in lacking:
             yield Older(name)
             continue
-        if one is None or other is None:
-            words = f"{name} is only {'in the table' if other is None else 'among the recomputed numbers'}"
+        if before is None or after is None:
+            difference = f"{name} is only {'in the table' if after is None else 'among the recomputed numbers'}"
         else:
-            words = differing(to_json(one), to_json(other), scales[_kind(name)], name)
-        if words and _redefined(name, lacking):
+            difference = differing(to_json(before), to_json(after), scales[_kind(name)], name)
+        if difference and _redefined(name, lacking):
             yield Redefined(name)
         else:
-            yield f"table: {row}: {words}" if words else ""
+            yield f"table: {row}: {difference}" if difference else ""
 
 
 def _redefined(name: str, lacking: frozenset[str]) -> bool:

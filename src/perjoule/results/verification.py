@@ -56,15 +56,15 @@ def verify(results: Results) -> Findings:
     entries, reported = results.entries(), _reported(results)
     last = {entry.trial: entry.attempt for entry in entries}
     counted = [reported and entry.attempt == last[entry.trial] for entry in entries]
-    attempts = [_read_again(results, entry, counted=one) for entry, one in zip(entries, counted, strict=True)]
+    attempts = [_read_again(results, entry, counted=in_table) for entry, in_table in zip(entries, counted, strict=True)]
     outcomes = [check for attempt in attempts for check in attempt.checks]
-    latest = [attempt for attempt, one in zip(attempts, counted, strict=True) if one]
+    latest = [attempt for attempt, in_table in zip(attempts, counted, strict=True) if in_table]
     records = [attempt.record for attempt in attempts if attempt.record]
     checks = [*_files(results), *belonging.check(results, records), *outcomes, *_table(results, latest)]
     notes: list[str] = [check for check in checks if isinstance(check, Note) and not isinstance(check, Older | Redefined)]
     if redefined := dict.fromkeys(check for check in checks if isinstance(check, Redefined)):
-        what = f"have other definitions since format {results.table_format()} of table.json, and were not compared"
-        notes.append(f"{few([*redefined])} {what}; {WRITE_AGAIN}")
+        changes = f"have other definitions since format {results.table_format()} of table.json, and were not compared"
+        notes.append(f"{few([*redefined])} {changes}; {WRITE_AGAIN}")
     if older := dict.fromkeys(check for check in checks if isinstance(check, Older)):
         notes.append(f"table.json is of an older format, without, or in other words: {', '.join(older)}; {WRITE_AGAIN}")
     if not reported:
@@ -82,9 +82,9 @@ def _files(results: Results) -> Iterator[str]:
     entries = results.entries()
     for (trial, attempt), count in Counter((entry.trial, entry.attempt) for entry in entries).items():
         yield "" if count == 1 else f"{results.journal}: {count} lines list attempt {attempt} of {trial}"
-    kept = {results.folder_of_attempt(entry.trial, entry.attempt) for entry in entries}
+    listed = {results.folder_of_attempt(entry.trial, entry.attempt) for entry in entries}
     for path in sorted((results.folder / "trials").glob("*/attempt-*")):
-        if path not in kept and ATTEMPT.fullmatch(path.name):
+        if path not in listed and ATTEMPT.fullmatch(path.name):
             yield f"{path}: no line of the journal lists this attempt"
     for entry in entries:
         yield from _files_of(entry, results.folder_of_attempt(entry.trial, entry.attempt))
@@ -97,8 +97,10 @@ def _files_of(entry: Entry, folder: Path) -> Iterator[str]:
             yield "" if sha256(path) == digest else f"{path}: differs from the file that was kept (checksum mismatch)"
         except OSError as error:
             yield f"{path}: {(error.strerror or 'unreadable').lower()}"
-    there = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file() and not p.is_symlink()}
-    for name in sorted({*ALWAYS, *(one for one in there if not one.startswith("logs/"))} - entry.files.keys()):
+    present = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file() and not p.is_symlink()}
+    for name in sorted(
+        {*ALWAYS, *(name_there for name_there in present if not name_there.startswith("logs/"))} - entry.files.keys()
+    ):
         why = "it was not there when the attempt was kept, or the journal was changed"
         yield f"{folder / name}: its checksum is not in the journal; {why}"
 
@@ -114,97 +116,99 @@ class _Attempt:
 
 def _read_again(results: Results, entry: Entry, *, counted: bool) -> _Attempt:
     """Read an attempt and check its outcome; of one without an outcome, its checksums say all. `counted`: it is in the table."""
-    where = str(results.folder_of_attempt(entry.trial, entry.attempt))
+    place = str(results.folder_of_attempt(entry.trial, entry.attempt))
     try:
         record = results.record(entry)
     except PerjouleError as error:
         return _Attempt((str(error),))
-    timed, checks = with_time(record), [_identity(entry, record, where)]
-    checks += _aged(results, record, where)
+    timed, checks = with_time(record), [_identity(entry, record, place)]
+    checks += _aged(results, record, place)
     if record.outcome is None:
         return _Attempt(tuple(checks), timed, ())
-    found = series = None
+    trial_points = series = None
     try:
         series = results.series(record)
-        found = points(timed, series) if counted and timed.status == "valid" else ()
+        trial_points = points(timed, series) if counted and timed.status == "valid" else ()
     except PerjouleError as error:
         checks.append(str(error))
-    return _Attempt((*checks, *_outcome(results, record, series, where)), timed, found)
+    return _Attempt((*checks, *_outcome(results, record, series, place)), timed, trial_points)
 
 
-def _aged(results: Results, record: Record, where: str) -> Iterator[str]:
+def _aged(results: Results, record: Record, place: str) -> Iterator[str]:
     """Check the joules of what a file system went through before its trials."""
-    found = ageing(record)
-    if found is None:
-        yield from [f"{where}: what its file system went through is not whole"] if "aged" in record.facts else []
+    aged = ageing(record)
+    if aged is None:
+        yield from [f"{place}: what its file system went through is not whole"] if "aged" in record.facts else []
         return
     try:
-        again_j = energy_j(record, ageing_series(results.folder, found.folder))
+        again_j = energy_j(record, ageing_series(results.folder, aged.folder))
     except (OSError, ValueError) as error:
-        yield f"{where}: the samples of the ageing of its file system can't be read: {error}"
+        yield f"{place}: the samples of the ageing of its file system can't be read: {error}"
         return
-    words = differing(found.energy_j, again_j, path="energy_j")
-    yield f"{where}: of the ageing of its file system, {words}" if words else ""
+    difference = differing(aged.energy_j, again_j, path="energy_j")
+    yield f"{place}: of the ageing of its file system, {difference}" if difference else ""
 
 
-def _outcome(results: Results, record: Record, series: Sequence[Series] | None, where: str) -> Iterator[str]:
+def _outcome(results: Results, record: Record, series: Sequence[Series] | None, place: str) -> Iterator[str]:
     try:
         again = drivers.workload(record.trial.workload).outcome(results.folder_of(record) / "raw")
     except PerjouleError as error:
         yield str(error)
         return
     except (KeyError, ValidationError):
-        yield f"{where}: this perjoule can no longer build its workload, so its raw outputs were not re-read"
+        yield f"{place}: this perjoule can no longer build its workload, so its raw outputs were not re-read"
         return
-    words = differing(to_json(record.outcome), to_json(replace(again, series=())))
-    yield f"{where}: re-reading the raw outputs does not give the stored outcome: {words}" if words else ""
+    difference = differing(to_json(record.outcome), to_json(replace(again, series=())))
+    yield f"{place}: re-reading the raw outputs does not give the stored outcome: {difference}" if difference else ""
     if series is not None:
-        stored = {one.channel: one for one in series}
-        for one in again.series:
-            yield _same_series(one, stored.get(one.channel), record.version, where)
-        yield from modelled_watts.check(record, series, where)
+        stored = {channel_series.channel: channel_series for channel_series in series}
+        for channel_series in again.series:
+            yield _same_series(channel_series, stored.get(channel_series.channel), record.version, place)
+        yield from modelled_watts.check(record, series, place)
         if names := modelled_watts.unchecked(record, series):
             which = ", ".join(sorted(names))
             yield Note(f"counters of {which} are not kept: of their modelled watts only the bounds were checked")
 
 
-def _identity(entry: Entry, record: Record, where: str) -> str:
+def _identity(entry: Entry, record: Record, place: str) -> str:
     same = (entry.trial, entry.attempt, entry.status) == (record.trial.id, record.attempt, record.status)
-    return "" if same else f"{where}: the record does not match the trial, attempt or status in the journal"
+    return "" if same else f"{place}: the record does not match the trial, attempt or status in the journal"
 
 
-def _same_series(again: Series, stored: Series | None, version: int, where: str) -> str:
+def _same_series(again: Series, stored: Series | None, version: int, place: str) -> str:
     if stored is None and ADDED.get(again.channel.quantity, 1) > version:
         return Note(f"results of format {version} do not have the {again.channel.quantity} of raw outputs among their series")
     if stored is None:
-        return f"{where}: {again.channel.name} is in the raw outputs but not among the stored series"
-    words = differing_rows(stored, again)
-    if words and version < REDATED_FORMAT and _redated(stored, again):
+        return f"{place}: {again.channel.name} is in the raw outputs but not among the stored series"
+    difference = differing_rows(stored, again)
+    if difference and version < REDATED_FORMAT and _redated(stored, again):
         return Note(f"results of format {version} date the last bytes of a read to the half second after its log's last line")
-    return f"{where}: {again.channel.name} differs from the raw outputs: {words}" if words else ""
+    return f"{place}: {again.channel.name} differs from the raw outputs: {difference}" if difference else ""
 
 
 def _redated(stored: Series, again: Series) -> bool:
     """Whether two logs of fio differ by the moment of the last bytes alone: the same bytes, by the same client's end."""
     earlier = slice(0, max(len(again.t_s) - REDATED_COUNT, 0))
     alike = len(stored.t_s) == len(again.t_s) and not differing_rows(stored.at(earlier), again.at(earlier))
-    ends = ([one.t_s[-1], float(one.value @ one.duration_s)] for one in (stored, again))
+    ends = ([series.t_s[-1], float(series.value @ series.duration_s)] for series in (stored, again))
     return again.channel.quantity == "goodput" and alike and all(close(*pair) for pair in zip(*ends, strict=True))
 
 
 def _table(results: Results, latest: Sequence[_Attempt]) -> Iterator[str]:
-    known = [(one.record, one.points) for one in latest if one.record and one.points is not None]
+    readable = [(attempt.record, attempt.points) for attempt in latest if attempt.record and attempt.points is not None]
     try:
         stored = results.table()
         if stored is None:
             if _reported(results):
                 yield f"{results.folder / 'table.json'}: missing, so the report's numbers can't be checked"
             return
-        if len(known) < len(latest):
+        if len(readable) < len(latest):
             return
         lacking = LACKING.get(results.table_format(), frozenset())
-        asked = campaign_of(results)
-        computed = cells_of(asked, [record for record, _ in known], [point for _, own in known for point in own])
+        campaign = campaign_of(results)
+        computed = cells_of(
+            campaign, [record for record, _ in readable], [point for _, attempt_points in readable for point in attempt_points]
+        )
     except PerjouleError as error:
         yield str(error)
         return

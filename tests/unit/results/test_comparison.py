@@ -7,7 +7,7 @@ import pytest
 from perjoule.model import Clock, Spec
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import MIB
-from perjoule.results.comparison import compare, known
+from perjoule.results.comparison import checked_label, compare
 from perjoule.results.comparison.limits import limit
 from perjoule.results.sides import Side, between, changed, matched
 from perjoule.statistics.cells import cells
@@ -149,9 +149,9 @@ def test_what_is_not_a_limit_is_refused(text: str) -> None:
 
 
 def test_metrics_have_the_names_that_people_use() -> None:
-    assert known("MiB/J") == "MiB/J"
+    assert checked_label("MiB/J") == "MiB/J"
     with pytest.raises(CampaignError, match="no metric is called"):
-        known("joules")
+        checked_label("joules")
 
 
 def test_a_drift_is_a_doubt_of_the_campaign_by_itself(side) -> None:

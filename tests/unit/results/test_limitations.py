@@ -24,7 +24,7 @@ def test_doubts_that_differ_only_in_numbers_or_meter_are_one_line_and_none_is_lo
     one, other = (METERS.doubt(f"{meter}: {count} of 15 samples left out") for meter, count in (("system", 1), ("modelled", 3)))
     cells = [cell("a", 1, one, other), cell("a", 2, one), cell("a", 4)]
     ((line,),) = (group.lines for group in limitations(cells, ()))
-    assert (line.text, line.rows, line.others) == (one, "a, fio read, 1 and 2 clients", (other,))
+    assert (line.text, line.rows, line.similar) == (one, "a, fio read, 1 and 2 clients", (other,))
 
 
 def test_a_line_gives_the_range_of_a_percentage_so_that_the_worst_trial_is_in_it() -> None:
@@ -32,7 +32,7 @@ def test_a_line_gives_the_range_of_a_percentage_so_that_the_worst_trial_is_in_it
     cells = [cell("a", 1, took[0]), cell("a", 2, took[0], took[1]), cell("b", 1, took[2])]
     ((line,),) = (group.lines for group in limitations(cells, ()))
     assert line.text == "other programs took about 20 to 80 % of client-1's CPUs"
-    assert len(line.others) == 2
+    assert len(line.similar) == 2
 
 
 def test_a_doubt_of_the_campaign_or_of_every_row_says_so() -> None:

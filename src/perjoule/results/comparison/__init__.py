@@ -60,7 +60,7 @@ class Comparison:
         return tuple(f"{name}: {SIMULATED}{f', in {n} of {of} rows' if n < of else ''}" for name, n in simulated.items() if n)
 
 
-def known(metric: str) -> str:
+def checked_label(metric: str) -> str:
     """Check a metric's name. Raises CampaignError."""
     if metric not in BY_LABEL:
         raise CampaignError(f'no metric is called "{metric}"', next=f"known: {', '.join(BY_LABEL)}")
@@ -84,13 +84,15 @@ def compare(
     """
     pairs = matched(first, second)
     rows: list[Row] = []
-    left = [one.name for one in undeclared(changes)]
-    doubts = [f"{few(left)}: undeclared differences that may be the cause"] if left else []
+    suspects = [change.name for change in undeclared(changes)]
+    doubts = [f"{few(suspects)}: undeclared differences that may be the cause"] if suspects else []
     for metric in metrics or DEFAULT_LABELS:
-        chosen = [pair for pair in pairs if _measured(first, second, pair, BY_LABEL[metric].key)]
-        own = [_row(first, second, pair, metric, len(chosen), across_grades=across_grades) for pair in chosen]
-        rows += own
-        if own:
+        pairs_with_metric = [pair for pair in pairs if _measured(first, second, pair, BY_LABEL[metric].key)]
+        metric_rows = [
+            _row(first, second, pair, metric, len(pairs_with_metric), across_grades=across_grades) for pair in pairs_with_metric
+        ]
+        rows += metric_rows
+        if metric_rows:
             doubts += trend_doubts(first, second, metric)
     if not rows:
         raise CampaignError(
@@ -98,7 +100,7 @@ def compare(
             where=f"{first.name} and {second.name}",
             next="compare results that share a workload, a direction and a number of clients",
         )
-    strange = [text for one in (first, second) for metric in metrics or DEFAULT_LABELS for text in outlier_lines(one, metric)]
+    strange = [text for side in (first, second) for metric in metrics or DEFAULT_LABELS for text in outlier_lines(side, metric)]
     doubts += side_doubts(first, second, pairs, across_grades)
     return Comparison((first.name, second.name), tuple(rows), tuple(doubts), tuple(strange), tuple(changes))
 
@@ -119,7 +121,7 @@ def _row(first: Side, second: Side, pair: tuple[Key, Key], metric: str, count: i
     else:
         terms = ((1.0, second.judge.sample(after, key)), (-1.0, first.judge.sample(before, key)))
         judged = verdict(terms, key, count, (after, before))
-    values = [one.metrics[key].values for one in (before, after)]
+    values = [cell.metrics[key].values for cell in (before, after)]
     effect = nan if judged.refused else hedges_g(*values)
     than = labels[0] if len(labels) > 1 else first.name
     place = (" -> ".join(labels), pair[0][2], pair[0][3], pair[0][4])

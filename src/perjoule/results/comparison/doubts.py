@@ -17,8 +17,8 @@ def trend_doubts(first: Side, second: Side, metric: str) -> Iterator[str]:
     """Return what a trend of each campaign may explain."""
     for side in (first, second)[: 1 if first.records is second.records else 2]:
         whose = "the campaign" if first.records is second.records else side.name
-        if found := side.judge.trend(BY_LABEL[metric].key):
-            yield from (f"{whose}: {line}" for line in told(metric, found))
+        if trend := side.judge.trend(BY_LABEL[metric].key):
+            yield from (f"{whose}: {line}" for line in told(metric, trend))
 
 
 def side_doubts(first: Side, second: Side, pairs: Sequence[tuple[Key, Key]], across: bool) -> Iterator[str]:
@@ -28,15 +28,18 @@ def side_doubts(first: Side, second: Side, pairs: Sequence[tuple[Key, Key]], acr
     if across:
         yield "numbers are compared across grades"
     for side, n in ((first, 0), (second, 1)):
-        alone = [key for key in side.found if key not in {pair[n] for pair in pairs}]
+        alone = [key for key in side.measured if key not in {pair[n] for pair in pairs}]
         failed_count = sum(record.status == "failed" for record in side.records)
         if failed_count and not (n and first.records is second.records):
             yield f"{failed_count} of {len(side.records)} trials failed in {side.name}"
         if alone:
             yield f"only in {side.name}: {few([', '.join(map(str, key[1:])) + ' clients' for key in alone], '; ')}"
-    against = [{doubt for own in side.found.values() for _, p in own for doubt in p.doubts} for side in (first, second)]
-    for side, own, other in ((first, *against), (second, *reversed(against))):
-        if alone := sorted(own - other):
+    against = [
+        {doubt for measurements in side.measured.values() for _, p in measurements for doubt in p.doubts}
+        for side in (first, second)
+    ]
+    for side, doubts, other_doubts in ((first, *against), (second, *reversed(against))):
+        if alone := sorted(doubts - other_doubts):
             yield f"{side.name} alone has doubts: {few(alone, '; ', 2)}"
 
 
@@ -51,12 +54,12 @@ def _has(point: Point, key: str) -> bool:
 def outlier_lines(side: Side, metric: str) -> Iterator[str]:
     """Name the outliers among repetitions, which stay in all numbers."""
     of = BY_LABEL[metric]
-    for key, measured in side.found.items():
-        told = [point for _, point in measured if _has(point, of.key)]
-        values = [point.metrics[of.key] / of.unit.per for point in told]
+    for key, measured in side.measured.items():
+        with_metric = [point for _, point in measured if _has(point, of.key)]
+        values = [point.metrics[of.key] / of.unit.per for point in with_metric]
         for n in outliers(values):
-            others = sorted(values)[len(values) // 2]
+            typical = sorted(values)[len(values) // 2]
             yield (
-                f"{side.name}: {key[1]}, {key[2]}, {key[3]}, {key[4]} clients, repetition {told[n].trial.repetition}: "
-                f"{number(values[n])} {metric} where {number(others)} is typical"
+                f"{side.name}: {key[1]}, {key[2]}, {key[3]}, {key[4]} clients, repetition {with_metric[n].trial.repetition}: "
+                f"{number(values[n])} {metric} where {number(typical)} is typical"
             )

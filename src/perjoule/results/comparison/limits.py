@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from perjoule.model.errors import CampaignError
-from perjoule.results.comparison import Row, known
+from perjoule.results.comparison import Row, checked_label
 
 _LIMIT = re.compile(r"\s*(?P<metric>.+?)\s*(?P<sense>[<>])\s*(?P<percent>[+-]?\d+(?:\.\d+)?)\s*%\s*")
 
@@ -34,4 +34,4 @@ def limit(text: str) -> Limit:
     match = _LIMIT.fullmatch(text)
     if match is None:
         raise CampaignError(f'"{text}" is not a limit', next='write it as in "MiB/J < -5 %"')
-    return Limit(text, known(match["metric"]), "<" if match["sense"] == "<" else ">", float(match["percent"]) / 100)
+    return Limit(text, checked_label(match["metric"]), "<" if match["sense"] == "<" else ">", float(match["percent"]) / 100)

@@ -17,17 +17,17 @@ def change_lines(changes: Sequence[Change], declared: Sequence[str] = ()) -> Ite
     """Return a line for each difference, and for each declared difference that is not one."""
     if not changes:
         yield "no difference in options, software, machine or deployment"
-    for one in sorted(changes, key=lambda c: (c.declared or c.follows, c.name)):
-        how = "declared" if one.declared else "follows" if one.follows else "NOT DECLARED"
-        yield f"{one.name}: {one.before or 'nothing'} -> {one.after or 'nothing'} ({how})"
+    for change in sorted(changes, key=lambda c: (c.declared or c.follows, c.name)):
+        how = "declared" if change.declared else "follows" if change.follows else "NOT DECLARED"
+        yield f"{change.name}: {change.before or 'nothing'} -> {change.after or 'nothing'} ({how})"
     for name in declared:
-        if not any(f"{one.name}.".startswith(f"{name}.") for one in changes):
+        if not any(f"{change.name}.".startswith(f"{name}.") for change in changes):
             yield f"{name}: declared, but the same in both"
 
 
-def comparison_table(found: Comparison) -> Table:
+def comparison_table(comparison: Comparison) -> Table:
     """Lay out a comparison, a row for each metric of each combination."""
-    return Table(HEADERS, tuple(_cells(row) for row in found.rows), (*NAMES, "metric", "verdict"))
+    return Table(HEADERS, tuple(_cells(row) for row in comparison.rows), (*NAMES, "metric", "verdict"))
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -35,35 +35,35 @@ def _cells(row: Row) -> tuple[str, ...]:
     place = (row.filesystem, row.workload, row.direction, str(row.clients_count), row.metric)
     pairs = zip((row.before, row.after), row.by_median, strict=True)
     values = [with_interval(value, per, by_median=by_median) for value, by_median in pairs]
-    found = row.judged
-    if found.refused:
+    verdict = row.judged
+    if verdict.refused:
         return (*place, *values, "–", "–", "–", row.verdict, "–")
     effect = "–" if isnan(row.effect) else f"{row.effect:+.1f}"
-    method = ", paired" if found.estimate.method == "paired" else ""
-    return (*place, *values, *pair_texts(found), effect, row.verdict + method, _more(found))
+    method = ", paired" if verdict.estimate.method == "paired" else ""
+    return (*place, *values, *pair_texts(verdict), effect, row.verdict + method, _more(verdict))
 
 
-def _more(found: Verdict) -> str:
-    if found.word != "can't tell":
+def _more(verdict: Verdict) -> str:
+    if verdict.word != "can't tell":
         return "–"
-    more = found.more_count()
+    more = verdict.more_count()
     return "?" if isnan(more) else f"> {MOST_COUNT}" if not isfinite(more) else str(int(more))
 
 
-def as_data(found: Comparison) -> dict[str, object]:
+def as_data(comparison: Comparison) -> dict[str, object]:
     """Return a comparison as data for JSON."""
     return {
-        "before": found.names[0],
-        "after": found.names[1],
-        "changes": found.changes,
-        "rows": [_row_data(row) for row in found.rows],
-        "doubts": found.doubts,
-        "outliers": found.outliers,
+        "before": comparison.names[0],
+        "after": comparison.names[1],
+        "changes": comparison.changes,
+        "rows": [_row_data(row) for row in comparison.rows],
+        "doubts": comparison.doubts,
+        "outliers": comparison.outliers,
     }
 
 
 def _row_data(row: Row) -> dict[str, object]:
-    told: dict[str, object] = {
+    row_data: dict[str, object] = {
         "filesystem": row.filesystem,
         "workload": row.workload,
         "direction": row.direction,
@@ -75,9 +75,15 @@ def _row_data(row: Row) -> dict[str, object]:
         "after_reality": row.reality[1],
         "verdict": row.verdict,
     }
-    one = row.judged
-    if one.refused:
-        return told
-    words = {"word": one.word, "method": one.estimate.method, "comparisons_count": one.count}
-    numbers = {"ratio": one.ratio.mean, "low": one.ratio.low, "high": one.ratio.high, "p": one.p, "effect": row.effect}
-    return told | words | numbers | {"more_count": one.more_count()}
+    judged = row.judged
+    if judged.refused:
+        return row_data
+    labels = {"word": judged.word, "method": judged.estimate.method, "comparisons_count": judged.count}
+    numbers = {
+        "ratio": judged.ratio.mean,
+        "low": judged.ratio.low,
+        "high": judged.ratio.high,
+        "p": judged.p,
+        "effect": row.effect,
+    }
+    return row_data | labels | numbers | {"more_count": judged.more_count()}

@@ -98,16 +98,16 @@ def history(folders: Sequence[Results], metrics: Sequence[str]) -> History:
     Raises:
         CampaignError: the campaigns have several names, or fewer than two have results.
     """
-    named = {name_of(results): results.folder.name for results in folders}
-    if len(named) > 1:
-        advice = f"name the folders of one campaign: {few([f'{name} ({folder})' for name, folder in named.items()])}"
+    folder_of = {name_of(results): results.folder.name for results in folders}
+    if len(folder_of) > 1:
+        advice = f"name the folders of one campaign: {few([f'{name} ({folder})' for name, folder in folder_of.items()])}"
         raise CampaignError("these are results of several campaigns", next=advice)
-    moments = sorted((_moment(results) for results in folders if results.done()), key=lambda one: one.utc_s)
+    moments = sorted((_moment(results) for results in folders if results.done()), key=lambda moment: moment.utc_s)
     if len(moments) < 2:
         raise CampaignError(
             "a history needs the results of two campaigns or more", next="measure the campaign again, into another folder"
         )
-    found: dict[tuple[str, str, Direction, int, int, str, str], list[tuple[int, Cell]]] = {}
+    by_row: dict[tuple[str, str, Direction, int, int, str, str], list[tuple[int, Cell]]] = {}
     for at, moment in enumerate(moments):
         for cell in moment.cells:
             for key in metrics:
@@ -115,19 +115,19 @@ def history(folders: Sequence[Results], metrics: Sequence[str]) -> History:
                     of = metric_of(key)
                     grade = "simulated" if cell.reality == "simulated" else cell.grade_of(of.boundary) if of.energy else ""
                     row = (cell.filesystem, cell.workload, cell.direction, cell.clients_count, cell.servers_count, grade, key)
-                    found.setdefault(row, []).append((at, cell))
-    several = {row: values for row, values in found.items() if len(values) > 1}
+                    by_row.setdefault(row, []).append((at, cell))
+    several = {row: values for row, values in by_row.items() if len(values) > 1}
     sought_count = sum(len(values) >= LEAST_COUNT for values in several.values())
     rows = tuple(_row(row, values, sought_count) for row, values in several.items())
     stepped = sorted({row.moments[step.at] for row in rows for step in row.steps})
-    return History(next(iter(named)), tuple(moments), rows, {at: _changes(moments[at - 1], moments[at]) for at in stepped})
+    return History(next(iter(folder_of)), tuple(moments), rows, {at: _changes(moments[at - 1], moments[at]) for at in stepped})
 
 
 def _row(key: tuple[str, str, Direction, int, int, str, str], cells: Sequence[tuple[int, Cell]], sought_count: int) -> Row:
     values = tuple(cell.metrics[key[-1]] for _, cell in cells)
     means = [interval.mean for interval in values]
-    found, by_median = steps(means, sought_count), summarised_by_median(cells[-1][1])
-    return Row(*key, tuple(at for at, _ in cells), values, found, levels(means, found), by_median)
+    found_steps, by_median = steps(means, sought_count), summarised_by_median(cells[-1][1])
+    return Row(*key, tuple(at for at, _ in cells), values, found_steps, levels(means, found_steps), by_median)
 
 
 def _moment(results: Results) -> Moment:
@@ -136,16 +136,16 @@ def _moment(results: Results) -> Moment:
 
 def _changes(before: Moment, after: Moment) -> tuple[str, ...]:
     """Return what differs in options, software, machine and deployment from the campaign before."""
-    found = sides.changed(sides.side(before.results), sides.side(after.results), ())
-    return tuple(f"{one.name}: {one.before or 'nothing'} -> {one.after or 'nothing'}" for one in found)
+    differences = sides.changed(sides.side(before.results), sides.side(after.results), ())
+    return tuple(f"{change.name}: {change.before or 'nothing'} -> {change.after or 'nothing'}" for change in differences)
 
 
 def folders_below(paths: Sequence[Path], opened: Callable[[Path], Results]) -> list[Results]:
     """Open results folders, each named or one of those in a folder that is named. Raises MachineError."""
-    found: list[Results] = []
+    opened_results: list[Results] = []
     for path in paths:
-        inside = [] if (path / "campaign.toml").exists() else sorted(one.parent for one in path.glob("*/campaign.toml"))
+        inside = [] if (path / "campaign.toml").exists() else sorted(folder.parent for folder in path.glob("*/campaign.toml"))
         if not inside and not (path / "campaign.toml").exists():
             raise MachineError("no results folder found here", where=str(path), next="name results folders, or a folder of them")
-        found += [opened(one) for one in inside or [path]]
-    return found
+        opened_results += [opened(folder) for folder in inside or [path]]
+    return opened_results

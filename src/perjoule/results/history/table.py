@@ -11,13 +11,13 @@ from perjoule.statistics.steps import LEAST_COUNT
 HEADERS = (*PLACE, "metric", "verdict", "campaigns", "latest", "level", "last step", "ratio", "p")
 
 
-def history_table(found: History) -> Table:
+def history_table(history: History) -> Table:
     """Lay out a history, a row for each metric of each combination: what became worse first."""
-    rows = sorted(found.rows, key=lambda row: VERDICTS.index(row.verdict))
-    return Table(HEADERS, tuple(_cells(found, row) for row in rows), (*NAMES, "metric", "last step", "verdict"))
+    rows = sorted(history.rows, key=lambda row: VERDICTS.index(row.verdict))
+    return Table(HEADERS, tuple(_cells(history, row) for row in rows), (*NAMES, "metric", "last step", "verdict"))
 
 
-def _cells(found: History, row: Row) -> tuple[str, ...]:
+def _cells(history: History, row: Row) -> tuple[str, ...]:
     metric = metric_of(row.metric)
     label = f"{metric.label} ({row.grade})" if row.grade else metric.label
     place = (row.filesystem, row.workload, row.direction, str(row.clients_count), label, row.verdict, str(len(row.values)))
@@ -27,16 +27,16 @@ def _cells(found: History, row: Row) -> tuple[str, ...]:
     if not row.steps:
         return (*place, *values, "–", "–", "–")
     last = row.steps[-1]
-    return (*place, *values, found.moments[row.moments[last.at]].name, ratio_text(last.ratio), p_text(last.p))
+    return (*place, *values, history.moments[row.moments[last.at]].name, ratio_text(last.ratio), p_text(last.p))
 
 
-def as_data(found: History) -> dict[str, object]:
+def as_data(history: History) -> dict[str, object]:
     """Return a history as data for JSON."""
     moments = [
-        {"results": str(one.results.folder), "utc_s": one.utc_s, "changes": found.changes.get(at, ())}
-        for at, one in enumerate(found.moments)
+        {"results": str(moment.results.folder), "utc_s": moment.utc_s, "changes": history.changes.get(at, ())}
+        for at, moment in enumerate(history.moments)
     ]
-    return {"campaign": found.name, "campaigns": moments, "rows": [_row_data(row) for row in found.rows]}
+    return {"campaign": history.name, "campaigns": moments, "rows": [_row_data(row) for row in history.rows]}
 
 
 def _row_data(row: Row) -> dict[str, object]:
@@ -56,13 +56,19 @@ def _row_data(row: Row) -> dict[str, object]:
             {"campaign": at, "mean": v.mean, "low": v.low, "high": v.high} for at, v in zip(row.moments, row.values, strict=True)
         ],
         "levels": [
-            dict(zip(("first", "last"), of((one.first, one.last)), strict=True))
-            | {"mean": one.mean.mean, "low": one.mean.low, "high": one.mean.high}
-            for one in row.levels
+            dict(zip(("first", "last"), of((level.first, level.last)), strict=True))
+            | {"mean": level.mean.mean, "low": level.mean.low, "high": level.mean.high}
+            for level in row.levels
         ],
         "steps": [
-            {"campaign": row.moments[one.at], "ratio": one.ratio.mean, "low": one.ratio.low, "high": one.ratio.high, "p": one.p}
-            for one in row.steps
+            {
+                "campaign": row.moments[step.at],
+                "ratio": step.ratio.mean,
+                "low": step.ratio.low,
+                "high": step.ratio.high,
+                "p": step.p,
+            }
+            for step in row.steps
         ],
         "verdict": row.verdict,
     }
