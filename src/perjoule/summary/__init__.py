@@ -33,13 +33,13 @@ def summary(results: Results, trials: "Callable[[], Sequence[tuple[Record, Trial
     `trials` returns its latest records with their numbers, which may have been read. Raises MachineError, CampaignError.
     """
     digest, place = _kept.digest(results), _kept.place(results, "cells")
-    found = _kept.read(place, digest, Summary)
-    if found is None:
+    cells = _kept.read(place, digest, Summary)
+    if cells is None:
         from perjoule.summary.computing import computed  # which takes longer to import than all the rest of `perjoule show`
 
-        found = computed(results, trials() if trials else None)
-        _kept.write(place, digest, found)
-    return found
+        cells = computed(results, trials() if trials else None)
+        _kept.write(place, digest, cells)
+    return cells
 
 
 def report_is_current(results: Results) -> bool:

@@ -26,9 +26,9 @@ T = TypeVar("T")
 def digest(results: Results) -> str:
     """Return the digest of a results folder's inputs."""
     folder = results.folder
-    own = [path for path in folder.iterdir() if path.name not in _DERIVED and not path.name.endswith(".partial")]
-    inputs = [file for path in own for file in ([path] if path.is_file() else path.rglob("*"))]
-    attempts = [one for trial in _folders(folder / "trials") for one in _folders(trial)]
+    inputs_paths = [path for path in folder.iterdir() if path.name not in _DERIVED and not path.name.endswith(".partial")]
+    inputs = [file for path in inputs_paths for file in ([path] if path.is_file() else path.rglob("*"))]
+    attempts = [attempt for trial in _folders(folder / "trials") for attempt in _folders(trial)]
     return digest_of(states(folder, [*sorted(inputs), *(attempt / name for attempt in sorted(attempts) for name in MEASURED)]))
 
 
@@ -38,8 +38,8 @@ def digest_with_report(results: Results) -> str:
 
 
 def _folders(folder: Path) -> list[Path]:
-    with suppress(OSError), os.scandir(folder) as found:
-        return [Path(one.path) for one in found if one.is_dir(follow_symlinks=False)]
+    with suppress(OSError), os.scandir(folder) as entries:
+        return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
     return []
 
 
@@ -62,8 +62,8 @@ def digest_of(lines: Iterable[str]) -> str:
 def _code() -> str:
     """Return the state of the code: any change in perjoule counts, because a list of the relevant modules would be incomplete."""
     package = Path(str(files("perjoule")))
-    found = sorted(path for path in package.rglob("*.*") if path.suffix != ".pyc")
-    return "".join((f"numpy {version('numpy')}\n", *states(package, found)))
+    paths = sorted(path for path in package.rglob("*.*") if path.suffix != ".pyc")
+    return "".join((f"numpy {version('numpy')}\n", *states(package, paths)))
 
 
 def place(results: Results, name: str) -> Path:
@@ -85,6 +85,6 @@ def read(path: Path, digest: str, cls: type[T]) -> T | None:
     return None
 
 
-def write(path: Path, digest: str, found: object) -> None:
+def write(path: Path, digest: str, numbers: object) -> None:
     """Keep computed numbers."""
-    kept.write(path, digest, _format(type(found)).dump_json((found,)))
+    kept.write(path, digest, _format(type(numbers)).dump_json((numbers,)))

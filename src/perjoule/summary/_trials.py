@@ -41,20 +41,21 @@ def digest(results: Results, record: Record) -> str:
 
 def read(results: Results, record: Record, digest: str) -> TrialSummary | None:
     """Read the kept numbers of a trial; None if they must be computed."""
-    found = _kept.read(_place(results, record), digest, _Trial)
-    if found is None:
+    numbers = _kept.read(_place(results, record), digest, _Trial)
+    if numbers is None:
         return None
     points = (
-        Point(n.by_key, n.doubts, trial=record.trial, direction=n.direction, reality=record.traits.reality) for n in found.points
+        Point(n.by_key, n.doubts, trial=record.trial, direction=n.direction, reality=record.traits.reality)
+        for n in numbers.points
     )
-    return TrialSummary(tuple(points), found.metered, found.timeline, found.overhead, found.watts, found.periods)
+    return TrialSummary(tuple(points), numbers.metered, numbers.timeline, numbers.overhead, numbers.watts, numbers.periods)
 
 
-def write(results: Results, record: Record, digest: str, found: TrialSummary) -> None:
+def write(results: Results, record: Record, digest: str, summary: TrialSummary) -> None:
     """Keep the numbers of a trial."""
-    points = tuple(_Numbers(p.by_key, p.doubts, direction=p.direction) for p in found.points)
-    kept = _Trial(points, found.metered, found.timeline, found.overhead, found.watts, found.periods)
-    _kept.write(_place(results, record), digest, kept)
+    points = tuple(_Numbers(p.by_key, p.doubts, direction=p.direction) for p in summary.points)
+    numbers = _Trial(points, summary.metered, summary.timeline, summary.overhead, summary.watts, summary.periods)
+    _kept.write(_place(results, record), digest, numbers)
 
 
 def _place(results: Results, record: Record) -> Path:

@@ -20,11 +20,11 @@ def of_trial(results: Results, record: Record) -> TrialSummary:
     if record.status != "valid":
         return TrialSummary()
     digest = _trials.digest(results, record)
-    found = _trials.read(results, record, digest)
-    if found is None:
-        found = trial_summary(record, results.series(record))
-        _trials.write(results, record, digest, found)
-    return found
+    summary = _trials.read(results, record, digest)
+    if summary is None:
+        summary = trial_summary(record, results.series(record))
+        _trials.write(results, record, digest, summary)
+    return summary
 
 
 def points_of(results: Results, records: Sequence[Record]) -> tuple[Point, ...]:
@@ -37,16 +37,16 @@ def computed(results: Results, trials: Sequence[tuple[Record, TrialSummary]] | N
     if trials is None:
         trials = [(record, of_trial(results, record)) for record in results.latest()]
     records, points = [record for record, _ in trials], [point for _, numbers in trials for point in numbers.points]
-    asked = campaign_of(results)
-    found = cells_of(asked, records, points)
-    doubts = (*campaign_doubts(found), *_set_aside(results), *_corrected(trials))
-    return Summary(found, emulated_scales(records), doubts)
+    campaign = campaign_of(results)
+    table_cells = cells_of(campaign, records, points)
+    doubts = (*campaign_doubts(table_cells), *_set_aside(results), *_corrected(trials))
+    return Summary(table_cells, emulated_scales(records), doubts)
 
 
-def cells_of(asked: Campaign | None, records: Sequence[Record], points: Sequence[Point]) -> tuple[Cell, ...]:
+def cells_of(campaign: Campaign | None, records: Sequence[Record], points: Sequence[Point]) -> tuple[Cell, ...]:
     """Compute cells as the campaign configures them: its weight of the delay, the widening by its stop rule."""
-    weight = asked.edp_weight if asked else 1
-    return cells(records, points, edp_weight=weight, widening=campaign_widening(asked))
+    weight = campaign.edp_weight if campaign else 1
+    return cells(records, points, edp_weight=weight, widening=campaign_widening(campaign))
 
 
 def _corrected(trials: Sequence[tuple[Record, TrialSummary]]) -> tuple[Doubt, ...]:
@@ -57,10 +57,10 @@ def _corrected(trials: Sequence[tuple[Record, TrialSummary]]) -> tuple[Doubt, ..
         if any("modelled" in (point.grade, *point.grades.values()) for point in numbers.points)
     ]
     clusters = [record.hardware for record in modelled if record.hardware is not None]
-    found = ((one.name, changed) for one in clusters if (changed := catalogue.corrected(one)))
+    corrections = ((cluster.name, changed) for cluster in clusters if (changed := catalogue.corrected(cluster)))
     return tuple(
         METERS.doubt(f"watts of {name} were modelled with coefficients that were corrected since: {'; '.join(changed)}")
-        for name, changed in dict.fromkeys(found)
+        for name, changed in dict.fromkeys(corrections)
     )
 
 
@@ -70,5 +70,5 @@ def _set_aside(results: Results) -> tuple[Doubt, ...]:
     if not names:
         return ()
     which = f"attempt {names[0]} was" if len(names) == 1 else f"{len(names)} attempts were"
-    what = f"{which} set aside because the journal does not list {'it' if len(names) == 1 else 'them'}"
-    return (CHANGE.doubt(what),)
+    sentence = f"{which} set aside because the journal does not list {'it' if len(names) == 1 else 'them'}"
+    return (CHANGE.doubt(sentence),)

@@ -48,9 +48,9 @@ def metered(reading: Reading) -> Metered | None:
     record = reading.record
     if record.status != "valid" or record.outcome is None or not record.outcome.results or not reading.powers:
         return None
-    found = {
-        direction: energies(reading, own.began_s, own.ended_s, loaded=direction != "idle")
-        for direction, own in reading.windows.items()
+    by_direction = {
+        direction: energies(reading, window.began_s, window.ended_s, loaded=direction != "idle")
+        for direction, window in reading.windows.items()
     }
     span = windows(record, record.outcome.results)
     began_s, ended_s = span.began_s, span.ended_s
@@ -67,4 +67,4 @@ def metered(reading: Reading) -> Metered | None:
     if any(SWITCH in item.devices for item in covered):
         devices.append(Device(SWITCH, SWITCH))
     within = (reading, began_s, ended_s)
-    return Metered(key, found, tuple(devices), tuple(bars), unexplained(*within), parts(*within))
+    return Metered(key, by_direction, tuple(devices), tuple(bars), unexplained(*within), parts(*within))

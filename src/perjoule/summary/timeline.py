@@ -44,9 +44,9 @@ def timeline(reading: Reading) -> Timeline:
         return round(dilation.emulated(moment_s - first_s), 3)
 
     def row(quantity: str, factor: float) -> dict[str, Sequence[float | None]]:
-        chosen = [s for s in reading.series if s.channel.quantity == quantity and s.channel.host]
-        chosen.sort(key=lambda s: s.channel.host)
-        return {_whose(s.channel): rounded(means(s, edges_s) * factor) for s in chosen}
+        of_quantity = [s for s in reading.series if s.channel.quantity == quantity and s.channel.host]
+        of_quantity.sort(key=lambda s: s.channel.host)
+        return {_whose(s.channel): rounded(means(s, edges_s) * factor) for s in of_quantity}
 
     return Timeline(
         t_s=[round(float(t), 3) for t in middles_s],
@@ -66,9 +66,9 @@ def timeline(reading: Reading) -> Timeline:
 
 def _moments(record: Record) -> Iterator[tuple[str, float]]:
     """Return what happened to servers, and when the file system was healthy again."""
-    for number, one in enumerate(record.events):
-        before = sum(other.event.text == one.event.text for other in record.events[:number])
-        yield f"{one.event.text}{f' ({before + 1})' if before else ''}", one.began_s
+    for number, happened in enumerate(record.events):
+        before = sum(earlier.event.text == happened.event.text for earlier in record.events[:number])
+        yield f"{happened.event.text}{f' ({before + 1})' if before else ''}", happened.began_s
     if (healthy_s := healthy_since(record.events, record.health)) is not None:
         yield "healthy", healthy_s
 

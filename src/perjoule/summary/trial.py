@@ -33,10 +33,10 @@ def trial_summary(record: Record, series: Sequence[Series]) -> TrialSummary:
     if record.status != "valid" or record.outcome is None:
         return TrialSummary()
     reading = Reading(record, series)
-    own = points_of(reading)
-    direction = own[0].direction if len(own) == 1 else "mixed"
+    points = points_of(reading)
+    direction = points[0].direction if len(points) == 1 else "mixed"
     return TrialSummary(
-        points=own,
+        points=points,
         metered=metered(reading),
         timeline=timeline(reading),
         overhead=overhead(reading, direction) if direction in ("write", "read") else None,
