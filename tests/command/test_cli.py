@@ -286,6 +286,8 @@ def test_a_broken_campaign_is_one_sentence_with_its_line(line: str, typed: Typed
         (["chek"], "no such command 'chek'; did you mean 'check'?"),
         (["run"], "missing argument 'CAMPAIGN.toml'; see `perjoule run --help`"),
         (["run", "x.toml", "--inot", "y"], "no such option '--inot'; did you mean '--into'?"),
+        (["show", ROOT / "examples", "--nonsense"], "no such option '--nonsense'; see `perjoule show --help`"),
+        (["show", ROOT / "examples", "--with", ROOT], "--with DIR changes nothing here; it goes with --replacement"),
         (["check", "a.toml", "b.toml"], "got unexpected extra argument (b.toml); see `perjoule check --help`"),
         (["check", "x.toml", "--shrink", "0"], "invalid value for '--shrink': 0 is not in the range x>=1; see `perjoule check"),
         (

@@ -5,7 +5,7 @@ import re
 import resource
 import signal
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -85,10 +85,16 @@ def _of_command_line(error: click.ClickException) -> "CampaignError":
         what = _NOT_A_NUMBER.sub(f"is not {_number(error.param.type)}", what)
     several = re.findall(r"'(.*?)'", rest)
     wanted = error.option_name if isinstance(error, click.NoSuchOption) else ""
-    near = next(iter(get_close_matches(wanted, several, n=1, cutoff=0.0) or several), "")
+    near = next(iter(_near(wanted, several) if wanted else several), "")
     context = error.ctx if isinstance(error, click.UsageError) else None
     advice = f"did you mean '{near}'?" if near else f"see `{context.command_path if context else 'perjoule'} --help`"
     return CampaignError(f"{what[:1].lower()}{what[1:]}", next=advice)
+
+
+def _near(option: str, several: Sequence[str]) -> list[str]:
+    """Return the option that is meant, if any: the dashes make all of them look alike."""
+    bare = {name.lstrip("-"): name for name in several}
+    return [bare[name] for name in get_close_matches(option.lstrip("-"), bare, n=1)]
 
 
 def _number(type: "click.ParamType[Any]") -> str:

@@ -44,6 +44,9 @@ def show_command(folder: Path, others: tuple[Path, ...], as_json: bool, **wanted
     chosen = views.chosen(wanted)
     if as_json and chosen:
         raise CampaignError("--json prints all views at once", next="leave out the other options")
+    if others and not as_json and not any(flag.beside for flag in chosen):
+        comparing = ", ".join(f"--{flag.name}" for flag in views.comparing())
+        raise CampaignError("--with DIR changes nothing here", next=f"it goes with {comparing}")
     content = Content(measured(folder), tuple(map(measured, others)))
     if as_json:
         from perjoule.views.data import data

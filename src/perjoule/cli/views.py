@@ -26,6 +26,11 @@ def chosen(wanted: Mapping[str, bool]) -> list[Flag]:
     return [flag for flag in views.flags() if wanted[flag.name.replace("-", "_")]]
 
 
+def comparing() -> list[Flag]:
+    """Return the options that compare several folders."""
+    return [flag for flag in views.flags() if flag.beside]
+
+
 def show_views(flag: Flag, content: Content) -> None:
     """Print the tables that have rows. Raises MachineError: none has."""
     shown = [shown.lay(content) for view in views.every() if view.flag == flag for shown in view.tables]

@@ -18,6 +18,7 @@ class Flag:
     none: str  # why there is no table
     advice: str
     notes: Callable[[Content], Sequence[str]] = lambda content: ()  # lines below the tables
+    beside: bool = False  # whether it compares the folders of --with
 
 
 @dataclass(frozen=True)

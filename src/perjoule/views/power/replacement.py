@@ -111,6 +111,7 @@ VIEW = View(
         help="How many low-power machines replace a server, and their power.",
         none="no two stand-alone machines here ran the same workload with metered power",
         advice="add the results of another machine: --with DIR",
+        beside=True,
     ),
     tables=(Shown(lambda content: replacement_table(content.replacements)),),
     figures=_figures,
