@@ -8,8 +8,8 @@ no such step exists (the rate is not between those two, or a neighbour is unknow
 have constant rates: they come in bursts, not in levels. Unknown pieces (a gap, a failed read, an impossible step of a counter)
 have no length.
 
-The sums of blocks of pieces are cached, in order of time; the integral up to a moment is the blocks before it and a few more
-pieces.
+The sums of pieces, or of blocks of many, are cached, in order of time; the integral up to a moment is the blocks before it and a
+few more pieces.
 """
 
 import os
@@ -29,7 +29,7 @@ from perjoule.model import Series, Specification
 
 GAP_FACTOR = 3.0  # a distance between samples of more than this many usual ones is a gap
 BURST_S = 2.0  # storage works in bursts of about 2 s (write-back, journals): samples that are a third of it apart miss none
-BLOCK_COUNT = 64
+BLOCK_COUNT = 64  # pieces, of a series that is too long to keep the sums of all
 KEPT_COUNT = 100_000  # samples of a series whose pieces are kept: a trial's; a whole day of a fast meter is computed as needed
 STEPS_COUNT = 100_000  # the usual distance is the median of at most this many, evenly spread
 BELIEVED_FACTOR = 3.0  # a wrap is accepted up to this many times the highest other rate, if the maximum is not stated
@@ -63,6 +63,7 @@ class Integral:
         self._rates, faults = _counter_rates(series, self.samples) if judged else (rates, ())
         self.faults: tuple[Fault, ...] = (*self.samples.faults, *faults)
         self._limit_s = inf if self._sums else max(GAP_FACTOR * self.usual_s, BURST_S / 3)
+        self._block_count = 1 if self._count <= KEPT_COUNT else BLOCK_COUNT
         self._blocks, self._blocks_s = self._summed()
 
     @cached_property
@@ -90,13 +91,7 @@ class Integral:
             return np.zeros(np.shape(t_s)), np.zeros(np.shape(t_s))
         ends_s = self.samples.t_s
         index = np.searchsorted(ends_s, t_s, side="left")  # of the piece that the moment cuts
-        block = np.maximum(index - 1, 0) // BLOCK_COUNT
-        within = 1 + block[:, None] * BLOCK_COUNT + np.arange(BLOCK_COUNT)
-        complete = within < index[:, None]
-        pieces = self.pieces(np.minimum(within, self._count - 1))
-        length_s = np.where(complete, pieces.length_s, 0.0)
-        amount = self._blocks[block] + np.einsum("ij,ij->i", length_s, (pieces.first_rate + pieces.last_rate) / 2)
-        covered_s = self._blocks_s[block] + length_s.sum(axis=1)
+        amount, covered_s = self._before(index)
         inside = (index > 0) & (index < self._count)
         amount_cut, cut_s = self._cut(index, np.asarray(t_s, dtype=np.float64))
         amount, covered_s = amount + np.where(inside, amount_cut, 0.0), covered_s + np.where(inside, cut_s, 0.0)
@@ -104,6 +99,18 @@ class Integral:
             first = self.pieces(np.zeros(1, dtype=np.int64))
             first_amount, first_s = _up_to(first, t_s)
             amount, covered_s = amount + first_amount, covered_s + first_s
+        return amount, covered_s
+
+    def _before(self, index: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """Add up the pieces that end before these samples: the amounts, and the covered times."""
+        block = np.maximum(index - 1, 0) // self._block_count
+        amount, covered_s = self._blocks[block], self._blocks_s[block]
+        if self._block_count > 1:
+            within = 1 + block[:, None] * self._block_count + np.arange(self._block_count)
+            pieces = self.pieces(np.minimum(within, self._count - 1))
+            length_s = np.where(within < index[:, None], pieces.length_s, 0.0)
+            amount = amount + np.einsum("ij,ij->i", length_s, (pieces.first_rate + pieces.last_rate) / 2)
+            covered_s = covered_s + length_s.sum(axis=1)
         return amount, covered_s
 
     def _cut(self, index: NDArray[np.int64], t_s: Floats) -> tuple[Floats, Floats]:
@@ -185,14 +192,14 @@ class Integral:
 
     def _summed(self) -> tuple[Floats, Floats]:
         """Return amount and covered time before each block: shapes (blocks + 1,)."""
-        blocks_count = -(-max(self._count - 1, 0) // BLOCK_COUNT)
+        blocks_count = -(-max(self._count - 1, 0) // self._block_count)
         amount, covered_s = np.zeros((2, blocks_count + 1))
 
         def chunk(low: int) -> None:
             high = min(low + CHUNK_COUNT, self._count)
             pieces = self.pieces(slice(low, high))
-            starts = np.arange(0, high - low, BLOCK_COUNT)
-            first = low // BLOCK_COUNT + 1
+            starts = np.arange(0, high - low, self._block_count)
+            first = (low - 1) // self._block_count + 1
             moved = (pieces.first_rate + pieces.last_rate) * pieces.length_s
             moved *= 0.5
             amount[first : first + len(starts)] = np.add.reduceat(moved, starts)

@@ -178,24 +178,29 @@ def _sampled(curve: Integral, both: tuple[Edge, Edge], quiet: Sequence[tuple[flo
     if channel.semantics == "average":
         yield _averaged(curve, value, length_s, quiet)
         return
-    noise_w, count = noise(t_s, value)
+    scatter_w, count = noise(t_s, value)
     quiet_w = idle(curve, quiet)
+    mean_w = value_j / length_s
+    noise_w = scatter_w
+    if channel.semantics == "window mean":
+        integrating = _integrating(curve, mean_w, calm(quiet_w))
+        noise_w = min([scatter_w, *(bound_w for bound_w, _ in integrating)])
+        yield Term("edges", edges_j(curve, both, noise_w), channel.meter)
+    else:
+        integrating = []
+        yield Term("under-sampling", _jumps_j(curve, began_s, ended_s, noise_w), channel.meter)
+    yield Term("request", requests_j(curve, began_s, ended_s, noise_w), channel.meter)
+    if channel.grade == "modelled":  # the means of counters, which add up to what they counted
+        return
     like = neighbours(value, quiet_w)
-    if channel.semantics == "window mean" and not _integrating(curve, value_j / length_s, calm(quiet_w)):
+    if channel.semantics == "window mean" and not integrating:
         # Its windows add up, whatever the load does: that neighbours are alike is the load's, as far as one can tell.
         like = Correlation(0.0, len(value), 1, 0.0)
     r = like.ratio
-    bounds = [(noise_w * sqrt(3 / ((1 - r) * (3 - r))), min(max(1.0, count / 3), like.freedom))]
-    if channel.semantics == "window mean":
-        bounds += _integrating(curve, value_j / length_s, calm(quiet_w, r))
-        noise_w = min([noise_w, *(bound_w for bound_w, _ in _integrating(curve, value_j / length_s, calm(quiet_w)))])
-        yield Term("edges", edges_j(curve, both, noise_w), channel.meter)
-    else:
-        yield Term("under-sampling", _jumps_j(curve, began_s, ended_s, noise_w), channel.meter)
-    yield Term("request", requests_j(curve, began_s, ended_s, noise_w), channel.meter)
-    if channel.grade != "modelled":  # the means of counters, which add up to what they counted
-        spread_w, freedom = min(bounds, key=lambda bound: bound[0] * student_quantile(float(np.floor(bound[1]))))
-        yield Term("noise", spread_w * length_s / sqrt(like.worth(len(value))), channel.meter, freedom=freedom)
+    bounds = [(scatter_w * sqrt(3 / ((1 - r) * (3 - r))), min(max(1.0, count / 3), like.freedom))]
+    bounds += _integrating(curve, mean_w, calm(quiet_w, r)) if channel.semantics == "window mean" else []
+    spread_w, freedom = min(bounds, key=lambda bound: bound[0] * student_quantile(float(np.floor(bound[1]))))
+    yield Term("noise", spread_w * length_s / sqrt(like.worth(len(value))), channel.meter, freedom=freedom)
 
 
 def _integrating(curve: Integral, mean_w: float, calm: tuple[float, float] | None) -> list[tuple[float, float]]:
