@@ -96,7 +96,7 @@ def test_the_methods_are_the_same_each_time(results: store.Results, said: str) -
 
 def test_the_methods_of_a_campaign_that_is_not_read_leave_out_what_only_it_says(results: store.Results) -> None:
     found = Content(results)
-    said = "\n".join(methods(changed(found, asked=None)))
+    said = "\n".join(methods(changed(found, campaign=None)))
     assert "this release of perjoule doesn't read it" in said
     for word in ("random order", "Meters ran", "we waited up to", "seed 7"):
         assert word in "\n".join(methods(found))

@@ -49,9 +49,9 @@ def show_command(folder: Path, others: tuple[Path, ...], as_json: bool, **wanted
         raise CampaignError("--with DIR changes nothing here", next=f"it goes with {comparing}")
     content = Content(measured(folder), tuple(map(measured, others)))
     if as_json:
-        from perjoule.views.data import data
+        from perjoule.views.data import as_data
 
-        json_output.print_json("show", data(content))
+        json_output.print_json("show", as_data(content))
         return
     for flag in chosen:
         views.show_views(flag, content)

@@ -45,9 +45,9 @@ def interval_text(interval: Interval, per: float) -> str:
     return f"{number(interval.low / per)} to {number(interval.high / per)}"
 
 
-def in_units(found: Interval, per: float) -> Interval:
+def in_units(interval: Interval, per: float) -> Interval:
     """Return an interval in units of `per`."""
-    return Interval(found.mean / per, found.low / per, found.high / per, tuple(value / per for value in found.values))
+    return Interval(interval.mean / per, interval.low / per, interval.high / per, tuple(value / per for value in interval.values))
 
 
 def against_clients(
@@ -75,10 +75,10 @@ def against_clients(
     """
     of = metric_of(metric)
     per = of.unit.per
-    shown = [cell for cell in cells if metric in cell.metrics]
+    with_metric = [cell for cell in cells if metric in cell.metrics]
     names = filesystems(cells)
-    also = [*(value for value, _ in bounds), *(one.value for one in printed)]
-    low, high = _domain([cell.metrics[metric] for cell in shown], also, logarithmic=logarithmic)
+    also = [*(value for value, _ in bounds), *(number.value for number in printed)]
+    low, high = _domain([cell.metrics[metric] for cell in with_metric], also, logarithmic=logarithmic)
     frame = (low / per, high / per)
     y = {
         "type": "quantitative",
@@ -87,8 +87,10 @@ def against_clients(
         # The rule of a bound would take the grid away. Vega leaves out labels of a logarithmic axis where they could touch.
         "axis": {"grid": True} | ({"values": _ticks(*frame), "labelOverlap": False} if logarithmic else {}),
     }
-    panels = [_panel(own, of, y, names, title, bounds, frame, printed) for title, own in _panels(shown).items()]
-    if any(layer.get("style") == ARROW for panel in panels for layer in (one["mark"] for one in panel["layer"])):
+    panels = [
+        _panel(loads_cells, of, y, names, title, bounds, frame, printed) for title, loads_cells in _panels(with_metric).items()
+    ]
+    if any(layer.get("style") == ARROW for panel in panels for layer in (layer["mark"] for layer in panel["layer"])):
         notes = [*notes, "arrow: the interval continues beyond the frame"]
     return titled({"concat": panels, "columns": 2, "spacing": 24}, title, notes)
 
@@ -96,10 +98,10 @@ def against_clients(
 def _panels(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
     """Return the cells of each panel, which is one load."""
     ordered = sorted((cell for cell in cells if cell.direction in DIRECTIONS), key=lambda cell: DIRECTIONS.index(cell.direction))
-    found: dict[str, list[Cell]] = {}
+    by_load: dict[str, list[Cell]] = {}
     for load, name in load_names((cell.workload, cell.direction) for cell in ordered).items():
-        found[panel_title(name)] = [cell for cell in ordered if (cell.workload, cell.direction) == load]
-    return found
+        by_load[panel_title(name)] = [cell for cell in ordered if (cell.workload, cell.direction) == load]
+    return by_load
 
 
 def panel_title(load: str) -> str:
@@ -115,11 +117,11 @@ def _ticks(low: float, high: float) -> list[float]:
     return [value for value in values if low <= value <= high]
 
 
-def _domain(found: Sequence[Interval], bounds: Sequence[float], *, logarithmic: bool) -> tuple[float, float]:
+def _domain(intervals: Sequence[Interval], bounds: Sequence[float], *, logarithmic: bool) -> tuple[float, float]:
     """Return the ends of the axis: all repetitions and bounds, and all intervals that are not wider than their mean."""
-    values = [v for one in found for v in one.values]
-    highs = [one.high for one in found if one.high <= WIDEST * one.mean]
-    lows = [one.low for one in found if one.low * WIDEST >= one.mean]
+    values = [v for interval in intervals for v in interval.values]
+    highs = [interval.high for interval in intervals if interval.high <= WIDEST * interval.mean]
+    lows = [interval.low for interval in intervals if interval.low * WIDEST >= interval.mean]
     top = max([*values, *highs, *bounds], default=1.0)
     if not logarithmic:
         return 0.0, 1.06 * top
@@ -138,7 +140,7 @@ def _panel(
 ) -> Spec:
     means, values = _rows(cells, metric, frame)
     layers = _measured(means, values, y, names)
-    ours = [one for one in printed if one.cell in cells]
+    ours = [number for number in printed if number.cell in cells]
     layers += _beside(ours, metric, y, names) if ours else []
     scale: Spec = {"padding": 0.35, "domain": columns(cells, ours)}
     x: Spec = {"field": "clients", "type": "ordinal", "title": "clients", "scale": scale}
@@ -190,11 +192,18 @@ def _measured(means: Sequence[Spec], values: Sequence[Spec], y: Spec, names: Seq
     }
     arrows: list[Spec] = [
         {
-            "mark": {"type": "point", "shape": f"triangle-{way}", "filled": True, "size": 40, "yOffset": shift, "style": ARROW},
+            "mark": {
+                "type": "point",
+                "shape": f"triangle-{direction}",
+                "filled": True,
+                "size": 40,
+                "yOffset": shift,
+                "style": ARROW,
+            },
             "transform": [{"filter": f"isValid(datum.{end})"}],
             "encoding": {"y": {"field": end, **y}, "color": colour(names)},
         }
-        for end, way, shift in (("more", "up", 4), ("less", "down", -4))
+        for end, direction, shift in (("more", "up", 4), ("less", "down", -4))
         if any(row[end] is not None for row in means)
     ]
     repetitions: Spec = {
@@ -242,15 +251,15 @@ def _bound(value: float, text: str, y: Spec) -> list[Spec]:
 def _beside(printed: Sequence[Printed], metric: Metric, y: Spec, names: Sequence[str]) -> list[Spec]:
     """Return the layers of a paper's numbers, and of the largest measured values next to its largest ones."""
     per, unit = metric.unit.per, metric.unit.symbol
-    there: list[Spec] = []
+    printed_rows: list[Spec] = []
     here: list[Spec] = []
-    for one in printed:
-        key = {"filesystem": one.cell.legend, "workload": one.cell.workload, "clients": one.column}
-        there.append(key | {"printed": one.value / per, "value": one.text})
-        if one.own is not None:
-            text = f"{number(one.own / per)} {unit}, {clients_text(one.cell.clients_count)}"
-            here.append(key | {"own": one.own / per, "value": text})
-    own: Spec = {
+    for from_paper in printed:
+        key = {"filesystem": from_paper.cell.legend, "workload": from_paper.cell.workload, "clients": from_paper.column}
+        printed_rows.append(key | {"printed": from_paper.value / per, "value": from_paper.text})
+        if from_paper.largest is not None:
+            text = f"{number(from_paper.largest / per)} {unit}, {clients_text(from_paper.cell.clients_count)}"
+            here.append(key | {"own": from_paper.largest / per, "value": text})
+    largest: Spec = {
         "data": {"values": here},
         "mark": {"type": "point", "filled": True, "size": 85, "opacity": 1, "style": ["point", "mean"]},
         "encoding": {
@@ -261,8 +270,8 @@ def _beside(printed: Sequence[Printed], metric: Metric, y: Spec, names: Sequence
         },
     }
     bars: Spec = {
-        "data": {"values": there},
+        "data": {"values": printed_rows},
         "mark": {"type": "tick", "orient": "horizontal", "size": 20, "thickness": 3, "opacity": 1, "style": ["tick", "panel"]},
         "encoding": {"y": {"field": "printed", **y}, "tooltip": [*TOOLTIP, {"field": "value", "title": "the paper"}]},
     }
-    return [*([own] if here else []), bars]
+    return [*([largest] if here else []), bars]

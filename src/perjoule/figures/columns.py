@@ -25,10 +25,10 @@ def fitted(spec: Spec, column: Column, draw: Callable[[Spec], str]) -> Spec:
         column: single has its panels below each other.
         draw: returns it as SVG, whose width includes the labels.
     """
-    found, over = _within(spec, PX[column], draw, stacked=column == "single")
+    narrow, over = _within(spec, PX[column], draw, stacked=column == "single")
     if over > 0 and column == "double":  # long names: panels have no room beside each other
-        found, _ = _within(spec, PX[column], draw, stacked=True)
-    return found
+        narrow, _ = _within(spec, PX[column], draw, stacked=True)
+    return narrow
 
 
 def _within(spec: Spec, width: int, draw: Callable[[Spec], str], *, stacked: bool) -> tuple[Spec, float]:
@@ -47,8 +47,8 @@ def _within(spec: Spec, width: int, draw: Callable[[Spec], str], *, stacked: boo
     _legends(copy, width / across - _SIDES)
     over = 0.0
     for _ in range(_TRIES_COUNT):
-        found = re.search(r'<svg[^>]* width="([\d.]+)"', draw(copy))
-        over = float(found[1]) - width if found else 0.0
+        match = re.search(r'<svg[^>]* width="([\d.]+)"', draw(copy))
+        over = float(match[1]) - width if match else 0.0
         if -_SLACK <= over <= 0:
             break
         for panel in panels:
@@ -58,14 +58,14 @@ def _within(spec: Spec, width: int, draw: Callable[[Spec], str], *, stacked: boo
 
 def _inner(spec: Spec) -> list[Spec]:
     key = next((key for key in ("concat", "vconcat", "hconcat") if key in spec), "")
-    found: list[Spec] = spec[key] if key else []
-    return found
+    inner: list[Spec] = spec[key] if key else []
+    return inner
 
 
 def _panels(spec: Spec) -> Iterator[Spec]:
     inner = _inner(spec)
-    for one in inner:
-        yield from _panels(one)
+    for inner_spec in inner:
+        yield from _panels(inner_spec)
     if not inner:
         yield spec
 
@@ -83,8 +83,8 @@ def _stack(spec: Spec) -> None:
         spec["vconcat"] = spec.pop("hconcat")
     if "concat" in spec:
         spec["columns"] = 1
-    for one in _inner(spec):
-        _stack(one)
+    for inner_spec in _inner(spec):
+        _stack(inner_spec)
     for layer in [spec, *spec.get("layer", [])]:
         y = layer.get("encoding", {}).get("y", {})
         if y.get("type") == "nominal":
@@ -111,9 +111,9 @@ def _legends(spec: Spec, width: float) -> None:
 
 def _wrapped(line: str, most: float) -> list[str]:
     lines: list[str] = []
-    for word in line.split(" "):
-        if lines and len(lines[-1]) + 1 + len(word) <= most:
-            lines[-1] += f" {word}"
+    for part in line.split(" "):
+        if lines and len(lines[-1]) + 1 + len(part) <= most:
+            lines[-1] += f" {part}"
         else:
-            lines.append(word)
+            lines.append(part)
     return lines

@@ -27,7 +27,7 @@ class Beside:
 
     row: str
     panel: str  # metric and direction, with the unit
-    own: float
+    measured: float
     published: float
 
 
@@ -77,7 +77,7 @@ def beside(pairs: Sequence[Beside], paper: str, title: str, notes: Sequence[str]
             {"row": pair.row, "series": name, "value": value}
             for pair in pairs
             if pair.panel == panel
-            for name, value in zip(names, (pair.own, pair.published), strict=True)
+            for name, value in zip(names, (pair.measured, pair.published), strict=True)
         ]
         panels.append(
             {

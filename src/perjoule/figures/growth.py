@@ -22,7 +22,7 @@ class Growth:
     values: Mapping[float, Interval]  # by number of storage hosts, or by load in %
     ideal: Sequence[tuple[float, float]]  # points of the ideal line
     law: Sequence[tuple[float, float]]  # points of the fitted law, or of the curve; empty without one
-    words: str = ""  # the law's own
+    law_text: str = ""
 
 
 def growth(growths: Sequence[Growth], *, title: str, axis: str, ticks: Sequence[float] = (), notes: Sequence[str] = ()) -> Spec:
@@ -96,21 +96,21 @@ def _rows(growths: Sequence[Growth]) -> tuple[list[Spec], list[Spec]]:
     means: list[Spec] = []
     each: list[Spec] = []
     for growth in growths:
-        for n, found in growth.values.items():
-            finite = isfinite(found.high - found.low)
+        for n, interval in growth.values.items():
+            finite = isfinite(interval.high - interval.low)
             key = {"filesystem": growth.filesystem, "servers": n}
             means.append(
                 key
                 | {
-                    "mean": found.mean,
-                    "low": max(0.0, found.low) if finite else None,
-                    "high": found.high if finite else None,
-                    "value": f"{number(found.mean)} {growth.axis}",
-                    "interval": interval_text(found, 1.0),
-                    "law": growth.words,
+                    "mean": interval.mean,
+                    "low": max(0.0, interval.low) if finite else None,
+                    "high": interval.high if finite else None,
+                    "value": f"{number(interval.mean)} {growth.axis}",
+                    "interval": interval_text(interval, 1.0),
+                    "law": growth.law_text,
                 }
             )
-            each += [key | {"one": value} for value in found.values]
+            each += [key | {"one": value} for value in interval.values]
     return means, each
 
 

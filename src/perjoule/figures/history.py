@@ -54,15 +54,15 @@ def _panel(panel: Panel, unit: str, campaigns_count: int) -> Spec:
         "axis": {"tickMinStep": 1, "format": "d"},
     }
     y = {"type": "quantitative", "title": unit, "scale": {"zero": False}}
-    top, bottom = max(one.mean for one in panel.means), min(one.mean for one in panel.means)
+    top, bottom = max(mean.mean for mean in panel.means), min(mean.mean for mean in panel.means)
     most = WIDE * max(top - bottom, 0.05 * top)
     means = [
-        {"n": one.number, "campaign": one.campaign, "mean": one.mean, "value": f"{any_number(one.mean)} {unit}"}
-        | _ends(one, most)
-        for one in panel.means
+        {"n": mean.number, "campaign": mean.campaign, "mean": mean.mean, "value": f"{any_number(mean.mean)} {unit}"}
+        | _ends(mean, most)
+        for mean in panel.means
     ]
-    flats = [{"from": one.first - 0.4, "to": one.last + 0.4, "mean": one.mean} for one in panel.levels]
-    steps = [{"at": one.first - 0.5} for one in panel.levels[1:]]
+    flats = [{"from": level.first - 0.4, "to": level.last + 0.4, "mean": level.mean} for level in panel.levels]
+    steps = [{"at": level.first - 0.5} for level in panel.levels[1:]]
     layers: list[Spec] = [
         {
             "data": {"values": steps},
@@ -82,10 +82,10 @@ def _panel(panel: Panel, unit: str, campaigns_count: int) -> Spec:
         *(
             {
                 "transform": [{"filter": f"datum.cut && isValid(datum.{end})"}],
-                "mark": {"type": "point", "shape": f"triangle-{way}", "filled": True, "size": 40, "opacity": 1},
+                "mark": {"type": "point", "shape": f"triangle-{direction}", "filled": True, "size": 40, "opacity": 1},
                 "encoding": {"x": {"field": "n", **x}, "y": {"field": end, **y}},
             }
-            for end, way in (("low", "down"), ("high", "up"))
+            for end, direction in (("low", "down"), ("high", "up"))
             if any(row.get("cut") for row in means)
         ),
         {
@@ -101,9 +101,9 @@ def _panel(panel: Panel, unit: str, campaigns_count: int) -> Spec:
     return {"title": heading, "width": PANEL_WIDTH, "height": HEIGHT, "data": {"values": means}, "layer": layers}
 
 
-def _ends(one: Mean, most: float) -> Spec:
+def _ends(mean: Mean, most: float) -> Spec:
     """Return an interval's ends, cut off where it is too wide; nothing without an interval."""
-    if not isfinite(one.high):
+    if not isfinite(mean.high):
         return {}
-    low, high = max(one.low, one.mean - most), min(one.high, one.mean + most)
-    return {"low": low, "high": high} | ({"cut": True} if (low, high) != (one.low, one.high) else {})
+    low, high = max(mean.low, mean.mean - most), min(mean.high, mean.mean + most)
+    return {"low": low, "high": high} | ({"cut": True} if (low, high) != (mean.low, mean.high) else {})

@@ -22,8 +22,8 @@ class Predicted:
 def prediction(points: Sequence[Predicted], *, title: str, notes: Sequence[str]) -> Spec:
     """Draw a panel for each axis: a line with its band for each direction, and dashed the bound where one is known."""
     panels = dict.fromkeys(point.panel for point in points)
-    found = [_panel(panel, [point for point in points if point.panel == panel]) for panel in panels]
-    return titled({"concat": found, "columns": 2, "spacing": 24}, title, notes)
+    drawn = [_panel(panel, [point for point in points if point.panel == panel]) for panel in panels]
+    return titled({"concat": drawn, "columns": 2, "spacing": 24}, title, notes)
 
 
 def _panel(panel: str, points: Sequence[Predicted]) -> Spec:
@@ -41,7 +41,7 @@ def _panel(panel: str, points: Sequence[Predicted]) -> Spec:
         {"name": p.name, "clients": p.clients_count, "value": p.value, "low": p.low, "high": p.high, "bound": p.bound}
         for p in points
     ]
-    tooltip = [{"field": key, "title": words} for key, words in _TOLD.items()]
+    tooltip = [{"field": key, "title": title} for key, title in _TOLD.items()]
     layers: list[Spec] = [
         {"mark": {"type": "area", "opacity": 0.18}, "encoding": {"y": {"field": "low", **y}, "y2": {"field": "high"}}},
         {

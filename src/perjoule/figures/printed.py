@@ -15,15 +15,15 @@ class Printed:
     cell: Cell
     value: float  # in SI units
     text: str  # as printed, with its place
-    own: float | None = None  # the largest measured value, if this one is the largest with any number of clients
+    largest: float | None = None  # the largest measured value, if this one is the largest with any number of clients
 
     @property
     def column(self) -> int | str:
         """Where on an axis of clients it belongs."""
-        return self.cell.clients_count if self.own is None else LARGEST
+        return self.cell.clients_count if self.largest is None else LARGEST
 
 
 def columns(cells: Sequence[Cell], printed: Sequence[Printed]) -> list[int | str]:
     """Return the axis of clients, with a last place for largest values if there are any."""
     counts: list[int | str] = [*sorted({cell.clients_count for cell in cells})]
-    return [*counts, *([LARGEST] if any(one.own is not None for one in printed) else [])]
+    return [*counts, *([LARGEST] if any(number.largest is not None for number in printed) else [])]

@@ -24,17 +24,17 @@ def pdf(spec: Spec) -> bytes:
     def points(match: re.Match[str]) -> str:
         return f'{match[1]}="{float(match[2]) * POINTS_PER_PX:g}"'
 
-    head, tag, rest = svg(spec).partition(">")
-    return vl_convert.svg_to_pdf(re.sub(r'(?<= )(width|height)="([\d.]+)"', points, head) + tag + rest)
+    head, tag, body = svg(spec).partition(">")
+    return vl_convert.svg_to_pdf(re.sub(r'(?<= )(width|height)="([\d.]+)"', points, head) + tag + body)
 
 
 def javascript() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one self-contained script; bundling it takes seconds, so it is kept."""
     path, origin = kept.in_home("vega.js"), f"vl-convert {version('vl-convert-python')}, Vega-Lite {VERSION}\n"
-    found = kept.read(path, origin)
-    if found is None:
+    script = kept.read(path, origin)
+    if script is None:
         import vl_convert
 
-        found = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION).encode()
-        kept.write(path, origin, found)
-    return found.decode()
+        script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION).encode()
+        kept.write(path, origin, script)
+    return script.decode()

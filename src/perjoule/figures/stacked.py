@@ -8,7 +8,7 @@ ROW = 26
 
 
 def stacked(
-    rows: Sequence[Spec], totals: Sequence[Spec], title: str, names: Sequence[str], told: Mapping[str, str]
+    rows: Sequence[Spec], totals: Sequence[Spec], title: str, names: Sequence[str], fields: Mapping[str, str]
 ) -> Spec | None:
     """Draw rows with "bar", "name" of the piece, "order" and "value"; None without any.
 
@@ -21,19 +21,19 @@ def stacked(
     """
     if not rows:
         return None
-    there = {row["name"] for row in rows}
+    drawn = {row["name"] for row in rows}
     y: Spec = {"field": "bar", "type": "nominal", "title": None, "sort": None}
     x: Spec = {"field": "value", "type": "quantitative", "title": title}
     x["scale"] = {"domainMax": 1.08 * max(total["value"] for total in totals)}  # room for the text
     tooltip = [{"field": "bar"}, {"field": "name", "title": "piece"}]
-    tooltip += [{"field": field, "title": words} for field, words in told.items()]
+    tooltip += [{"field": field, "title": heading} for field, heading in fields.items()]
     bars: Spec = {
         "mark": {"type": "bar", "height": 16},
         "encoding": {
             "x": x,
             "y": y,
             "order": {"field": "order"},
-            "color": labels(names, "piece", values=[name for name in names if name in there]),
+            "color": labels(names, "piece", values=[name for name in names if name in drawn]),
             "tooltip": tooltip,
         },
     }

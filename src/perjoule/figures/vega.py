@@ -41,7 +41,7 @@ DASHES = [[1, 0], [6, 3], [2, 2], [9, 3, 2, 3], [4, 2, 1, 2, 1, 2]]
 def _config(theme: Mapping[str, Any]) -> Spec:
     axis = {"labelColor": theme["quiet"], "titleColor": theme["quiet"], "domainColor": theme["line"], "tickColor": theme["line"]}
     axis |= {"labelLimit": 0, "titleLimit": 0}  # names in full
-    words = {"font": FONT, "fontSize": 12}
+    letters = {"font": FONT, "fontSize": 12}
     return {
         "background": theme["paper"],
         "font": FONT,
@@ -63,7 +63,7 @@ def _config(theme: Mapping[str, Any]) -> Spec:
             "offset": 12,
         },
         "header": {"labelColor": theme["ink"], "titleColor": theme["quiet"]},
-        "text": {"color": theme["quiet"], **words},
+        "text": {"color": theme["quiet"], **letters},
         "rule": {"color": theme["quiet"]},
         "style": {
             "paper": {"stroke": theme["paper"]},
@@ -85,8 +85,8 @@ PERCENT = "format(100 * datum.value, '~g') + ' %'"  # the label of a share on an
 
 def titled(spec: Spec, title: str, notes: Sequence[str]) -> Spec:
     """Add schema, title, and the notes as lines of the subtitle to a specification."""
-    said = ". ".join([title, *notes])
-    return {"$schema": SCHEMA, "description": said, "title": {"text": title, "subtitle": list(notes)}, **spec}
+    description = ". ".join([title, *notes])
+    return {"$schema": SCHEMA, "description": description, "title": {"text": title, "subtitle": list(notes)}, **spec}
 
 
 def ratio_intervals(x: Spec, both: Spec) -> list[Spec]:

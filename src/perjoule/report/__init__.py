@@ -20,9 +20,9 @@ __all__ = ["figures", "write", "write_index"]
 
 def write(results: Results, target: Path) -> Path:
     """Write the report of a results folder, and keep its table for `perjoule verify`."""
-    found = Content(results)
-    results.keep_table(found.cells)
-    text = page(found, os.path.relpath(results.folder, target.parent))
+    content = Content(results)
+    results.keep_table(content.cells)
+    text = page(content, os.path.relpath(results.folder, target.parent))
     if target == results.folder / "report.html":
         with results.place() as place:
             place.put(target.name, text)
@@ -43,14 +43,14 @@ def write_index(several: Sequence[Results], target: Path) -> Path:
 
 def figures(results: Results, folder: Path, column: Column = "double") -> tuple[Path, ...]:
     """Write every figure as SVG and as PDF, in the light theme, as wide as a journal's column."""
-    found = Content(results)
+    content = Content(results)
     folder.mkdir(parents=True, exist_ok=True)
-    return tuple(path for name, spec in _complete(found) for path in _draw(name, fitted(spec, column, rendering.svg), folder))
+    return tuple(path for name, spec in _complete(content) for path in _draw(name, fitted(spec, column, rendering.svg), folder))
 
 
-def _complete(found: Content) -> Sequence[tuple[str, vega.Spec]]:
-    line = next(iter(found.timelines.values()), None)
-    drawn = dict(drawings(found))
+def _complete(content: Content) -> Sequence[tuple[str, vega.Spec]]:
+    line = next(iter(content.timelines.values()), None)
+    drawn = dict(drawings(content))
     if line is not None:
         drawn[timeline.NAME] = timeline.completed(drawn[timeline.NAME], line)
     return list(drawn.items())

@@ -28,32 +28,33 @@ class Answer:
     sentence: str
 
 
-def question(found: Content) -> str:
+def question(content: Content) -> str:
     """Return what the campaign asked."""
-    if found.claims:
-        return f"Do the claims of “{published.paper(found.reproduces).title}” hold here?"
-    systems = list(dict.fromkeys(cell.filesystem for cell in found.cells))
+    if content.claims:
+        return f"Do the claims of “{published.paper(content.reproduces).title}” hold here?"
+    systems = list(dict.fromkeys(cell.filesystem for cell in content.cells))
     if not systems:
         return "Nothing was measured: no trial is valid."
-    units = [metric_of(key).unit.symbol for keys in _JUDGED for key in keys if any(key in cell.metrics for cell in found.cells)]
+    units = [metric_of(key).unit.symbol for keys in _JUDGED for key in keys if any(key in cell.metrics for cell in content.cells)]
     if len(systems) == 1:
         return f"How many {listed(units[:2])} does {systems[0]} reach?"
     return f"Which of {listed(systems)} reaches the most {', and the most '.join(units[:2])}?"
 
 
-def answers(found: Content) -> Iterator[Answer]:
+def answers(content: Content) -> Iterator[Answer]:
     """Answer for each workload, with the most clients that it was measured with."""
-    for workload, direction in dict.fromkeys((cell.workload, cell.direction) for cell in found.cells):
-        cells = [cell for cell in found.cells if (cell.workload, cell.direction) == (workload, direction)]
+    for workload, direction in dict.fromkeys((cell.workload, cell.direction) for cell in content.cells):
+        cells = [cell for cell in content.cells if (cell.workload, cell.direction) == (workload, direction)]
         most = max(cell.clients_count for cell in cells)
         cells = [cell for cell in cells if cell.clients_count == most]
         metrics = next((p for p in _JUDGED if any(p[0] in cell.metrics for cell in cells)), ())
         load = load_text(workload, direction)
         findings = [
-            one
+            finding
             for metric in metrics
-            for one in found.winners
-            if (one.among, one.workload, one.direction, one.clients_count, one.metric) == ("", workload, direction, most, metric)
+            for finding in content.winners
+            if (finding.among, finding.workload, finding.direction, finding.clients_count, finding.metric)
+            == ("", workload, direction, most, metric)
         ]
         if findings:
             yield Answer(f"{load}, {clients_text(most)}", _headline(findings), _sentence(findings, cells) + _events(cells))
@@ -76,55 +77,59 @@ def _events(cells: Sequence[Cell]) -> str:
         for key in (key for key in EVENT_COSTS if key in cell.metrics):
             cost = f"{row_text(cell, key)} {metric_of(key).label}"
             costs.setdefault(cell.filesystem, []).append(cost)
-    each = (f"{filesystem} {', '.join(words)}" for filesystem, words in costs.items())
+    each = (f"{filesystem} {', '.join(costs_of)}" for filesystem, costs_of in costs.items())
     return f" With events: {'; '.join(each)}." if costs else ""
 
 
-def clear(one: Finding) -> bool:
+def clear(finding: Finding) -> bool:
     """Whether the best is significantly better than every other one."""
-    return not one.grades and not one.rivals
+    return not finding.grades and not finding.rivals
 
 
 def _headline(findings: Sequence[Finding]) -> str:
-    won = {_unit(one.metric): one.best for one in findings if clear(one)}
+    won = {_unit(finding.metric): finding.best for finding in findings if clear(finding)}
     if not won:
         return NO_WINNER
     if len(won) == len(findings) and len(set(won.values())) == 1:
         return f"{findings[0].best} wins"
-    said = [f"{won[unit]} wins in {unit}" if (unit := _unit(one.metric)) in won else f"none in {unit}" for one in findings]
-    return ", ".join(said)
+    winners = [
+        f"{won[unit]} wins in {unit}" if (unit := _unit(finding.metric)) in won else f"none in {unit}" for finding in findings
+    ]
+    return ", ".join(winners)
 
 
 def _sentence(findings: Sequence[Finding], cells: Sequence[Cell]) -> str:
-    reached = [_reached(one, cells) for one in findings]
-    judged = [_judged(one) for one in findings]
+    reached = [_reached(finding, cells) for finding in findings]
+    judged = [_judged(finding) for finding in findings]
     differs = "; redundancy differs" if any(map(_unequal, findings)) else ""  # the page says once, below, in what
-    if len({one.best for one in findings}) == 1 and len(set(judged)) == 1:  # where the power is steady
+    if len({finding.best for finding in findings}) == 1 and len(set(judged)) == 1:  # where the power is steady
         return f"{findings[0].best} reaches {' and '.join(reached)}{judged[0]}{differs}."
-    clauses = [f"{one.best} reaches {what}{words}" for one, what, words in zip(findings, reached, judged, strict=True)]
+    clauses = [
+        f"{finding.best} reaches {reach}{judgement}" for finding, reach, judgement in zip(findings, reached, judged, strict=True)
+    ]
     return "; ".join(clauses) + differs + "."
 
 
-def _unequal(one: Finding) -> bool:
+def _unequal(finding: Finding) -> bool:
     """Whether the best is ranked against one that it stores another redundancy than."""
-    return not one.grades and any(verdict.redundancy and not verdict.refused for verdict in one.verdicts.values())
+    return not finding.grades and any(verdict.redundancy and not verdict.refused for verdict in finding.verdicts.values())
 
 
-def _reached(one: Finding, cells: Sequence[Cell]) -> str:
-    best = next(cell for cell in cells if cell.filesystem == one.best)
-    return f"{with_meter(best, one.metric)} {_unit(one.metric)}"
+def _reached(finding: Finding, cells: Sequence[Cell]) -> str:
+    best = next(cell for cell in cells if cell.filesystem == finding.best)
+    return f"{with_meter(best, finding.metric)} {_unit(finding.metric)}"
 
 
-def _judged(one: Finding) -> str:
+def _judged(finding: Finding) -> str:
     """Say how the best compares with the second, and with those that it is not better than: the end of a sentence."""
-    second, verdict = next(iter(one.verdicts.items()))
-    if one.grades or verdict.refused:
-        return f"; {one.plain_verdict}"
+    second, verdict = next(iter(finding.verdicts.items()))
+    if finding.grades or verdict.refused:
+        return f"; {finding.plain_verdict}"
     ratio, p = pair_texts(verdict)
     chance = f"p {p if p.startswith('<') else f'= {p}'}"
-    if clear(one):
+    if clear(finding):
         return f", {ratio} times {second}, the second best ({chance})"
-    return f", {ratio} times {second} ({chance}): {one.plain_verdict}"
+    return f", {ratio} times {second} ({chance}): {finding.plain_verdict}"
 
 
 def _unit(metric: str) -> str:
@@ -133,12 +138,12 @@ def _unit(metric: str) -> str:
 
 def redundancy(cells: Sequence[Cell]) -> tuple[str, bool]:
     """Say the redundancy of all, and whether it differs between file systems."""
-    kept: dict[str, dict[str, None]] = {}
+    names_of: dict[str, dict[str, None]] = {}
     for cell in cells:
-        kept.setdefault(cell.redundancy.sentence if cell.redundancy else "not known", {})[cell.filesystem] = None
-    if len(kept) == 1:
-        return next(iter(kept)), False
-    return "; ".join(f"{listed(list(names))}: {sentence}" for sentence, names in kept.items()), True
+        names_of.setdefault(cell.redundancy.sentence if cell.redundancy else "not known", {})[cell.filesystem] = None
+    if len(names_of) == 1:
+        return next(iter(names_of)), False
+    return "; ".join(f"{listed(list(names))}: {sentence}" for sentence, names in names_of.items()), True
 
 
 def watts(cells: Sequence[Cell]) -> tuple[str, bool]:
@@ -146,16 +151,16 @@ def watts(cells: Sequence[Cell]) -> tuple[str, bool]:
     grades = list(dict.fromkeys(grade for cell in cells if cell.grade for grade in cell.grade.split("+")))
     if not grades:
         return "none: no meter of power covered the servers", True
-    words = ((grade, GRADES.get(grade, grade)) for grade in grades)
-    told = "; ".join(how if how.startswith(grade) else f"{grade}: {how}" for grade, how in words)
-    return told, len(grades) > 1 or "not measured" in told
+    meanings = ((grade, GRADES.get(grade, grade)) for grade in grades)
+    text = "; ".join(how if how.startswith(grade) else f"{grade}: {how}" for grade, how in meanings)
+    return text, len(grades) > 1 or "not measured" in text
 
 
-def reality(found: Content) -> tuple[str, bool]:
+def reality(content: Content) -> tuple[str, bool]:
     """Say what the hosts were, and whether that needs a warning: they were simulated or emulated."""
-    came, where = graded(found.records), ", ".join(found.clusters)
+    came, places = graded(content.records), ", ".join(content.clusters)
     if "simulated" in came:
-        return f"simulated{f' {where}' if where else ''}: nothing real was measured", True
-    if came or any(record.traits.reality == "emulated" for record in found.records):
-        return f"{where}, {came or 'emulated'}".removeprefix(", "), True
-    return where or listed(sorted({record.trial.testbed.kind for record in found.records})), False
+        return f"simulated{f' {places}' if places else ''}: nothing real was measured", True
+    if came or any(record.traits.reality == "emulated" for record in content.records):
+        return f"{places}, {came or 'emulated'}".removeprefix(", "), True
+    return places or listed(sorted({record.trial.testbed.kind for record in content.records})), False

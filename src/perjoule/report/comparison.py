@@ -16,7 +16,7 @@ _SAID = {
 }
 
 
-def page(found: Comparison) -> str:
+def page(comparison: Comparison) -> str:
     """Lay a comparison out as HTML."""
     marks = [
         figure.Mark(
@@ -27,23 +27,23 @@ def page(found: Comparison) -> str:
             row.judged.ratio.high,
             row.verdict,
         )
-        for row in found.rows
+        for row in comparison.rows
         if not row.judged.refused
     ]
-    title = f"{found.names[1]} over {found.names[0]}"
+    title = f"{comparison.names[1]} over {comparison.names[0]}"
     notes = [
         "Points: ratio of geometric means; lines: 95 % interval. "
         f"The band marks irrelevant differences, {percent(RELEVANT_RATIO)} %.",
-        *found.notes,
+        *comparison.notes,
     ]
     drawings = {"comparison": figure.ratios(marks, RELEVANT_RATIO, title, notes)} if marks else {}
     return document(
         "comparison.html",
         title,
         drawings,
-        found=found,
-        headline=headline(("" if row.judged.refused else row.judged.word for row in found.rows), _SAID),
-        changes=list(change_lines(found.changes)),
-        laid=comparison_table(found),
+        comparison=comparison,
+        headline=headline(("" if row.judged.refused else row.judged.word for row in comparison.rows), _SAID),
+        changes=list(change_lines(comparison.changes)),
+        laid=comparison_table(comparison),
         relevant_ratio=RELEVANT_RATIO,
     )

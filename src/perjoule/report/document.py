@@ -17,7 +17,7 @@ def document(
     title: str,
     figures: Mapping[str, vega.Spec],
     timelines: Mapping[str, object] | None = None,
-    **shown: object,
+    **values: object,
 ) -> str:
     """Render a template; a figure is drawn where the template calls `drawn` with its name, "timeline" with those of trials."""
     pages = Environment(
@@ -34,14 +34,14 @@ def document(
         css=_asset("page.css"),
         library=library,
         script=script,
-        **shown,
+        **values,
     )
 
 
-def headline(verdicts: Iterable[str], said: Mapping[str, str]) -> str:
+def headline(verdicts: Iterable[str], labels: Mapping[str, str]) -> str:
     """Count rows by verdict, in the order of `said`: "6 numbers: 2 worse, 4 without a step"."""
     counts = Counter(verdicts)
-    each = (f"{counts[verdict]} {words}" for verdict, words in said.items() if counts[verdict])
+    each = (f"{counts[verdict]} {label}" for verdict, label in labels.items() if counts[verdict])
     return f"{counted(counts.total(), 'number')}: {', '.join(each)}"
 
 

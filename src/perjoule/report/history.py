@@ -23,38 +23,46 @@ _WORDS: dict[Verdict, str] = {
 _SAID = {verdict: _WORDS.get(verdict, verdict) for verdict in VERDICTS}
 
 
-def page(found: History) -> str:
+def page(history: History) -> str:
     """Lay the page out as HTML."""
-    keys = list(dict.fromkeys(row.metric for row in found.rows))
-    figures = {f"history-{n}": _figure(found, key) for n, key in enumerate(keys, start=1)}
+    keys = list(dict.fromkeys(row.metric for row in history.rows))
+    figures = {f"history-{n}": _figure(history, key) for n, key in enumerate(keys, start=1)}
     return document(
         "history.html",
-        f"{found.name}: history",
+        f"{history.name}: history",
         figures,
-        headline=headline((row.verdict for row in found.rows), _SAID),
-        laid=history_table(found),
-        campaigns=[(f"{one.day} UTC: {one.name}", found.changes.get(at, ())) for at, one in enumerate(found.moments)],
+        headline=headline((row.verdict for row in history.rows), _SAID),
+        laid=history_table(history),
+        campaigns=[
+            (f"{moment.day} UTC: {moment.name}", history.changes.get(at, ())) for at, moment in enumerate(history.moments)
+        ],
         false_alarm_ratio=FALSE_ALARM_RATIO,
         relevant_ratio=RELEVANT_RATIO,
         least_count=LEAST_COUNT,
     )
 
 
-def _figure(found: History, key: str) -> Spec:
+def _figure(history: History, key: str) -> Spec:
     metric = metric_of(key)
-    rows = [row for row in found.rows if row.metric == key]
-    panels = [_panel(found, row, metric.unit.per) for row in rows]
-    return figure.history(panels, metric.unit.symbol, len(found.moments), f"{metric.label} over campaigns", NOTES)
+    rows = [row for row in history.rows if row.metric == key]
+    panels = [_panel(history, row, metric.unit.per) for row in rows]
+    return figure.history(panels, metric.unit.symbol, len(history.moments), f"{metric.label} over campaigns", NOTES)
 
 
-def _panel(found: History, row: Row, per: float) -> figure.Panel:
+def _panel(history: History, row: Row, per: float) -> figure.Panel:
     means = [
-        figure.Mean(at + 1, f"{found.moments[at].name}, {found.moments[at].day}", one.mean / per, one.low / per, one.high / per)
-        for at, one in zip(row.moments, row.values, strict=True)
+        figure.Mean(
+            at + 1,
+            f"{history.moments[at].name}, {history.moments[at].day}",
+            interval.mean / per,
+            interval.low / per,
+            interval.high / per,
+        )
+        for at, interval in zip(row.moments, row.values, strict=True)
     ]
     levels = [
-        figure.Flat(row.moments[one.first] + 1, row.moments[one.last] + 1, one.mean.mean / per)
-        for one in (row.levels if len(row.values) >= LEAST_COUNT else ())
+        figure.Flat(row.moments[level.first] + 1, row.moments[level.last] + 1, level.mean.mean / per)
+        for level in (row.levels if len(row.values) >= LEAST_COUNT else ())
     ]
     grade = f" ({row.grade})" if row.grade else ""
     heading = f"{row.filesystem}, {load_text(row.workload, row.direction)}, {clients_text(row.clients_count)}{grade}"

@@ -29,20 +29,20 @@ class Entry:
     """A results folder, and the path from the index to its report."""
 
     name: str  # of the folder: several may be of one campaign
-    found: Content
+    content: Content
     href: str
 
     def best(self, metric: str) -> Cell | None:
         """The cell with the highest mean."""
-        having = [cell for cell in self.found.cells if metric in cell.metrics]
+        having = [cell for cell in self.content.cells if metric in cell.metrics]
         return max(having, key=lambda cell: cell.metrics[metric].mean, default=None)
 
     @property
     def grade(self) -> str:
         """How its numbers were obtained."""
-        grades = sorted({cell.grade for cell in self.found.cells if cell.grade})
-        words = [*([came] if (came := graded(self.found.records)) else []), *(f"{grade} watts" for grade in grades)]
-        return ", ".join(words) or "no watts"
+        grades = sorted({cell.grade for cell in self.content.cells if cell.grade})
+        labels = [*([came] if (came := graded(self.content.records)) else []), *(f"{grade} watts" for grade in grades)]
+        return ", ".join(labels) or "no watts"
 
 
 def entry(results: Results, target: Path) -> Entry:
@@ -53,12 +53,12 @@ def entry(results: Results, target: Path) -> Entry:
 
 def index(title: str, entries: Sequence[Entry]) -> str:
     """Lay the page out as HTML, the latest campaign first."""
-    ordered = sorted(entries, key=lambda one: -_ended_s(one.found))
+    ordered = sorted(entries, key=lambda entry: -_ended_s(entry.content))
     figures: dict[str, vega.Spec] = {}
     for name, metric in zip(("throughput", "efficiency"), RANKED, strict=True):
-        if bars := [_bar(one, cell, metric) for one in ordered if (cell := one.best(metric))]:
+        if bars := [_bar(entry, cell, metric) for entry in ordered if (cell := entry.best(metric))]:
             unit = metric_of(metric).unit.symbol
-            names = [one.name for one in ordered if simulated_notes(one.found.cells)]
+            names = [entry.name for entry in ordered if simulated_notes(entry.content.cells)]
             notes = ["mean and 95 % interval; each on its own hosts", *([f"{SIMULATED}: {few(names)}"] if names else [])]
             figures[name] = overview(bars, unit, f"Best {unit} of each campaign", notes)
     return document(
@@ -66,23 +66,23 @@ def index(title: str, entries: Sequence[Entry]) -> str:
         title,
         figures,
         laid=Table(HEADERS, tuple(map(_row, ordered)), WORDS),
-        links=[one.href for one in ordered],
-        valid_count=sum(r.status == "valid" for one in entries for r in one.found.records),
+        links=[entry.href for entry in ordered],
+        valid_count=sum(r.status == "valid" for entry in entries for r in entry.content.records),
     )
 
 
-def _row(one: Entry) -> tuple[str, ...]:
-    found = one.found
-    valid_count = sum(r.status == "valid" for r in found.records)
-    bests = [(best, metric) for metric in RANKED for best in [one.best(metric)]]
+def _row(entry: Entry) -> tuple[str, ...]:
+    content = entry.content
+    valid_count = sum(r.status == "valid" for r in content.records)
+    bests = [(best, metric) for metric in RANKED for best in [entry.best(metric)]]
     return (
-        one.name,
-        time.strftime("%Y-%m-%d %H:%M", time.gmtime(_ended_s(found))),
-        ", ".join(dict.fromkeys(cell.filesystem for cell in found.cells)),
+        entry.name,
+        time.strftime("%Y-%m-%d %H:%M", time.gmtime(_ended_s(content))),
+        ", ".join(dict.fromkeys(cell.filesystem for cell in content.cells)),
         str(valid_count),
-        str(len(found.records) - valid_count),
+        str(len(content.records) - valid_count),
         *(text for best, metric in bests for text in ((with_meter(best, metric), _named(best)) if best else ("–", "–"))),
-        one.grade,
+        entry.grade,
     )
 
 
@@ -90,10 +90,10 @@ def _named(cell: Cell) -> str:
     return f"{cell.filesystem}, {cell.direction}, {clients_text(cell.clients_count)}"
 
 
-def _bar(one: Entry, cell: Cell, metric: str) -> Best:
+def _bar(entry: Entry, cell: Cell, metric: str) -> Best:
     interval, per = cell.metrics[metric], metric_of(metric).unit.per
-    return Best(one.name, _named(cell), *(value / per for value in (interval.mean, interval.low, interval.high)))
+    return Best(entry.name, _named(cell), *(value / per for value in (interval.mean, interval.low, interval.high)))
 
 
-def _ended_s(found: Content) -> float:
-    return max((record.clock.utc_s for record in found.records), default=0.0)
+def _ended_s(content: Content) -> float:
+    return max((record.clock.utc_s for record in content.records), default=0.0)

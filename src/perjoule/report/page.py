@@ -26,7 +26,7 @@ DOUBTS_COUNT = 2  # kinds of doubt that the first screen names: more would push 
 class Page:
     """What the template shows besides the content itself."""
 
-    found: Content
+    content: Content
     root: str  # the way from the page to the results folder
 
     @cached_property
@@ -36,7 +36,7 @@ class Page:
 
     @cached_property
     def _drawn(self) -> list[tuple[View, str, Spec]]:
-        return [(view, name, spec) for view in views.every() for name, spec in view.figures(self.found)]
+        return [(view, name, spec) for view in views.every() for name, spec in view.figures(self.content)]
 
     @cached_property
     def lead(self) -> str:
@@ -47,22 +47,22 @@ class Page:
     @property
     def apart(self) -> list[str]:
         """The figures that stand elsewhere than below "Figures"."""
-        return [self.lead, *(one.name for one in self.paper_figures)]
+        return [self.lead, *(reprint.name for reprint in self.paper_figures)]
 
     @cached_property
     def sections(self) -> list[views.Section]:
         """The tables of each view, of views that have some."""
-        return [*views.sections(self.found)]
+        return [*views.sections(self.content)]
 
     @cached_property
     def paper_figures(self) -> tuple[paper.Reprint, ...]:
         """The figures of the paper that were drawn."""
-        return paper.shown(self.found, self.figures)
+        return paper.reprints(self.content, self.figures)
 
     @cached_property
     def paper_tables(self) -> Mapping[str, Table]:
         """The tables of the paper, with ours beside."""
-        return paper.tables(self.found)
+        return paper.tables(self.content)
 
     @property
     def paper_has(self) -> str:
@@ -72,16 +72,16 @@ class Page:
     @property
     def claims_counts(self) -> str:
         """How many of the paper's claims hold."""
-        return claims.counts(self.found.claims)
+        return claims.counts(self.content.claims)
 
     @property
     def question(self) -> str:
         """What the campaign asked."""
-        return question(self.found)
+        return question(self.content)
 
     @cached_property
     def _answers(self) -> list[Answer]:
-        return list(answers(self.found))
+        return list(answers(self.content))
 
     @property
     def answers(self) -> list[Answer]:
@@ -96,40 +96,40 @@ class Page:
     @property
     def facts(self) -> Iterator[tuple[str, str, bool]]:
         """What one must know to read an answer: heading, words, and whether they are a warning."""
-        if self.found.cells:
-            yield ("Redundancy", *redundancy(self.found.cells))
-            yield ("Watts", *watts(self.found.cells))
-        if self.found.records:
-            yield ("Measured on", *reality(self.found))
+        if self.content.cells:
+            yield ("Redundancy", *redundancy(self.content.cells))
+            yield ("Watts", *watts(self.content.cells))
+        if self.content.records:
+            yield ("Measured on", *reality(self.content))
 
     @property
     def trials(self) -> tuple[str, bool]:
         """How much was measured, in a few words, and whether that is a warning."""
-        valid_count = sum(r.status == "valid" for r in self.found.records)
+        valid_count = sum(r.status == "valid" for r in self.content.records)
         marks = [counted(valid_count, "valid trial")]
-        marks += [f"seed {self.found.seed}"] if self.found.seed is not None else []
+        marks += [f"seed {self.content.seed}"] if self.content.seed is not None else []
         marks += [counted(len(self.failed), "failed trial")] if self.failed else []
         return ", ".join(marks), bool(self.failed)
 
     @property
     def results(self) -> Table:
         """The main table."""
-        return table(self.found.cells)
+        return table(self.content.cells)
 
     @property
     def metrics(self) -> Table:
         """All metrics."""
-        return metrics_table(self.found.cells)
+        return metrics_table(self.content.cells)
 
     @property
     def failed(self) -> list[Record]:
         """The trials that have no numbers."""
-        return [record for record in self.found.records if record.status != "valid"]
+        return [record for record in self.content.records if record.status != "valid"]
 
     @cached_property
     def doubts(self) -> tuple[Group, ...]:
         """The doubts by kind."""
-        return limitations(self.found.cells, self.found.doubts)
+        return limitations(self.content.cells, self.content.doubts)
 
     @property
     def doubts_named(self) -> str:
@@ -139,45 +139,45 @@ class Page:
     @property
     def omitted(self) -> tuple[Group, ...]:
         """The numbers that were left out."""
-        return limitations(self.found.cells, (), omitted=True)
+        return limitations(self.content.cells, (), omitted=True)
 
     @property
     def methods(self) -> Sequence[str]:
         """How it was measured, as paragraphs."""
-        return methods(self.found)
+        return methods(self.content)
 
     @property
     def circumstances(self) -> Iterator[tuple[str, str]]:
         """What was measured on, each with its heading."""
-        return _circumstances(self.found)
+        return _circumstances(self.content)
 
 
-def page(found: Content, root: str) -> str:
+def page(content: Content, root: str) -> str:
     """Lay the report out as HTML; `root` is the way from it to the results folder."""
-    laid = Page(found, root)
-    timelines = {trial: vars(line) for trial, line in found.timelines.items()}
-    return document("report.html", found.name, laid.figures, timelines, found=found, page=laid, version=__version__)
+    laid = Page(content, root)
+    timelines = {trial: vars(line) for trial, line in content.timelines.items()}
+    return document("report.html", content.name, laid.figures, timelines, content=content, page=laid, version=__version__)
 
 
 def _named(doubts: Sequence[Group]) -> str:
     """Name the kinds of doubt that can cost most, and count the others: "A; B; and 3 more"."""
-    named, more_count = [group.kind.title for group in doubts[:DOUBTS_COUNT]], len(doubts) - DOUBTS_COUNT
-    return "; ".join([*named, f"and {more_count} more"] if more_count > 0 else named)
+    titles, more_count = [group.kind.title for group in doubts[:DOUBTS_COUNT]], len(doubts) - DOUBTS_COUNT
+    return "; ".join([*titles, f"and {more_count} more"] if more_count > 0 else titles)
 
 
-def _circumstances(found: Content) -> Iterator[tuple[str, str]]:
+def _circumstances(content: Content) -> Iterator[tuple[str, str]]:
     """Give what was measured on, each with its heading."""
     deployments: dict[str, list[Record]] = {}  # the facts of a deployment are gathered once, and are its own
-    for record in found.records:
+    for record in content.records:
         if record.facts:
             text = json.dumps([record.trial.filesystem.label, record.facts], sort_keys=True, default=str)
             deployments.setdefault(text, []).append(record)
     for records in deployments.values():
         count = f"{len(records)} trial{'s' if len(records) > 1 else ''}"
         yield (f"Deployment of {records[0].trial.filesystem.label} ({count}), as its daemons report it", _json(records[0].facts))
-    if found.records:
-        yield ("Machine and software", _json(found.records[-1].environment))
-    yield ("The campaign", "".join(f"# set {o}\n" for o in found.overrides) + found.text)
+    if content.records:
+        yield ("Machine and software", _json(content.records[-1].environment))
+    yield ("The campaign", "".join(f"# set {o}\n" for o in content.overrides) + content.text)
 
 
 def _json(value: object) -> str:

@@ -9,9 +9,9 @@ from perjoule.results.paper_comparison import alongside_table, lines
 from perjoule.views.papers.beside import NOTE, drawing
 
 
-def page(name: str, paper: Paper, found: Sequence[Held]) -> str:
+def page(name: str, paper: Paper, comparisons: Sequence[Held]) -> str:
     """Lay it out as HTML."""
     title = f"{name} compared with {paper.name}"
-    figures = {"beside": drawing(paper, found, title)}
-    laid, said = alongside_table(found), list(lines(found))
-    return document("paper_comparison.html", title, figures, paper=paper, laid=laid, lines=said, note=NOTE)
+    figures = {"beside": drawing(paper, comparisons, title)}
+    laid, notes = alongside_table(comparisons), list(lines(comparisons))
+    return document("paper_comparison.html", title, figures, paper=paper, laid=laid, lines=notes, note=NOTE)

@@ -49,5 +49,7 @@ def drawings(content: Content) -> Iterator[tuple[str, Spec]]:
 def sections(content: Content) -> Iterator[Section]:
     """Return the sections of a page: those that need not be opened come first."""
     for view in sorted(every(), key=lambda view: view.folded):
-        if tables := tuple((shown, laid) for shown in view.tables if shown.name and (laid := shown.lay(content)).rows):
+        if tables := tuple(
+            (view_table, laid) for view_table in view.tables if view_table.name and (laid := view_table.lay(content)).rows
+        ):
             yield Section(view, tables, view.intro(content), view.lines(content))

@@ -66,22 +66,22 @@ class Content:
     @cached_property
     def points(self) -> tuple[Point, ...]:
         """The points of all trials."""
-        return tuple(point for _, own in self.trials for point in own.points)
+        return tuple(point for _, numbers in self.trials for point in numbers.points)
 
     @cached_property
     def metered(self) -> "tuple[Metered, ...]":
         """What meters said of each valid trial."""
-        return tuple(own.metered for _, own in self.trials if own.metered)
+        return tuple(numbers.metered for _, numbers in self.trials if numbers.metered)
 
     @cached_property
     def channels(self) -> Mapping[Channel, float]:
         """The channels of power or energy, with the seconds between samples."""
-        return {channel: period_s for _, own in self.trials for channel, period_s in own.periods}
+        return {channel: period_s for _, numbers in self.trials for channel, period_s in numbers.periods}
 
     @cached_property
     def timelines(self) -> "Mapping[str, Timeline]":
         """The first trials over time, by trial id."""
-        lines = [(record.trial.id, own.timeline) for record, own in self.trials if own.timeline]
+        lines = [(record.trial.id, numbers.timeline) for record, numbers in self.trials if numbers.timeline]
         return dict(lines[:TIMELINES_COUNT])
 
     @cached_property
@@ -95,19 +95,19 @@ class Content:
         from perjoule.statistics.cells import as_read
 
         watts: dict[tuple[str, str, str], list[float]] = {}
-        for record, own in self.trials:
-            for point in own.points if record.trial.clients_count == self.most_count else ():
+        for record, numbers in self.trials:
+            for point in numbers.points if record.trial.clients_count == self.most_count else ():
                 key = (record.trial.filesystem.label, record.trial.workload.label, point.direction)
-                watts.setdefault(key, []).extend(own.watts)
+                watts.setdefault(key, []).extend(numbers.watts)
         return {key: watts[key] for key in sorted(watts, key=lambda key: [*map(as_read, key)]) if watts[key]}
 
     @cached_property
     def overheads(self) -> "tuple[Overhead, ...]":
         """The traffic of the first trial with the most clients of each file system and direction."""
         first: dict[tuple[str, str], Overhead] = {}
-        for record, own in self.trials:
-            if own.overhead and record.trial.clients_count == self.most_count:
-                first.setdefault((record.trial.filesystem.label, own.overhead.direction), own.overhead)
+        for record, numbers in self.trials:
+            if numbers.overhead and record.trial.clients_count == self.most_count:
+                first.setdefault((record.trial.filesystem.label, numbers.overhead.direction), numbers.overhead)
         return tuple(first.values())
 
     @cached_property
@@ -144,16 +144,16 @@ class Content:
         """How many of one machine replace another, of all folders."""
         from perjoule.statistics.replacement import machines, replacements
 
-        whole = [self, *map(Content, self.beside)]
-        return replacements([pair for one in whole for pair in machines(one.records, one.cells)])
+        folders = [self, *map(Content, self.beside)]
+        return replacements([pair for folder in folders for pair in machines(folder.records, folder.cells)])
 
     @cached_property
     def name(self) -> str:
         """The campaign's name."""
-        return self.asked.name if self.asked else self.results.folder.resolve().name
+        return self.campaign.name if self.campaign else self.results.folder.resolve().name
 
     @cached_property
-    def asked(self) -> Campaign | None:
+    def campaign(self) -> Campaign | None:
         """The campaign; None if it uses something that this perjoule no longer knows."""
         from perjoule.summary.campaign import campaign_of
 
@@ -172,17 +172,17 @@ class Content:
     @property
     def description(self) -> str:
         """The campaign's own description."""
-        return self.asked.description.strip() if self.asked else ""
+        return self.campaign.description.strip() if self.campaign else ""
 
     @property
     def seed(self) -> int | None:
         """The seed of its order, if known."""
-        return self.asked.seed if self.asked else None
+        return self.campaign.seed if self.campaign else None
 
     @property
     def edp_weight(self) -> int:
         """The weight of time in its energy-delay product."""
-        return self.asked.edp_weight if self.asked else 1
+        return self.campaign.edp_weight if self.campaign else 1
 
     @property
     def clusters(self) -> tuple[str, ...]:
@@ -192,7 +192,7 @@ class Content:
     @cached_property
     def reproduces(self) -> str:
         """The paper whose study it repeats; "" if none."""
-        return self.asked.reproduces if self.asked and self.asked.reproduces in published.names() else ""
+        return self.campaign.reproduces if self.campaign and self.campaign.reproduces in published.names() else ""
 
     @cached_property
     def _facts(self) -> "tuple[Measured, ...]":
@@ -209,7 +209,7 @@ class Content:
         return beside(published.paper(self.reproduces), self._facts) if self.reproduces else ()
 
     @cached_property
-    def held(self) -> "tuple[Held, ...]":
+    def comparisons(self) -> "tuple[Held, ...]":
         """That paper's numbers next to the measured ones, except shares, whose wholes are compared."""
         from perjoule.papers.comparison import held
 

@@ -11,31 +11,43 @@ if TYPE_CHECKING:
     from perjoule.summary.metered import Metered
 
 
-def data(content: Content) -> dict[str, object]:
+def as_data(content: Content) -> dict[str, object]:
     """Return the rows of a results folder with all of their metrics, and what is derived from them, in SI units."""
     return {
         "scales": content.summary.scales,
         "doubts": content.doubts,
         "rows": [_row(cell) for cell in content.cells],
         "winners": [
-            {"among": one.among, "workload": one.workload, "direction": one.direction, "clients_count": one.clients_count}
-            | {"metric": one.metric, "best": one.best, "rivals": one.rivals, "verdict": one.verdict}
-            for one in content.winners
+            {
+                "among": finding.among,
+                "workload": finding.workload,
+                "direction": finding.direction,
+                "clients_count": finding.clients_count,
+            }
+            | {"metric": finding.metric, "best": finding.best, "rivals": finding.rivals, "verdict": finding.verdict}
+            for finding in content.winners
         ],
         "users": content.mixes,
         "scaling": content.scaling,
         "replacements": [
-            {**vars(one), "machines_count": one.machines_count, "verdict": one.verdict} for one in content.replacements
+            {**vars(replacement), "machines_count": replacement.machines_count, "verdict": replacement.verdict}
+            for replacement in content.replacements
         ],
-        "budgets": [budget for record, own in content.trials for budget in _budgets(record, own.metered)],
+        "budgets": [budget for record, summary in content.trials for budget in _budgets(record, summary.metered)],
     }
 
 
 def _row(cell: Cell) -> dict[str, object]:
     metrics = {
-        key: {"unit": metric_of(key).unit.si, "mean": one.mean, "low": one.low, "high": one.high, "values": one.values}
+        key: {
+            "unit": metric_of(key).unit.si,
+            "mean": interval.mean,
+            "low": interval.low,
+            "high": interval.high,
+            "values": interval.values,
+        }
         | {"grade": cell.grade_of(metric_of(key).boundary)}
-        for key, one in cell.metrics.items()
+        for key, interval in cell.metrics.items()
     }
     return {
         "filesystem": cell.filesystem,

@@ -72,7 +72,7 @@ def report(side):
     found = content_of(
         folder,
         name="campaign",
-        asked=None,
+        campaign=None,
         text="",
         overrides=(),
         records=side.records,
@@ -121,7 +121,7 @@ def test_a_pair_is_the_same_everywhere(reported, metric) -> None:
         assert won["verdict"] in text
 
     if metric == "MiB/s":
-        ranking = next(one for one in rankings(found.held) if one.quantity == "throughput")
+        ranking = next(one for one in rankings(found.comparisons) if one.quantity == "throughput")
         ordered = ranking_line(ranking).split(" here")[0]
         assert (f"{first} > {second}" in ordered) == (apart and ranking.own[:2] == (first, second))
 

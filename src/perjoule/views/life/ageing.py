@@ -16,15 +16,15 @@ from perjoule.views.content import Content
 from perjoule.views.view import Flag, Shown, View
 
 
-def figure(found: Sequence[Worn], *, notes: Sequence[str] = ()) -> Spec:
+def figure(worn: Sequence[Worn], *, notes: Sequence[str] = ()) -> Spec:
     """Draw the ratio of each pair with its interval, a panel for each metric, a row for each aged file system and load."""
-    metrics = list(dict.fromkeys(one.metric for one in found))
-    names = list(dict.fromkeys(one.aged.filesystem for one in found))
-    ends = [end for one in found for end in (one.ratio.mean, one.ratio.low, one.ratio.high) if isfinite(end) and end > 0]
+    metrics = list(dict.fromkeys(pair.metric for pair in worn))
+    names = list(dict.fromkeys(pair.aged.filesystem for pair in worn))
+    ends = [end for pair in worn for end in (pair.ratio.mean, pair.ratio.low, pair.ratio.high) if isfinite(end) and end > 0]
     domain = [min([*ends, 0.9]) / 1.05, max([*ends, 1.1]) * 1.05]
-    loads = load_names((one.aged.workload, one.aged.direction) for one in found)
-    several = len({one.aged.clients_count for one in found}) > 1
-    rows = [_row(one, loads[one.aged.workload, one.aged.direction], several=several) for one in found]
+    loads = load_names((pair.aged.workload, pair.aged.direction) for pair in worn)
+    several = len({pair.aged.clients_count for pair in worn}) > 1
+    rows = [_row(pair, loads[pair.aged.workload, pair.aged.direction], several=several) for pair in worn]
     panels = [_panel(metric, [row for row in rows if row["metric"] == metric], names, domain) for metric in metrics]
     return titled({"vconcat": panels, "spacing": 18}, "Aged and new file systems", notes)
 
@@ -42,8 +42,8 @@ def _panel(metric: str, rows: Sequence[Spec], names: Sequence[str], domain: Sequ
         "color": labels(names, "category", columns=1),
     }
     shape: Spec = {"field": "name", "type": "nominal", "scale": {"domain": list(names), "range": "symbol"}, "legend": {}}
-    told = {"name": "aged", "new": "new", "row": "load", "text": "ratio"}
-    tooltip = [{"field": field, "title": title} for field, title in told.items()]
+    fields = {"name": "aged", "new": "new", "row": "load", "text": "ratio"}
+    tooltip = [{"field": field, "title": title} for field, title in fields.items()]
     layers: list[Spec] = [
         *ratio_intervals(x, both),
         {
@@ -55,16 +55,16 @@ def _panel(metric: str, rows: Sequence[Spec], names: Sequence[str], domain: Sequ
     return {"width": FULL_WIDTH - 200, "height": height, "data": {"values": list(rows)}, "layer": layers}
 
 
-def _row(one: Worn, load: str, *, several: bool) -> Spec:
-    ratio, told = one.ratio, isfinite(one.ratio.high)
+def _row(pair: Worn, load: str, *, several: bool) -> Spec:
+    ratio, bounded = pair.ratio, isfinite(pair.ratio.high)
     return {
-        "metric": one.metric,
-        "row": f"{load}, {clients_text(one.aged.clients_count)}" if several else load,
-        "name": one.aged.filesystem,
-        "new": one.new.filesystem,
+        "metric": pair.metric,
+        "row": f"{load}, {clients_text(pair.aged.clients_count)}" if several else load,
+        "name": pair.aged.filesystem,
+        "new": pair.new.filesystem,
         "value": ratio.mean,
-        "low": ratio.low if told else None,
-        "high": ratio.high if told else None,
+        "low": ratio.low if bounded else None,
+        "high": ratio.high if bounded else None,
         "text": span_text(ratio),
     }
 
@@ -82,34 +82,34 @@ def ageing_table(records: Sequence[Record]) -> Table:
     """Lay out what file systems went through before their trials, a row for each deployment; empty if all were new."""
     from perjoule.trial.ageing import ageing
 
-    found = {(record.trial.filesystem.label, one.folder): one for record in records if (one := ageing(record))}
-    rows = (_went_through(label, one) for (label, _), one in found.items())
+    by_folder = {(record.trial.filesystem.label, age.folder): age for record in records if (age := ageing(record))}
+    rows = (_went_through(label, age) for (label, _), age in by_folder.items())
     return Table((*_WENT_THROUGH, "rounds", "seed", "s", "kJ"), tuple(rows))
 
 
-def _went_through(label: str, one: "Ageing") -> tuple[str, ...]:
-    shares = (f"{percent(share, 1)} %" for share in (one.full_before_ratio, one.full_ratio))
-    sizes = (number(count / _GIB) for count in (one.written_bytes, one.deleted_bytes, one.overwritten_bytes))
-    energy = "–" if one.energy_j is None else number(one.energy_j / 1e3)
-    last = (str(one.overwrites_count), str(one.seed), number(one.duration_s), energy)
-    return (label, *shares, number(one.usable_bytes / _GIB), str(one.files_count), *sizes, *last)
+def _went_through(label: str, age: "Ageing") -> tuple[str, ...]:
+    shares = (f"{percent(share, 1)} %" for share in (age.full_before_ratio, age.full_ratio))
+    sizes = (number(count / _GIB) for count in (age.written_bytes, age.deleted_bytes, age.overwritten_bytes))
+    energy = "–" if age.energy_j is None else number(age.energy_j / 1e3)
+    last = (str(age.overwrites_count), str(age.seed), number(age.duration_s), energy)
+    return (label, *shares, number(age.usable_bytes / _GIB), str(age.files_count), *sizes, *last)
 
 
 def wear_table(records: Sequence[Record], cells: Sequence[Cell]) -> Table:
     """Lay out aged file systems over the same one that is new, or least full; empty if no two differ in their age alone."""
     rows: list[tuple[str, ...]] = []
-    for before, after, metric, found in _compared(records, cells):
+    for before, after, metric, verdict in _compared(records, cells):
         values = (row_text(cell, metric) for cell in (before, after))
-        ratio = ("–", "–") if found.refused else pair_texts(found)
-        rows.append((*place(after), metric_of(metric).label, *values, *ratio, found.sentence(before.filesystem)))
+        ratio = ("–", "–") if verdict.refused else pair_texts(verdict)
+        rows.append((*place(after), metric_of(metric).label, *values, *ratio, verdict.sentence(before.filesystem)))
     headers = (*PLACE, "metric", "new", "aged", "aged / new (95 %)", "p", "verdict")
     return Table(headers, tuple(rows), (*NAMES, "metric", "verdict"))
 
 
 def worn(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Worn, ...]:
     """Return the rows of `wear_table` that have a ratio."""
-    found = _compared(records, cells)
-    return tuple(Worn(new, aged, metric, verdict.ratio) for new, aged, metric, verdict in found if not verdict.refused)
+    compared = _compared(records, cells)
+    return tuple(Worn(new, aged, metric, verdict.ratio) for new, aged, metric, verdict in compared if not verdict.refused)
 
 
 def _compared(records: Sequence[Record], cells: Sequence[Cell]) -> "Iterator[tuple[Cell, Cell, str, Verdict]]":
@@ -129,12 +129,12 @@ def _pairs(filesystems: Sequence[model.Spec], servers_counts: Mapping[str, int])
     families: dict[str, dict[str, model.Spec]] = {}
     for spec in filesystems:
         options = {key: value for key, value in spec.options.items() if key not in ("aged", "seed")}
-        where = spec.label.partition(" on ")[2]
-        alike = repr((spec.kind, sorted(options.items()), where, servers_counts.get(spec.label)))
+        place = spec.label.partition(" on ")[2]
+        alike = repr((spec.kind, sorted(options.items()), place, servers_counts.get(spec.label)))
         families.setdefault(alike, {})[spec.label] = spec
     for family in families.values():
-        first, *others = sorted(family, key=lambda label: (_full(family[label]), label))
-        yield from ((first, other) for other in others if "aged" in family[other].options)
+        first, *older = sorted(family, key=lambda label: (_full(family[label]), label))
+        yield from ((first, old) for old in older if "aged" in family[old].options)
 
 
 def _full(spec: model.Spec) -> float:

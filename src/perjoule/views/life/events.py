@@ -25,8 +25,8 @@ def events(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
     names = _names(cells)
     stages = [stage for stage in STAGES if any(key.format(stage) in cell.metrics for cell in cells for key in PANELS.values())]
     panels = [_panel(title, key, cells, names, stages) for title, key in PANELS.items()]
-    known = [panel for panel in panels if panel["data"]["values"]]  # without a load there are no throughput and no latency
-    return titled({"concat": known, "columns": 2, "spacing": 24}, "Before, during and after events", notes)
+    drawn = [panel for panel in panels if panel["data"]["values"]]  # without a load there are no throughput and no latency
+    return titled({"concat": drawn, "columns": 2, "spacing": 24}, "Before, during and after events", notes)
 
 
 def drawable(cells: Sequence[Cell]) -> bool:
@@ -46,10 +46,10 @@ def _panel(title: str, key: str, cells: Sequence[Cell], names: Sequence[str], st
     rows: list[Spec] = []
     for cell, name in zip(cells, names, strict=True):
         for stage in stages:
-            if found := cell.metrics.get(key.format(stage)):
-                told = isfinite(found.high)
-                low, high = (found.low / unit.per, found.high / unit.per) if told else (None, None)
-                value = found.mean / unit.per
+            if interval := cell.metrics.get(key.format(stage)):
+                bounded = isfinite(interval.high)
+                low, high = (interval.low / unit.per, interval.high / unit.per) if bounded else (None, None)
+                value = interval.mean / unit.per
                 text = f"{any_number(value)} {unit.symbol}"
                 rows.append({"name": name, "stage": stage, "value": value, "low": low, "high": high, "text": text})
     x: Spec = {"field": "stage", "type": "nominal", "title": None, "scale": {"domain": list(stages)}}

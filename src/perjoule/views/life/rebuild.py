@@ -18,8 +18,8 @@ UNIT = metric_of(next(iter(WAYS))).unit.symbol
 
 def rebuild(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
     """Draw a bar for each cell and way of bytes that is known; those without are left out."""
-    rows = [row for cell in cells for key, way in WAYS.items() for row in _rows(cell, key, way)]
-    known = list(dict.fromkeys(row["name"] for row in rows))
+    rows = [row for cell in cells for key, label in WAYS.items() for row in _rows(cell, key, label)]
+    names = list(dict.fromkeys(row["name"] for row in rows))
     largest = max(max(row["value"], row["high"] or 0, row["derived"] or 0) for row in rows)
     x: Spec = {
         "type": "quantitative",
@@ -27,7 +27,7 @@ def rebuild(cells: Sequence[Cell], *, notes: Sequence[str] = ()) -> Spec:
         "scale": {"domainMax": 1.15 * largest},
     }
     y: Spec = {"field": "way", "type": "nominal", "title": None, "sort": list(WAYS.values())}
-    panels = [_panel(name, [row for row in rows if row["name"] == name], x, y) for name in known]
+    panels = [_panel(name, [row for row in rows if row["name"] == name], x, y) for name in names]
     return titled({"vconcat": panels, "spacing": 18}, "What the rebuild of a failed disk moved", notes)
 
 
@@ -36,15 +36,15 @@ def drawable(cells: Sequence[Cell]) -> bool:
     return any(key in cell.metrics for cell in cells for key in WAYS)
 
 
-def _rows(cell: Cell, key: str, way: str) -> Sequence[Spec]:
-    if not (found := cell.metrics.get(key)):
+def _rows(cell: Cell, key: str, label: str) -> Sequence[Spec]:
+    if not (interval := cell.metrics.get(key)):
         return ()
-    derived, told = cell.metrics.get(f"derived_{key}"), isfinite(found.high)
+    derived, bounded = cell.metrics.get(f"derived_{key}"), isfinite(interval.high)
     due = derived.mean if derived else None
-    text = any_number(found.mean) + (f" ({any_number(due)})" if due is not None else "")
-    low, high = (found.low, found.high) if told else (None, None)
+    text = any_number(interval.mean) + (f" ({any_number(due)})" if due is not None else "")
+    low, high = (interval.low, interval.high) if bounded else (None, None)
     name = f"{cell.legend}, {cell.workload}"
-    return [{"name": name, "way": way, "value": found.mean, "low": low, "high": high, "derived": due, "text": text}]
+    return [{"name": name, "way": label, "value": interval.mean, "low": low, "high": high, "derived": due, "text": text}]
 
 
 def _panel(name: str, rows: Sequence[Spec], x: Spec, y: Spec) -> Spec:
@@ -71,7 +71,7 @@ def _panel(name: str, rows: Sequence[Spec], x: Spec, y: Spec) -> Spec:
 
 _COLUMNS = tuple(key for key, metric in METRICS.items() if metric.rebuild)
 _ENERGY = "rebuild_energy_per_byte_j"
-_BYTES = tuple(f"rebuild_{way}_{{}}_bytes" for way in ("network_received", "network_sent", "disk_read", "disk_written"))
+_BYTES = tuple(f"rebuild_{movement}_{{}}_bytes" for movement in ("network_received", "network_sent", "disk_read", "disk_written"))
 
 
 def rebuild_table(cells: Sequence[Cell]) -> Table:

@@ -23,39 +23,39 @@ NOTE = (
 )
 
 
-def drawing(paper: Paper, found: Sequence["Held"], title: str) -> Spec:
+def drawing(paper: Paper, comparisons: Sequence["Held"], title: str) -> Spec:
     """Draw both series."""
     from perjoule.results.paper_comparison import cells_of, unit_of
 
     pairs = [
         figure.Beside(
             cell.filesystem,
-            f"{unit.symbol}, {cell.direction}, {cell.workload}, {one.kind.split()[0]}",
-            one.pair.value / unit.per,
-            one.pair.number.value / unit.per,
+            f"{unit.symbol}, {cell.direction}, {cell.workload}, {comparison.kind.split()[0]}",
+            comparison.pair.value / unit.per,
+            comparison.pair.number.value / unit.per,
         )
-        for one in found
-        for cell, unit in [(one.pair.measured.cell, unit_of(one))]
+        for comparison in comparisons
+        for cell, unit in [(comparison.pair.measured.cell, unit_of(comparison))]
     ]
-    return figure.beside(pairs, paper.name, title, [paper.reference, *simulated_notes(cells_of(found))])
+    return figure.beside(pairs, paper.name, title, [paper.reference, *simulated_notes(cells_of(comparisons))])
 
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
-    if content.held:
+    if content.comparisons:
         title = f"Measured here and in {content.reproduces}"
-        yield "beside", drawing(published.paper(content.reproduces), content.held, title)
+        yield "beside", drawing(published.paper(content.reproduces), content.comparisons, title)
 
 
 def _table(content: Content) -> Table:
     from perjoule.results.paper_comparison import alongside_table
 
-    return alongside_table(content.held)
+    return alongside_table(content.comparisons)
 
 
 def _lines(content: Content) -> Sequence[str]:
     from perjoule.results.paper_comparison import lines
 
-    return list(lines(content.held))
+    return list(lines(content.comparisons))
 
 
 VIEW = View(

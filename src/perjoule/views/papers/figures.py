@@ -44,30 +44,30 @@ class Reprint:
     claims: tuple["Judged", ...]
 
 
-def shown(found: Content, drawn: Mapping[str, Spec]) -> tuple[Reprint, ...]:
+def reprints(content: Content, drawn: Mapping[str, Spec]) -> tuple[Reprint, ...]:
     """Return the paper's figures that were drawn."""
     return tuple(
-        Reprint(name, one, tuple(own for own in found.claims if own.claim.among.get("quantity") == one.quantity))
-        for one in _figures(found)
-        if (name := _name(one)) in drawn
+        Reprint(name, figure, tuple(claim for claim in content.claims if claim.claim.among.get("quantity") == figure.quantity))
+        for figure in _figures(content)
+        if (name := _name(figure)) in drawn
     )
 
 
-def summed_up(some: Sequence[Reprint], tables: Sequence[str]) -> str:
+def summed_up(reprints: Sequence[Reprint], tables: Sequence[str]) -> str:
     """Name figures and tables: "Figure 2, Figure 3 and Table II"."""
-    return listed([*(one.figure.place for one in some), *tables])
+    return listed([*(reprint.figure.place for reprint in reprints), *tables])
 
 
-def drawings(found: Content) -> Iterator[tuple[str, Spec]]:
+def drawings(content: Content) -> Iterator[tuple[str, Spec]]:
     """Draw the paper's figures, as far as the same was measured."""
-    for one in _figures(found):
-        metric, draw = _AGAINST_CLIENTS.get(one.quantity, ("", power))
-        notes = found.power_notes if one.quantity != "throughput" else found.notes
-        if found.has(metric):
-            printed = [_printed(pair) for pair in found.pairs if pair.measured.metric == metric]
-            yield _name(one), draw(found.cells, notes=[f"here: {INTERVALS}", _said(printed), *notes], printed=printed)
-        elif one.quantity == "power" and found.power:
-            yield _name(one), power(found.power, notes=[f"here: {spread(found)}", _said([]), *notes])
+    for figure in _figures(content):
+        metric, draw = _AGAINST_CLIENTS.get(figure.quantity, ("", power))
+        notes = content.power_notes if figure.quantity != "throughput" else content.notes
+        if content.has(metric):
+            printed = [_printed(pair) for pair in content.pairs if pair.measured.metric == metric]
+            yield _name(figure), draw(content.cells, notes=[f"here: {INTERVALS}", _said(printed), *notes], printed=printed)
+        elif figure.quantity == "power" and content.power:
+            yield _name(figure), power(content.power, notes=[f"here: {spread(content)}", _said([]), *notes])
 
 
 def _said(printed: Sequence[Printed]) -> str:
@@ -75,7 +75,9 @@ def _said(printed: Sequence[Printed]) -> str:
     if not printed:
         return "the paper prints no numbers that were measured here"
     largest = (
-        "; largest: the largest repetition with any number of clients" if any(one.own is not None for one in printed) else ""
+        "; largest: the largest repetition with any number of clients"
+        if any(number.largest is not None for number in printed)
+        else ""
     )
     return f"bar: printed in the paper{largest}"
 
@@ -86,62 +88,62 @@ def _printed(pair: "Pair") -> Printed:
     return Printed(pair.measured.cell, pair.number.value, text, pair.value if of_any else None)
 
 
-def _figures(found: Content) -> tuple[Figure, ...]:
-    return published.paper(found.reproduces).figures if found.reproduces else ()
+def _figures(content: Content) -> tuple[Figure, ...]:
+    return published.paper(content.reproduces).figures if content.reproduces else ()
 
 
 def _name(figure: Figure) -> str:
     return PREFIX + figure.place.lower().replace(" ", "-")
 
 
-def tables(found: Content) -> dict[str, Table]:
+def tables(content: Content) -> dict[str, Table]:
     """Lay out the paper's tables that have a number of which we measured the same: as printed, and ours beside it."""
-    if not found.reproduces:
+    if not content.reproduces:
         return {}
-    own = {pair.number.id: pair for pair in found.pairs}
+    pair_of = {pair.number.id: pair for pair in content.pairs}
     places: dict[str, list[Number]] = {}
-    for one in published.paper(found.reproduces).numbers:
-        if one.place.startswith("Table"):
-            places.setdefault(one.place, []).append(one)
-    return {place: _table(numbers, own) for place, numbers in places.items() if any(one.id in own for one in numbers)}
+    for entry in published.paper(content.reproduces).numbers:
+        if entry.place.startswith("Table"):
+            places.setdefault(entry.place, []).append(entry)
+    return {place: _table(numbers, pair_of) for place, numbers in places.items() if any(entry.id in pair_of for entry in numbers)}
 
 
-def _table(printed: Sequence[Number], own: Mapping[str, "Pair"]) -> Table:
+def _table(printed: Sequence[Number], pair_of: Mapping[str, "Pair"]) -> Table:
     columns = list(dict.fromkeys(map(_column, printed)))
-    facts = list(dict.fromkeys(fact for one in printed for fact in _row(one)))
+    facts = list(dict.fromkeys(fact for entry in printed for fact in _row(entry)))
     rows: list[tuple[tuple[str, ...], dict[str, Number]]] = []
-    for one in printed:
-        names = tuple(str(_row(one).get(fact, "–")) for fact in facts)
-        row = next((of for known, of in rows if known == names and _column(one) not in of), None)
+    for entry in printed:
+        names = tuple(str(_row(entry).get(fact, "–")) for fact in facts)
+        row = next((of for names_of_row, of in rows if names_of_row == names and _column(entry) not in of), None)
         if row is None:
             rows.append((names, row := {}))
-        row[_column(one)] = one
+        row[_column(entry)] = entry
     headers = [f"{column}{end}" for column in columns for end in NUMBERS]
-    words = tuple("file system" if fact == "filesystem" else fact for fact in facts)
-    laid = tuple((*names, *(text for column in columns for text in _texts(of.get(column), own))) for names, of in rows)
-    return Table((*words, *headers), laid, words)
+    name_headers = tuple("file system" if fact == "filesystem" else fact for fact in facts)
+    laid = tuple((*names, *(text for column in columns for text in _texts(of.get(column), pair_of))) for names, of in rows)
+    return Table((*name_headers, *headers), laid, name_headers)
 
 
-def _column(one: Number) -> str:
-    return f"{one.quantity} of {one.own['of']}" if "of" in one.own else one.quantity
+def _column(entry: Number) -> str:
+    return f"{entry.quantity} of {entry.own['of']}" if "of" in entry.own else entry.quantity
 
 
-def _row(one: Number) -> dict[str, Fact]:
+def _row(number: Number) -> dict[str, Fact]:
     """Return the facts that tell a row from others: its own, and its configuration's file system and cluster."""
-    given = {fact: one.facts[fact] for fact in ("filesystem", "cluster") if fact in one.facts}
-    return given | {fact: value for fact, value in one.own.items() if fact not in ("configuration", "of")}
+    given = {fact: number.facts[fact] for fact in ("filesystem", "cluster") if fact in number.facts}
+    return given | {fact: value for fact, value in number.own.items() if fact not in ("configuration", "of")}
 
 
-def _texts(one: Number | None, own: Mapping[str, "Pair"]) -> tuple[str, str, str]:
+def _texts(from_paper: Number | None, pair_of: Mapping[str, "Pair"]) -> tuple[str, str, str]:
     """Print a number as in the paper, the measured one of the same statistic, and the mean with its interval."""
-    if one is None:
+    if from_paper is None:
         return "–", "–", "–"
-    if one.id not in own:
-        return one.printed, "–", "–"
-    pair = own[one.id]
+    if from_paper.id not in pair_of:
+        return from_paper.printed, "–", "–"
+    pair = pair_of[from_paper.id]
     unit = metric_of(pair.measured.metric).unit
     mean = with_meter(pair.measured.cell, pair.measured.metric)
-    return one.printed, f"{number(pair.value / unit.per)} {unit.symbol}", f"{mean} {unit.symbol}"
+    return from_paper.printed, f"{number(pair.value / unit.per)} {unit.symbol}", f"{mean} {unit.symbol}"
 
 
 VIEW = View(rank=20, figures=drawings)

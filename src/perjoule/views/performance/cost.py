@@ -73,11 +73,11 @@ def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
         yield "cost", cost(cells, notes=[of, *content.notes])
 
 
-def _now(now: Now) -> dict[str, float]:
+def _now(moment: Now) -> dict[str, float]:
     """Give the mean share of the CPUs of each role's hosts, of those whose number of CPUs is known."""
     shares: dict[str, list[float]] = {}
-    for host in now.load.hosts:
-        cpu = now.totals.get((host.name, "cpu"))
+    for host in moment.load.hosts:
+        cpu = moment.totals.get((host.name, "cpu"))
         if cpu is not None and host.cores:
             shares.setdefault(host.role, []).append(100 * cpu / host.cores)
     return {role: sum(percents) / len(percents) for role, percents in shares.items()}

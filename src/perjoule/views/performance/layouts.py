@@ -13,22 +13,25 @@ _UNKNOWN = "not known"
 
 def layouts(results: Results) -> Sequence[tuple[Trial, Layout]]:
     """Return the layout that each valid read found, in order of time; trials of older versions have none."""
-    found: list[tuple[Trial, Layout]] = []
+    trial_layouts: list[tuple[Trial, Layout]] = []
     for record in results.latest():
         if record.status == "valid" and (layout := kept_layout(results.folder_of(record) / "raw")):
-            found.append((record.trial, layout))
-    return found
+            trial_layouts.append((record.trial, layout))
+    return trial_layouts
 
 
 def layout_tables(results: Results) -> tuple[Table, Table]:
     """Lay out each read with its layout, and each row with how many distinct ones its repetitions read; empty without reads."""
-    found = layouts(results)
-    each = tuple((*_place(trial), str(trial.repetition), one.layout, one.placement or _UNKNOWN) for trial, one in found)
+    trial_layouts = layouts(results)
+    each = tuple(
+        (*_place(trial), str(trial.repetition), layout.layout, layout.placement or _UNKNOWN) for trial, layout in trial_layouts
+    )
     rows: dict[tuple[str, ...], list[Layout]] = {}
-    for trial, one in found:
-        rows.setdefault(_place(trial), []).append(one)
+    for trial, layout in trial_layouts:
+        rows.setdefault(_place(trial), []).append(layout)
     counted = tuple(
-        (*place, str(len(own)), str(len({one.layout for one in own})), _placements(own)) for place, own in rows.items()
+        (*place, str(len(row_layouts)), str(len({layout.layout for layout in row_layouts})), _placements(row_layouts))
+        for place, row_layouts in rows.items()
     )
     place = tuple(header for header in PLACE if header != "direction")
     return (
@@ -39,9 +42,9 @@ def layout_tables(results: Results) -> tuple[Table, Table]:
 
 def _placements(of: Sequence[Layout]) -> str:
     """Count the distinct ones; where hosts are unknown nobody can."""
-    if not all(one.located for one in of):
+    if not all(layout.located for layout in of):
         return _UNKNOWN
-    return str(len({tuple(one.holders.values()) for one in of}))
+    return str(len({tuple(layout.holders.values()) for layout in of}))
 
 
 def _place(trial: Trial) -> tuple[str, ...]:

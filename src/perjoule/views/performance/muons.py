@@ -19,24 +19,24 @@ from perjoule.views.view import Shown, View
 HEIGHT = 200
 
 
-def dimuon(found: MassSpectrum, *, notes: Sequence[str] = ()) -> Spec:
+def dimuon(spectrum: MassSpectrum, *, notes: Sequence[str] = ()) -> Spec:
     """Draw the whole spectrum on logarithmic axes, and below it each peak with its fit."""
-    whole: Spec = {
+    full: Spec = {
         "width": FULL_WIDTH,
         "height": HEIGHT,
-        "data": {"values": [{"mass": mass, "pairs": pairs} for mass, pairs in found.pairs]},
+        "data": {"values": [{"mass": mass, "pairs": pairs} for mass, pairs in spectrum.pairs]},
         "mark": {"type": "line", "interpolate": "step", "strokeWidth": 1.2},
         "encoding": {
             "x": {"field": "mass", **_axis("mass of the pair in GeV", "log")},
             "y": {"field": "pairs", **_axis("pairs per GeV", "log")},
         },
     }
-    panels = [_panel(peak) for peak in found.peaks.values()]
-    return titled({"vconcat": [whole, {"hconcat": panels, "spacing": 24}], "spacing": 24}, "Mass of muon pairs", notes)
+    panels = [_panel(peak) for peak in spectrum.peaks.values()]
+    return titled({"vconcat": [full, {"hconcat": panels, "spacing": 24}], "spacing": 24}, "Mass of muon pairs", notes)
 
 
 def _panel(peak: Peak) -> Spec:
-    seen = [{"mass": m, "pairs": n, "low": n - error, "high": n + error} for m, n, error in peak.seen]
+    points = [{"mass": m, "pairs": n, "low": n - error, "high": n + error} for m, n, error in peak.seen]
     x, y = _axis("mass of the pair in GeV", "linear"), _axis("pairs per GeV", "linear")
     layers: list[Spec] = [
         {"mark": {"type": "rule"}, "encoding": {"y": {"field": "low", **y}, "y2": {"field": "high"}}},
@@ -53,7 +53,7 @@ def _panel(peak: Peak) -> Spec:
         "title": heading,
         "width": PANEL_WIDTH,
         "height": HEIGHT,
-        "data": {"values": seen},
+        "data": {"values": points},
         "encoding": shared,
         "layer": layers,
     }
@@ -64,9 +64,9 @@ def _axis(title: str, kind: str) -> Spec:
 
 
 COLUMNS = (  # header, metric, what one unit of it is
-    *((one.label, one.key, one.unit.per) for one in map(metric_of, ("events_per_s", "energy_per_event_j"))),
+    *((metric.label, metric.key, metric.unit.per) for metric in map(metric_of, ("events_per_s", "energy_per_event_j"))),
     ("Wh/job", "energy_j", JOULES["Wh"]),  # a job is the analysis of the whole data set
-    *((one.label, one.key, one.unit.per) for one in map(metric_of, ("locality_ratio", "network_locality_ratio"))),
+    *((metric.label, metric.key, metric.unit.per) for metric in map(metric_of, ("locality_ratio", "network_locality_ratio"))),
 )
 
 
@@ -94,7 +94,7 @@ def _text(cell: Cell, key: str, per: float) -> str:
 
 
 def _mass(cell: Cell, name: str) -> str:
-    mass, error = (cell.metrics.get(f"{name}_{what}_ev") for what in ("mass", "mass_error"))
+    mass, error = (cell.metrics.get(f"{name}_{key}_ev") for key in ("mass", "mass_error"))
     per = metric_of(f"{name}_mass_ev").unit.per
     return f"{mass.mean / per:.4f} ± {error.mean / per:.4f}" if mass and error else "–"
 
@@ -104,11 +104,11 @@ def mass_spectrum(results: Results, records: Sequence[Record]) -> MassSpectrum |
     for record in records:
         if record.outcome:
             try:
-                found = drivers.workload(record.trial.workload).mass_spectrum(results.folder_of(record) / "raw")
+                spectrum = drivers.workload(record.trial.workload).mass_spectrum(results.folder_of(record) / "raw")
             except (OSError, ValueError, LookupError):
                 continue  # `perjoule verify` reports what is wrong with it
-            if found:
-                return found
+            if spectrum:
+                return spectrum
     return None
 
 

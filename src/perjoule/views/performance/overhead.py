@@ -62,12 +62,12 @@ def _panel(trial: "Overhead") -> Spec:
     heading = {"text": f"{trial.title}, {trial.direction}", "fontSize": 12, "anchor": "start", "frame": "group", "offset": 4}
     stack: list[Spec] = [{"width": PANEL_WIDTH, "height": 110, "layer": [_window(trial), lines]}]
     if use:
-        shown = [{"field": "value", "title": f"of {trial.use}", "format": ".0%"}, {"field": "t", "title": "s"}]
+        use_tooltip = [{"field": "value", "title": f"of {trial.use}", "format": ".0%"}, {"field": "t", "title": "s"}]
         y = _y("disk use") | {"scale": {"domain": [0, 1], "clamp": True}, "axis": {"labelExpr": PERCENT, "tickCount": 2}}
         area: Spec = {
             "data": {"values": use},
             "mark": {"type": "area", "opacity": 0.5, "line": True},
-            "encoding": {"x": _time(labelled=True), "y": y, "tooltip": shown},
+            "encoding": {"x": _time(labelled=True), "y": y, "tooltip": use_tooltip},
         }
         stack.append({"width": PANEL_WIDTH, "height": 44, "layer": [_window(trial), area]})
     return {"title": heading, "vconcat": stack, "spacing": 6, "resolve": {"scale": {"x": "shared"} | ALONE}}

@@ -22,26 +22,32 @@ if TYPE_CHECKING:
 STEPS_COUNT = 40  # of a law's line
 
 
-def scaling_table(found: Sequence["Scaling"]) -> Table:
+def scaling_table(scalings: Sequence["Scaling"]) -> Table:
     """Lay out a metric for each number of storage hosts, and its percentage of the ideal."""
     rows: list[tuple[str, ...]] = []
-    for one in found:
-        unit = metric_of(one.metric).unit
-        for n, value in one.values.items():
-            ideal = one.of_ideal.get(n)
-            key = (one.filesystem, one.workload, one.direction, str(one.clients_count), str(n))
-            text = with_interval(value, unit.per, by_median=n in one.by_median)
+    for scaling in scalings:
+        unit = metric_of(scaling.metric).unit
+        for n, value in scaling.values.items():
+            ideal = scaling.of_ideal.get(n)
+            key = (scaling.filesystem, scaling.workload, scaling.direction, str(scaling.clients_count), str(n))
+            text = with_interval(value, unit.per, by_median=n in scaling.by_median)
             rows.append((*key, text, unit.symbol, _percent(ideal), str(len(value.values))))
     return Table((*PLACE, "servers", "value", "of", "% of ideal", "n"), tuple(rows), (*NAMES, "of"))
 
 
-def laws_table(found: Sequence["Scaling"]) -> Table:
+def laws_table(scalings: Sequence["Scaling"]) -> Table:
     """Lay out the fitted laws with their intervals, and why others were not fitted."""
     rows: list[tuple[str, ...]] = []
-    for one in found:
-        key = (one.filesystem, one.workload, one.direction, str(one.clients_count), metric_of(one.metric).unit.symbol)
-        rows += [(*key, law_text(law), "; ".join(one.doubts) if law.kind == "power law" else "") for law in one.laws]
-        rows += [(*key, reason, "") for reason in one.refused]
+    for scaling in scalings:
+        key = (
+            scaling.filesystem,
+            scaling.workload,
+            scaling.direction,
+            str(scaling.clients_count),
+            metric_of(scaling.metric).unit.symbol,
+        )
+        rows += [(*key, law_text(law), "; ".join(scaling.doubts) if law.kind == "power law" else "") for law in scaling.laws]
+        rows += [(*key, reason, "") for reason in scaling.refused]
     return Table((*PLACE, "of", "law", "doubt"), tuple(rows), (*NAMES, "of", "law", "doubt"))
 
 
@@ -55,8 +61,8 @@ def law_text(law: "Law") -> str:
     return f"USL: {serial}, crosstalk {_spread(law.parameters['crosstalk'], 100)} %"
 
 
-def _spread(found: Interval, factor: float) -> str:
-    mean, low, high = (estimate(value * factor) for value in (found.mean, found.low, found.high))
+def _spread(interval: Interval, factor: float) -> str:
+    mean, low, high = (estimate(value * factor) for value in (interval.mean, interval.low, interval.high))
     return f"{mean} ({low} to {high})"
 
 
@@ -68,26 +74,29 @@ def _percent(ratio: Interval | None) -> str:
     return f"{percent(ratio.mean)} ({percent(ratio.low)} to {percent(ratio.high)})"
 
 
-def growths(found: Sequence["Scaling"]) -> list[Growth]:
+def growths(scalings: Sequence["Scaling"]) -> list[Growth]:
     """Return the figure's data: the law of speed-ups if there is one, else the power law."""
-    return [_growth(one) for one in sorted(found, key=lambda one: (one.workload, one.direction, one.clients_count))]
+    return [
+        _growth(scaling)
+        for scaling in sorted(scalings, key=lambda scaling: (scaling.workload, scaling.direction, scaling.clients_count))
+    ]
 
 
-def _growth(one: "Scaling") -> Growth:
+def _growth(scaling: "Scaling") -> Growth:
     import numpy as np
 
-    unit, _, per = metric_of(one.metric).unit
-    line = np.linspace(min(one.values), max(one.values), STEPS_COUNT).tolist()
-    law = one.laws[-1] if one.laws else None
-    clients = clients_text(one.clients_count)
+    unit, _, per = metric_of(scaling.metric).unit
+    line = np.linspace(min(scaling.values), max(scaling.values), STEPS_COUNT).tolist()
+    law = scaling.laws[-1] if scaling.laws else None
+    clients = clients_text(scaling.clients_count)
     return Growth(
-        panel=f"{one.workload}, {one.direction}, {clients}: {unit}",
+        panel=f"{scaling.workload}, {scaling.direction}, {clients}: {unit}",
         axis=unit,
-        filesystem=one.filesystem,
-        values={n: in_units(value, per) for n, value in one.values.items()},
-        ideal=[(n, one.ideal(n) / per) for n in line],
+        filesystem=scaling.filesystem,
+        values={n: in_units(value, per) for n, value in scaling.values.items()},
+        ideal=[(n, scaling.ideal(n) / per) for n in line],
         law=[(n, law.at(n) / per) for n in line] if law else [],
-        words=law_text(law) if law else "; ".join(one.refused),
+        law_text=law_text(law) if law else "; ".join(scaling.refused),
     )
 
 

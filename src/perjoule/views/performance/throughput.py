@@ -37,10 +37,10 @@ def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
         yield "throughput", throughput(content.cells, notes=[INTERVALS, *content.notes])
 
 
-def _now(now: Now) -> dict[str, float]:
+def _now(moment: Now) -> dict[str, float]:
     from perjoule.trial.live import client_rate
 
-    rates = {client: client_rate(now.totals, client, now.dilation) for client in now.load.clients}
+    rates = {client: client_rate(moment.totals, client, moment.dilation) for client in moment.load.clients}
     return {client: rate / metric_of(RATES[0]).unit.per for client, rate in rates.items() if rate is not None}
 
 

@@ -39,15 +39,15 @@ def completed(spec: Spec, line: "Timeline") -> Spec:
     The last row gets the time axis, every host one style in all rows, and lines stay inside of their frames. The report's page
     does the same in JavaScript.
     """
-    data, whole = datasets(line), deepcopy(spec)
-    first, *others = whole["vconcat"]
-    rows = [row for row in others if data[row["layer"][1]["data"]["name"]]]
+    rows_of, copy = datasets(line), deepcopy(spec)
+    first, *others_specs = copy["vconcat"]
+    rows = [row for row in others_specs if rows_of[row["layer"][1]["data"]["name"]]]
     hosts = list(dict.fromkeys(name for row in ROWS if row != "watts" for name in line.rows.get(row, {})))
     for row in rows:
         encoding, name = row["layer"][1]["encoding"], row["layer"][1]["data"]["name"]
         encoding["y"]["scale"] = {
             "domainMin": 0,
-            "domainMax": ROOM * (top(data[name], stacked=name == "watts") or 1),
+            "domainMax": ROOM * (top(rows_of[name], stacked=name == "watts") or 1),
             "nice": False,
         }
         if name != "watts":
@@ -56,8 +56,8 @@ def completed(spec: Spec, line: "Timeline") -> Spec:
             encoding["color"]["legend"]["values"] = [host for host in hosts if host in line.rows[name]]
             encoding["strokeDash"]["legend"] = encoding["color"]["legend"]
     for row in rows[-1:]:
-        row["layer"][1]["encoding"]["x"] = whole["vconcat"][-1]["layer"][1]["encoding"]["x"]
-    return {**whole, "vconcat": [*([first] if data["phases"] and rows else []), *rows], "datasets": data}
+        row["layer"][1]["encoding"]["x"] = copy["vconcat"][-1]["layer"][1]["encoding"]["x"]
+    return {**copy, "vconcat": [*([first] if rows_of["phases"] and rows else []), *rows], "datasets": rows_of}
 
 
 def top(rows: Sequence[Mapping[str, Any]], *, stacked: bool) -> float:
@@ -71,7 +71,7 @@ def top(rows: Sequence[Mapping[str, Any]], *, stacked: bool) -> float:
 def datasets(line: "Timeline") -> Spec:
     """Lay a timeline out as the data rows that `timeline` draws."""
     whole_s = max((end_s for _, end_s in line.phases.values()), default=0) - min((t for t, _ in line.phases.values()), default=0)
-    found: Spec = {
+    rows_of: Spec = {
         "window": [{"begin": 0, "end": line.duration_s}],
         "phases": [
             {"begin": begin_s, "end": end_s, "name": name, "label": name if _has_room(name, end_s - begin_s, whole_s) else ""}
@@ -80,13 +80,13 @@ def datasets(line: "Timeline") -> Spec:
         "marks": [{"t": t, "name": name} for name, t in line.marks.items()],
     }
     for row in ROWS:
-        found[row] = [
+        rows_of[row] = [
             {"t": t, "name": name, "value": value}
             for name, values in line.rows.get(row, {}).items()
             for t, value in zip(line.t_s, values, strict=True)
             if value is not None
         ]
-    return found
+    return rows_of
 
 
 def _has_room(name: str, length_s: float, whole_s: float) -> bool:

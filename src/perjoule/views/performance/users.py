@@ -40,22 +40,22 @@ def _panel(mix: Users, axis: str) -> Spec:
     means: list[Spec] = []
     values: list[Spec] = []
     for user, alone, together in mix.users:
-        for way, found in zip(WAYS, (alone, together), strict=True):
-            if found is None:
+        for setting, interval in zip(WAYS, (alone, together), strict=True):
+            if interval is None:
                 continue
-            finite = isfinite(found.high - found.low)
+            finite = isfinite(interval.high - interval.low)
             means.append(
                 {
                     "user": user,
-                    "name": way,
-                    "mean": found.mean,
-                    "low": max(0.0, found.low) if finite else None,
-                    "high": found.high if finite else None,
-                    "value": f"{number(found.mean)} {axis}",
-                    "interval": interval_text(found, 1.0),
+                    "name": setting,
+                    "mean": interval.mean,
+                    "low": max(0.0, interval.low) if finite else None,
+                    "high": interval.high if finite else None,
+                    "value": f"{number(interval.mean)} {axis}",
+                    "interval": interval_text(interval, 1.0),
                 }
             )
-            values += [{"user": user, "name": way, "one": value} for value in found.values]
+            values += [{"user": user, "name": setting, "one": value} for value in interval.values]
     tooltip = [
         {"field": "user"},
         {"field": "name", "title": "loads"},
@@ -95,15 +95,15 @@ LATENCY = "latency_p99_s"
 FAIRNESS = "fairness_ratio"
 
 
-def users_table(found: Sequence["Mix"]) -> Table:
+def users_table(mixes: Sequence["Mix"]) -> Table:
     """Lay out mixes: a row for all users together, below it one for each, with its slow-down if it was measured alone."""
-    operations = any(user.rate_name == RATES[1] for mix in found for user in mix.users)
+    operations = any(user.rate_name == RATES[1] for mix in mixes for user in mix.users)
     rates = [metric_of(key).label for key in RATES[: 2 if operations else 1]]
     share, latency, per_j, fair = (metric_of(key).label for key in (SHARE, LATENCY, PER_JOULE[0], FAIRNESS))
     headers = ("file system", "workload", "clients", "user", *rates)
     headers += (share, "alone", "slow-down", latency, per_j, fair, f"{fair} to alone", "n")
     rows: list[tuple[str, ...]] = []
-    for mix in found:
+    for mix in mixes:
         key = (mix.filesystem, mix.workload, str(mix.clients_count))
         rows.append((*key, "all", *_all(mix, operations)))
         rows += [(*key, user.name, *_one(user, operations)) for user in mix.users]
@@ -113,8 +113,8 @@ def users_table(found: Sequence["Mix"]) -> Table:
 def _all(mix: "Mix", operations: bool) -> tuple[str, ...]:
     of = mix.total.get
     rates = [value_text(of(key), key) for key in RATES[: 2 if operations else 1]]
-    fair = (value_text(found, FAIRNESS) for found in (mix.fairness, mix.progress_fairness))
-    count = max(len(found.values) for found in mix.total.values())
+    fair = (value_text(interval, FAIRNESS) for interval in (mix.fairness, mix.progress_fairness))
+    count = max(len(interval.values) for interval in mix.total.values())
     return (*rates, "100", "–", "–", _latency(of(LATENCY)), value_text(of(PER_JOULE[0]), PER_JOULE[0]), *fair, str(count))
 
 
@@ -125,21 +125,21 @@ def _one(user: "User", operations: bool) -> tuple[str, ...]:
     return (*rates, share, *compared, _latency(user.latency), "–", "–", "–", str(len(user.rate.values)))
 
 
-def _ratio(found: Interval | None) -> str:
+def _ratio(interval: Interval | None) -> str:
     """Return a ratio with its interval, which is asymmetric."""
-    if found is None:
+    if interval is None:
         return "–"
-    single = len(found.values) < 2
-    return f"{number(found.mean)} x" + (" ± ?" if single else f" ({number(found.low)} to {number(found.high)})")
+    single = len(interval.values) < 2
+    return f"{number(interval.mean)} x" + (" ± ?" if single else f" ({number(interval.low)} to {number(interval.high)})")
 
 
-def _latency(found: Interval | None) -> str:
-    return seconds_text(found.mean) if found else "–"
+def _latency(interval: Interval | None) -> str:
+    return seconds_text(interval.mean) if interval else "–"
 
 
 def bars(several: Sequence["Mix"]) -> list[Users]:
     """Return the figure's data, in the unit of throughput; mixes of users who move no bytes appear only in the table."""
-    found: list[Users] = []
+    drawn: list[Users] = []
     per = metric_of(RATES[0]).unit.per
     for mix in several:
         moving = [user for user in mix.users if user.rate_name == RATES[0]]
@@ -147,8 +147,8 @@ def bars(several: Sequence["Mix"]) -> list[Users]:
         fair = f": fair {number(mix.fairness.mean)}" if mix.fairness else ""
         clients = clients_text(mix.clients_count)
         if pairs:
-            found.append(Users(f"{mix.filesystem}, {mix.workload}, {clients}{fair}", pairs))
-    return found
+            drawn.append(Users(f"{mix.filesystem}, {mix.workload}, {clients}{fair}", pairs))
+    return drawn
 
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:

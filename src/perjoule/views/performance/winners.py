@@ -17,7 +17,10 @@ def winners_table(findings: Sequence["Finding"]) -> Table:
 
     Columns that say nothing are left out: among whom, if always among all, and the direction, if each workload's name has it.
     """
-    classes, directed = any(one.among for one in findings), any(one.direction not in one.workload for one in findings)
+    classes, directed = (
+        any(finding.among for finding in findings),
+        any(finding.direction not in finding.workload for finding in findings),
+    )
     rows = tuple(
         (
             *((finding.among or "all",) if classes else ()),

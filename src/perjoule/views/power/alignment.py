@@ -26,15 +26,17 @@ class Found:
     standard_s: float
 
 
-def alignment(found: Sequence[Found], *, notes: Sequence[str] = ()) -> Spec:
+def alignment(patterns: Sequence[Found], *, notes: Sequence[str] = ()) -> Spec:
     """Draw each pattern with its fit, and below them the offsets in ms with 95 % intervals and the line between them."""
-    return titled({"vconcat": [*(_pattern(one) for one in found), _offsets(found)], "spacing": 24}, "Clock alignment", notes)
+    return titled(
+        {"vconcat": [*(_pattern(pattern) for pattern in patterns), _offsets(patterns)], "spacing": 24}, "Clock alignment", notes
+    )
 
 
-def _pattern(one: Found) -> Spec:
+def _pattern(pattern: Found) -> Spec:
     rows = [
         {"t": round(t, 4), "watts": round(w, 4), "fit": round(f, 4)}
-        for t, w, f in zip(one.t_s, one.watts, one.fit_w, strict=True)
+        for t, w, f in zip(pattern.t_s, pattern.watts, pattern.fit_w, strict=True)
     ]
     x: Spec = {"field": "t", "type": "quantitative", "title": "s, the hosts' clock", "scale": {"nice": False}}
 
@@ -42,7 +44,7 @@ def _pattern(one: Found) -> Spec:
         return {"field": name, "type": "quantitative", "title": "W", "scale": {"zero": False}}
 
     return {
-        "title": {"text": one.name, "fontSize": 13, "fontWeight": "bold", "frame": "group", "offset": 8},
+        "title": {"text": pattern.name, "fontSize": 13, "fontWeight": "bold", "frame": "group", "offset": 8},
         "width": FULL_WIDTH,
         "height": 120,
         "data": {"values": rows},
@@ -56,17 +58,17 @@ def _pattern(one: Found) -> Spec:
     }
 
 
-def _offsets(found: Sequence[Found]) -> Spec:
+def _offsets(patterns: Sequence[Found]) -> Spec:
     rows = [
         {
-            "name": one.name,
-            "channel": one.channel,
-            "at": one.at_s,
-            "offset": 1e3 * one.offset_s,
-            "low": 1e3 * (one.offset_s - 1.96 * one.standard_s),
-            "high": 1e3 * (one.offset_s + 1.96 * one.standard_s),
+            "name": pattern.name,
+            "channel": pattern.channel,
+            "at": pattern.at_s,
+            "offset": 1e3 * pattern.offset_s,
+            "low": 1e3 * (pattern.offset_s - 1.96 * pattern.standard_s),
+            "high": 1e3 * (pattern.offset_s + 1.96 * pattern.standard_s),
         }
-        for one in found
+        for pattern in patterns
     ]
     x: Spec = {"field": "at", "type": "quantitative", "title": "s since the first pattern", "scale": {"padding": 20}}
     axis: Spec = {"type": "quantitative", "title": "ms ahead", "scale": {"zero": False}}
@@ -99,25 +101,30 @@ def alignments(patterns: Sequence[tuple[LoadPattern, Sequence[Series]]]) -> tupl
     """Find each load pattern in each channel of power or energy recorded with it; channels that show none are left out."""
     from perjoule.energy.alignment import expected, offset
 
-    found: list[Found] = []
+    alignments_found: list[Found] = []
     for index, (load, series) in enumerate(patterns, start=1):
-        for one in series:
-            if one.channel.quantity in ("power", "energy") and (seen := offset(one, load.edges_s)) is not None:
-                t_s, watts, fit_w = expected(one, load.edges_s, seen)
-                times_s = t_s - seen.offset_s - load.edges_s[0]
+        for channel_series in series:
+            if (
+                channel_series.channel.quantity in ("power", "energy")
+                and (shift := offset(channel_series, load.edges_s)) is not None
+            ):
+                t_s, watts, fit_w = expected(channel_series, load.edges_s, shift)
+                times_s = t_s - shift.offset_s - load.edges_s[0]
                 near = (times_s > -2) & (times_s < load.edges_s[-1] - load.edges_s[0] + 2)
-                told = [[float(v) for v in values[near]] for values in (times_s, watts, fit_w)]
-                at_s = seen.at_s - sum(patterns[0][0].edges_s) / len(patterns[0][0].edges_s)
-                channel = one.channel.name
+                rounded = [[float(v) for v in values[near]] for values in (times_s, watts, fit_w)]
+                at_s = shift.at_s - sum(patterns[0][0].edges_s) / len(patterns[0][0].edges_s)
+                channel = channel_series.channel.name
                 title = f"{channel}, pattern {index}"
-                found.append(Found(title, channel, told[0], told[1], told[2], at_s, seen.offset_s, seen.uncertainty_s))
-    return tuple(found)
+                alignments_found.append(
+                    Found(title, channel, rounded[0], rounded[1], rounded[2], at_s, shift.offset_s, shift.uncertainty_s)
+                )
+    return tuple(alignments_found)
 
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
-    if found := alignments(read_patterns(content.results.folder)):
-        shown = "samples, with the load pattern's fit; below: how far the meter's clock is ahead, with 95 % intervals"
-        yield "alignment", alignment(found[:PATTERNS_COUNT], notes=[shown, *content.notes])
+    if patterns := alignments(read_patterns(content.results.folder)):
+        note = "samples, with the load pattern's fit; below: how far the meter's clock is ahead, with 95 % intervals"
+        yield "alignment", alignment(patterns[:PATTERNS_COUNT], notes=[note, *content.notes])
 
 
 VIEW = View(rank=220, figures=_figures)

@@ -99,7 +99,7 @@ def _pieces(bar: "Bar", place: dict[str, int]) -> list[Spec]:
 
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
-    if covering := max(content.metered, key=lambda one: one.key[2], default=None):
+    if covering := max(content.metered, key=lambda trial: trial.key[2], default=None):
         notes = ["power: mean over the measured window of one trial", *content.power_notes]
         yield "boundaries", boundaries(covering.devices, covering.bars, notes=notes)
 

@@ -25,7 +25,7 @@ TERMS_COUNT = len(THEMES["light"]["range"]["component"])  # a colour for each
 def budget(budgets: Mapping[str, Terms], *, notes: Sequence[str] = ()) -> Spec:
     """Draw each budget's share of the variance by term, and next to it the total in % of the energy (one standard deviation)."""
     rows: list[Spec] = []
-    whole: list[Spec] = []
+    totals: list[Spec] = []
     names = _names(budgets)
     for title, terms in budgets.items():
         variance = sum(u**2 for u in terms.values())
@@ -38,7 +38,7 @@ def budget(budgets: Mapping[str, Terms], *, notes: Sequence[str] = ()) -> Spec:
             {"what": title, "name": name, "order": order, "share": u**2 / variance, "u": f"{uncertainty_text(u)} % of the energy"}
             for order, (name, u) in enumerate(parts.items())
         ]
-        whole.append({"what": title, "text": f"{uncertainty_text(variance**0.5)} %"})
+        totals.append({"what": title, "text": f"{uncertainty_text(variance**0.5)} %"})
     order = list(budgets)
     y: Spec = {"field": "what", "type": "nominal", "title": None, "sort": order}
     x: Spec = {
@@ -58,7 +58,7 @@ def budget(budgets: Mapping[str, Terms], *, notes: Sequence[str] = ()) -> Spec:
         },
     }
     text: Spec = {
-        "data": {"values": whole},
+        "data": {"values": totals},
         "mark": {"type": "text", "align": "left", "dx": 6, "fontSize": 11},
         "encoding": {"y": y, "x": {"datum": 1, "type": "quantitative"}, "text": {"field": "text"}},
     }
@@ -75,8 +75,8 @@ def _names(budgets: Mapping[str, Terms]) -> list[str]:
             largest[name] = max(largest.get(name, 0.0), u**2 / variance)
     if len(largest) <= TERMS_COUNT:
         return list(largest)
-    kept = sorted(largest, key=lambda name: -largest[name])[: TERMS_COUNT - 1]
-    return [name for name in largest if name in kept]
+    largest_names = sorted(largest, key=lambda name: -largest[name])[: TERMS_COUNT - 1]
+    return [name for name in largest if name in largest_names]
 
 
 BOUNDARIES = ("net", "gross", "clients", "all", "dynamic", "controller")
@@ -84,17 +84,17 @@ BUDGETS_COUNT = 40  # in one figure
 Key = tuple[str, str, str, int]  # file system, workload, direction, clients
 
 
-def budget_table(found: Sequence["Metered"]) -> Table:
+def budget_table(metered: Sequence["Metered"]) -> Table:
     """Lay out the uncertainty budgets: for each cell and boundary each term in % of the energy, the mean of repetitions."""
     from perjoule.energy.budget import SHRINK
     from perjoule.measures.energies import UNBUDGETED
 
     rows: dict[tuple[Key, str], list[Budget]] = {}
-    for one in found:
-        for direction, energy in one.energies.items():
+    for trial in metered:
+        for direction, energy in trial.energies.items():
             for kind in BOUNDARIES:
                 if kind in energy.budgets and energy.grades.get(kind, energy.grade) not in UNBUDGETED:
-                    rows.setdefault(((*one.key[:2], direction, one.key[2]), kind), []).append(energy.budgets[kind])
+                    rows.setdefault(((*trial.key[:2], direction, trial.key[2]), kind), []).append(energy.budgets[kind])
     names = [name for name in SHRINK if any(t.name == name for budgets in rows.values() for b in budgets for t in b.terms)]
     headers = (*PLACE, "energy", "J", "± %", "k", *names, "largest term", "unknown")
     laid = [_row(key, kind, budgets, names) for (key, kind), budgets in rows.items()]
@@ -108,7 +108,7 @@ def _row(key: Key, kind: str, budgets: Sequence["Budget"], names: Sequence[str])
     terms = relative(budgets)
     dominant = max(terms, key=lambda name: terms[name], default="")
     expanded = sum(b.expanded_j / b.value_j for b in budgets) / count
-    unknown = dict.fromkeys(what for b in budgets for what in b.unknown)
+    unknown = dict.fromkeys(name for b in budgets for name in b.unknown)
     return (
         *(str(part) for part in key),
         kind,
@@ -123,12 +123,12 @@ def _row(key: Key, kind: str, budgets: Sequence["Budget"], names: Sequence[str])
 
 def relative(budgets: Sequence["Budget"]) -> dict[str, float]:
     """Return each term's standard uncertainty as a share of the energy, the mean over budgets."""
-    found: dict[str, float] = {}
+    shares: dict[str, float] = {}
     for budget in budgets:
         for name in dict.fromkeys(t.name for t in budget.terms):
             share = hypot(*(t.standard_j for t in budget.terms if t.name == name)) / abs(budget.value_j)
-            found[name] = found.get(name, 0.0) + share / len(budgets)
-    return found
+            shares[name] = shares.get(name, 0.0) + share / len(budgets)
+    return shares
 
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
@@ -136,11 +136,11 @@ def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
     from perjoule.statistics.cells import as_read
 
     shares = {
-        ", ".join((*one.key[:2], *(() if direction in one.key[1] else (direction,)), clients_text(one.key[2]))): relative(
+        ", ".join((*trial.key[:2], *(() if direction in trial.key[1] else (direction,)), clients_text(trial.key[2]))): relative(
             [energy.budgets[NET]]
         )
-        for one in sorted(content.metered, key=lambda one: [as_read(str(part)) for part in one.key])
-        for direction, energy in one.energies.items()
+        for trial in sorted(content.metered, key=lambda trial: [as_read(str(part)) for part in trial.key])
+        for direction, energy in trial.energies.items()
         if NET in energy.budgets and energy.grade not in UNBUDGETED and energy.budgets[NET].terms
     }
     if shares:

@@ -47,9 +47,9 @@ def _of_catalogue(clusters: Sequence[str]) -> Spec:
     from perjoule.energy.efficiency import capacity_bytes_per_idle_w
 
     every = {name: catalogue.cluster(name) for name in catalogue.names()}
-    named = {name: cluster for name, cluster in every.items() if catalogue.servers(cluster)}
-    values = {c.title: capacity_bytes_per_idle_w(c) / BYTES["TiB"] for c in named.values()}
-    highlighted = named[clusters[0]].title if clusters[0] in named else ""
+    with_servers = {name: cluster for name, cluster in every.items() if catalogue.servers(cluster)}
+    values = {c.title: capacity_bytes_per_idle_w(c) / BYTES["TiB"] for c in with_servers.values()}
+    highlighted = with_servers[clusters[0]].title if clusters[0] in with_servers else ""
     notes = ["raw capacity of the data disks per watt that the servers draw idle, without switch; from the catalogue"]
     return capacity(values, highlighted=highlighted, notes=notes)
 

@@ -64,11 +64,11 @@ def idle_table(cells: Sequence[Cell]) -> Table:
     rows: list[tuple[str, ...]] = []
     for cell in (cell for cell in cells if cell.direction == "idle"):
         for role in ROLES:
-            found = {column: cell.metrics.get(column.format(role)) for column in _COLUMNS}
-            if any(found.values()):
+            intervals = {column: cell.metrics.get(column.format(role)) for column in _COLUMNS}
+            if any(intervals.values()):
                 texts = (
-                    value_text(one, column.format(role), with_interval if column == _WITH_INTERVAL else mean)
-                    for column, one in found.items()
+                    value_text(interval, column.format(role), with_interval if column == _WITH_INTERVAL else mean)
+                    for column, interval in intervals.items()
                 )
                 rows.append((cell.filesystem, cell.workload, role, str(cell.clients_count), *texts))
     headers = (heading(column.format("servers"), "servers ") for column in _COLUMNS)

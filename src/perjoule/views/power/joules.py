@@ -39,9 +39,9 @@ def _pieces_j(cell: Cell, rate: str) -> Mapping[str, float]:
     if rate not in cell.metrics:
         return {}
     per = metric_of(rate).unit.per
-    done = fmean(a * b for a, b in zip(cell.metrics[rate].values, cell.metrics["duration_s"].values, strict=False)) / per
+    work = fmean(a * b for a, b in zip(cell.metrics[rate].values, cell.metrics["duration_s"].values, strict=False)) / per
     keys = {piece: f"part_{piece}_j" for piece in PIECES}
-    return {piece: cell.metrics[key].mean / done for piece, key in keys.items() if key in cell.metrics}
+    return {piece: cell.metrics[key].mean / work for piece, key in keys.items() if key in cell.metrics}
 
 
 def _panel(cells: Sequence[Cell], rate: str, unit: str) -> Spec | None:
@@ -54,22 +54,24 @@ def _panel(cells: Sequence[Cell], rate: str, unit: str) -> Spec | None:
         whole_j = sum(pieces_j.values())
         for order, (piece, name) in enumerate(PIECES.items()):
             if value_j := pieces_j.get(piece):
-                told = {"text": f"{any_number(value_j)} J per {unit}", "share": f"{percent(value_j / whole_j, 1)} %"}
-                rows.append({"bar": bar, "name": name, "order": order, "value": value_j, **told})
+                texts = {"text": f"{any_number(value_j)} J per {unit}", "share": f"{percent(value_j / whole_j, 1)} %"}
+                rows.append({"bar": bar, "name": name, "order": order, "value": value_j, **texts})
         if pieces_j:
             totals.append({"bar": bar, "value": whole_j, "text": f"{any_number(whole_j)} J"})
     return stacked(rows, totals, f"energy in J per {unit}", list(PIECES.values()), {"text": "energy", "share": "share"})
 
 
-SIDES = {one.name: one.prefix for one in BOUNDARIES if one.name in ("net", "clients", "all")}
+SIDES = {boundary.name: boundary.prefix for boundary in BOUNDARIES if boundary.name in ("net", "clients", "all")}
 _PLAIN = ("{}energy_j", "{}mean_w")
 _COLUMNS = (*_PLAIN, *(f"{{}}{key}" for key in (*PER_JOULE, IDLE[0])), *(f"burst_{{}}{key}" for key in PER_JOULE))
 
 
 def sides_table(cells: Sequence[Cell]) -> Table:
     """Lay out grade, energy, power and work per joule of servers, clients and all; a row for each that a cell has."""
-    found = [(cell, name, prefix) for cell in cells for name, prefix in SIDES.items() if f"{prefix}energy_j" in cell.metrics]
-    columns = [one for one in _COLUMNS if any(one.format(prefix) in cell.metrics for cell, _, prefix in found)]
+    rows_of_sides = [
+        (cell, name, prefix) for cell in cells for name, prefix in SIDES.items() if f"{prefix}energy_j" in cell.metrics
+    ]
+    columns = [column for column in _COLUMNS if any(column.format(prefix) in cell.metrics for cell, _, prefix in rows_of_sides)]
     texts = {column: mean if column in _PLAIN else with_interval for column in columns}
     rows = (
         (
@@ -78,7 +80,7 @@ def sides_table(cells: Sequence[Cell]) -> Table:
             cell.grade_of(name),
             *(cell_text(cell, column.format(prefix), text) for column, text in texts.items()),
         )
-        for cell, name, prefix in found
+        for cell, name, prefix in rows_of_sides
     )
     headers = (*PLACE, "of", "power", *(metric_of(column.format("")).label for column in columns))
     return Table(headers, tuple(rows), (*NAMES, "of", "power"))
@@ -87,14 +89,14 @@ def sides_table(cells: Sequence[Cell]) -> Table:
 def split_table(cells: Sequence[Cell]) -> Table:
     """Lay out where the joules went, in % of what is known of both sides and the switch."""
     keys = {name: f"part_{piece}_j" for piece, name in PIECES.items()}
-    there = [name for name, key in keys.items() if any(key in cell.metrics for cell in cells)]
+    names = [name for name, key in keys.items() if any(key in cell.metrics for cell in cells)]
     rows: list[tuple[str, ...]] = []
     for cell in cells:
-        parts_j = {name: cell.metrics[keys[name]].mean for name in there if keys[name] in cell.metrics}
+        parts_j = {name: cell.metrics[keys[name]].mean for name in names if keys[name] in cell.metrics}
         if whole_j := sum(parts_j.values()):
-            shares = (percent(parts_j[name] / whole_j, 1) if name in parts_j else "–" for name in there)
+            shares = (percent(parts_j[name] / whole_j, 1) if name in parts_j else "–" for name in names)
             rows.append((*place(cell), number(whole_j), *shares))
-    return Table((*PLACE, metric_of("energy_j").label, *(f"% {name}" for name in there)), tuple(rows))
+    return Table((*PLACE, metric_of("energy_j").label, *(f"% {name}" for name in names)), tuple(rows))
 
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
@@ -115,7 +117,7 @@ def _notes(cells: Sequence[Cell]) -> Iterator[str]:
     powers = ", ".join(f"{side} {'+'.join(of_side)}" for side, of_side in sides if of_side)
     clients = clients_text(cells[0].clients_count)
     yield f"{clients}; headline window, mean of the repetitions" + (f"; power: {powers}" if powers else "")
-    yield from dict.fromkeys(words for cell in cells for words in cell.omitted if words not in (OMITTED, UNSETTLED))
+    yield from dict.fromkeys(text for cell in cells for text in cell.omitted if text not in (OMITTED, UNSETTLED))
 
 
 FLAG = Flag(

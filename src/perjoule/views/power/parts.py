@@ -23,15 +23,15 @@ PARTS_COUNT = 40  # drawn: those with the most joules
 PALE = 0.35
 
 
-def parts(found: Sequence[PartEnergy], *, notes: Sequence[str] = ()) -> Spec:
+def parts(energies: Sequence[PartEnergy], *, notes: Sequence[str] = ()) -> Spec:
     """Draw a bar for each part in the given order, with its joules and watts; those that are refused are left out."""
-    known = [one for one in found if _joules(one) is not None]
-    most = sorted(known, key=lambda one: -(_joules(one) or 0.0))[:PARTS_COUNT]
-    drawn = [one for one in known if one in most]
-    metered = Counter((one.host, one.part) for one in drawn)
-    rows = [_row(one, several=metered[one.host, one.part] > 1) for one in drawn]
-    if len(drawn) < len(known):
-        notes = [*notes, f"the {len(drawn)} of {len(known)} parts with the most joules"]
+    joules_known = [part for part in energies if _joules(part) is not None]
+    most = sorted(joules_known, key=lambda part: -(_joules(part) or 0.0))[:PARTS_COUNT]
+    drawn = [part for part in joules_known if part in most]
+    metered = Counter((part.host, part.part) for part in drawn)
+    rows = [_row(part, several=metered[part.host, part.part] > 1) for part in drawn]
+    if len(drawn) < len(joules_known):
+        notes = [*notes, f"the {len(drawn)} of {len(joules_known)} parts with the most joules"]
     largest_j = max((row["value"] for row in rows), default=0.0)
     y: Spec = {"field": "bar", "type": "nominal", "title": None, "sort": None}
     x: Spec = {"field": "value", "type": "quantitative", "title": "energy in J", "scale": {"domainMax": 1.25 * largest_j}}
@@ -41,7 +41,7 @@ def parts(found: Sequence[PartEnergy], *, notes: Sequence[str] = ()) -> Spec:
         "encoding": {
             "x": x,
             "y": y,
-            "color": labels(list(dict.fromkeys(one.grade for one in drawn)), "category", title="power is"),
+            "color": labels(list(dict.fromkeys(part.grade for part in drawn)), "category", title="power is"),
             "opacity": {"condition": {"test": "datum.bound", "value": PALE}, "value": 1},
             "tooltip": tooltip,
         },
@@ -54,32 +54,32 @@ def parts(found: Sequence[PartEnergy], *, notes: Sequence[str] = ()) -> Spec:
     return titled(spec, "One trial's joules by device", notes)
 
 
-def drawable(found: Sequence[PartEnergy]) -> bool:
+def drawable(energies: Sequence[PartEnergy]) -> bool:
     """Whether any part has joules or a bound."""
-    return any(_joules(one) is not None for one in found)
+    return any(_joules(part) is not None for part in energies)
 
 
-def _joules(one: PartEnergy) -> float | None:
-    return one.most_j if one.energy_j is None else one.energy_j
+def _joules(part: PartEnergy) -> float | None:
+    return part.most_j if part.energy_j is None else part.energy_j
 
 
-def _row(one: PartEnergy, *, several: bool) -> Spec:
-    value_j = _joules(one)
-    name = f"{one.host} {one.part.removeprefix(DRIVE)}" + (f", {one.meter}" if several else "")
-    text = f"at most {_number(value_j)} J" if one.mean_w is None else f"{_number(value_j)} J, {_number(one.mean_w)} W"
-    return {"bar": name, "value": value_j, "text": text, "name": one.grade, "meter": one.meter, "bound": one.energy_j is None}
+def _row(part: PartEnergy, *, several: bool) -> Spec:
+    value_j = _joules(part)
+    name = f"{part.host} {part.part.removeprefix(DRIVE)}" + (f", {part.meter}" if several else "")
+    text = f"at most {_number(value_j)} J" if part.mean_w is None else f"{_number(value_j)} J, {_number(part.mean_w)} W"
+    return {"bar": name, "value": value_j, "text": text, "name": part.grade, "meter": part.meter, "bound": part.energy_j is None}
 
 
 def _number(value: float | None) -> str:
     return "" if value is None else any_number(value)
 
 
-def parts_table(found: Sequence["Metered"]) -> Table:
+def parts_table(metered: Sequence["Metered"]) -> Table:
     """Lay out the joules of each measured part of each host: the mean over repetitions, or the largest bound."""
     rows: dict[tuple[str, ...], list[PartEnergy]] = {}
-    for one in found:
-        for part in one.parts:
-            place = (*map(str, one.key), part.host, part.part.removeprefix(DRIVE), part.meter, part.grade)
+    for trial in metered:
+        for part in trial.parts:
+            place = (*map(str, trial.key), part.host, part.part.removeprefix(DRIVE), part.meter, part.grade)
             rows.setdefault(place, []).append(part)
     headers = ("file system", "workload", "clients", "host", "part", "meter", "power", "J", "W")
     laid = tuple((*place, *_joules_texts(several)) for place, several in rows.items())
@@ -87,19 +87,21 @@ def parts_table(found: Sequence["Metered"]) -> Table:
 
 
 def _joules_texts(several: Sequence[PartEnergy]) -> tuple[str, str]:
-    known = [(part.energy_j, part.mean_w) for part in several if part.energy_j is not None and part.mean_w is not None]
+    exact = [(part.energy_j, part.mean_w) for part in several if part.energy_j is not None and part.mean_w is not None]
     bounds = [part.most_j for part in several if part.most_j is not None]
-    if len(known) == len(several):
-        return number(fmean(joules for joules, _ in known)), number(fmean(watts for _, watts in known))
+    if len(exact) == len(several):
+        return number(fmean(joules for joules, _ in exact)), number(fmean(watts for _, watts in exact))
     if len(bounds) == len(several):
         return f"at most {number(max(bounds))}", "–"
     return "–", "–"
 
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
-    if (one := max(content.metered, key=lambda one: one.key[2], default=None)) and drawable(one.parts):
-        of = f"{one.key[0]}, {one.key[1]}, {clients_text(one.key[2])}: the measured window of one trial; pale: an upper bound"
-        yield "parts", parts(one.parts, notes=[of, *content.notes])
+    trial = max(content.metered, key=lambda trial: trial.key[2], default=None)
+    if trial and drawable(trial.parts):
+        filesystem, workload, clients_count = trial.key
+        of = f"{filesystem}, {workload}, {clients_text(clients_count)}: the measured window of one trial; pale: an upper bound"
+        yield "parts", parts(trial.parts, notes=[of, *content.notes])
 
 
 VIEW = View(

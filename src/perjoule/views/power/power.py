@@ -36,7 +36,7 @@ def power(samples: Samples, *, notes: Sequence[str] = ()) -> Spec:
     panels = [
         size
         | _panel(
-            {name: watts for (name, *own), watts in samples.items() if tuple(own) == load},
+            {name: watts for (name, *load_of), watts in samples.items() if tuple(load_of) == load},
             names,
             panel_title(title),
             of_watts,
@@ -88,14 +88,14 @@ def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
         yield "power", power(content.power, notes=[spread(content), *content.power_notes])
 
 
-def _now(now: Now) -> dict[str, float]:
+def _now(moment: Now) -> dict[str, float]:
     """Give the watts of the servers, and of each component where there are several."""
-    boundary = now.boundaries.get("net")
-    if boundary is None or (watts := boundary.watts(now.values)) is None:
+    boundary = moment.boundaries.get("net")
+    if boundary is None or (watts := boundary.watts(moment.values)) is None:
         return {}
     components: dict[str, float] = {}
     for sign, channel in boundary.parts:
-        components[channel.component] = components.get(channel.component, 0.0) + sign * now.values[channel]
+        components[channel.component] = components.get(channel.component, 0.0) + sign * moment.values[channel]
     return {"servers": watts, **(components if len(components) > 1 else {})}
 
 

@@ -23,12 +23,12 @@ _RATE, _POWER = RATES[0], "mean_w"
 _PER_BYTE, _GAP = "energy_per_byte_j", "gap_ratio"
 
 
-def loads_table(found: Sequence["Proportionality"]) -> Table:
+def loads_table(proportionalities: Sequence["Proportionality"]) -> Table:
     """Lay out rate, power, gap to the ideal and energy per byte at each load."""
     columns = tuple(metric_of(key).label for key in ("asked_load_ratio", "load_ratio", _RATE, _POWER, _GAP, _PER_BYTE))
     rows = [
         (
-            *_place(one),
+            *_place(curve),
             number(level.asked_ratio / metric_of("asked_load_ratio").unit.per),
             value_text(level.load, "load_ratio"),
             row_text(level.cell, _RATE),
@@ -37,44 +37,52 @@ def loads_table(found: Sequence["Proportionality"]) -> Table:
             value_text(level.energy_per_byte, _PER_BYTE),
             str(len(level.cell.metrics[_POWER].values)),
         )
-        for one in found
-        for level in one.levels
+        for curve in proportionalities
+        for level in curve.levels
     ]
     return Table((*_WHERE, *columns, "n"), tuple(rows))
 
 
-def proportionality_table(found: Sequence["Proportionality"]) -> Table:
+def proportionality_table(proportionalities: Sequence["Proportionality"]) -> Table:
     """Lay out how proportional each file system's power is, or why that is not known."""
-    keys = list(dict.fromkeys(key for one in found for key in one.numbers))
-    rows = [(*_place(one), *(value_text(one.numbers.get(key), key) for key in keys), one.grade, one.refused) for one in found]
+    keys = list(dict.fromkeys(key for curve in proportionalities for key in curve.numbers))
+    rows = [
+        (
+            *_place(curve),
+            *(value_text(curve.numbers.get(key), key) for key in keys),
+            curve.grade,
+            curve.refused,
+        )
+        for curve in proportionalities
+    ]
     headers = (*_WHERE, *(metric_of(key).label for key in keys), "power", "omitted")
     return Table(headers, tuple(rows), (*NAMES, "power", "omitted"))
 
 
-def curves(found: Sequence["Proportionality"]) -> list[Growth]:
+def curves(proportionalities: Sequence["Proportionality"]) -> list[Growth]:
     """Return the figure's data: power at each load, and the line in proportion to it."""
     per, unit = metric_of("load_ratio").unit.per, metric_of(_POWER).unit
     drawn: list[Growth] = []
-    for one in sorted(found, key=lambda one: (one.workload, one.clients_count)):
-        points = [(level.load.mean / per, in_units(level.cell.metrics[_POWER], unit.per)) for level in one.levels]
+    for curve in sorted(proportionalities, key=lambda curve: (curve.workload, curve.clients_count)):
+        points = [(level.load.mean / per, in_units(level.cell.metrics[_POWER], unit.per)) for level in curve.levels]
         top = points[-1]
-        ep = one.numbers.get("proportionality_ratio")
+        ep = curve.numbers.get("proportionality_ratio")
         drawn.append(
             Growth(
-                panel=f"{one.workload}, {clients_text(one.clients_count)}: {unit.symbol}, servers without switch",
+                panel=f"{curve.workload}, {clients_text(curve.clients_count)}: {unit.symbol}, servers without switch",
                 axis=unit.symbol,
-                filesystem=one.filesystem,
+                filesystem=curve.filesystem,
                 values=dict(points),
-                ideal=[(0.0, 0.0), (top[0], top[1].mean)] if one.numbers else [],
+                ideal=[(0.0, 0.0), (top[0], top[1].mean)] if curve.numbers else [],
                 law=[(load, power.mean) for load, power in points],
-                words=f"{metric_of('proportionality_ratio').label} {number(ep.mean)}" if ep else one.refused,
+                law_text=f"{metric_of('proportionality_ratio').label} {number(ep.mean)}" if ep else curve.refused,
             )
         )
     return drawn
 
 
-def _place(one: "Proportionality") -> tuple[str, str, str]:
-    return one.filesystem, one.workload, str(one.clients_count)
+def _place(curve: "Proportionality") -> tuple[str, str, str]:
+    return curve.filesystem, curve.workload, str(curve.clients_count)
 
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
@@ -101,7 +109,7 @@ VIEW = View(
             "Energy proportionality",
             style="last",
             note="100 % is what the file system could just before, in the same trial, or what the campaign states. Gap: "
-            "power above that in proportion to load, in % of the power at 100 %. EP: 1 if power is proportional to load, 0 "
+            "power above that in proportion to load, in % of the power at 100 %. EP: 1 if power is curve to load, 0 "
             f"if it does not depend on it. {metric_of(_PER_BYTE).label} is of the servers, without switch and clients.",
         ),
     ),

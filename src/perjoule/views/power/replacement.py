@@ -11,27 +11,31 @@ from perjoule.views.content import Content
 from perjoule.views.view import Flag, Shown, View
 
 
-def replacement(found: Sequence[Replacement], *, notes: Sequence[str] = ()) -> Spec:
+def replacement(replacements: Sequence[Replacement], *, notes: Sequence[str] = ()) -> Spec:
     """Draw the power ratio of each replacement with its interval, a panel for each server, a row for each workload.
 
     Args:
         found: in the order of the panels; those whose power is not compared are left out.
         notes: lines of the subtitle.
     """
-    known = [(one, one.power_ratio, one.whole_power_ratio) for one in found if one.power_ratio and one.whole_power_ratio]
-    servers = list(dict.fromkeys(one.server for one, *_ in known))
-    names = list(dict.fromkeys(one.low_power for one, *_ in known))
-    ends = [power.mean for _, power, _ in known]
-    ends += [end for _, power, _ in known for end in (power.low, power.high) if isfinite(end) and end > 0]
+    comparable = [
+        (replaced, replaced.power_ratio, replaced.whole_power_ratio)
+        for replaced in replacements
+        if replaced.power_ratio and replaced.whole_power_ratio
+    ]
+    servers = list(dict.fromkeys(replaced.server for replaced, *_ in comparable))
+    names = list(dict.fromkeys(replaced.low_power for replaced, *_ in comparable))
+    ends = [power.mean for _, power, _ in comparable]
+    ends += [end for _, power, _ in comparable for end in (power.low, power.high) if isfinite(end) and end > 0]
     domain = [min([*ends, 0.9]) / 1.1, max([*ends, 1.1]) * 1.1]
-    panels = [_panel(server, [row for row in known if row[0].server == server], names, domain) for server in servers]
+    panels = [_panel(server, [row for row in comparable if row[0].server == server], names, domain) for server in servers]
     return titled({"vconcat": panels, "spacing": 24}, "Low-power machines instead of a server", notes)
 
 
 def _panel(
-    server: str, found: Sequence[tuple[Replacement, Interval, Interval]], names: Sequence[str], domain: Sequence[float]
+    server: str, rows_of: Sequence[tuple[Replacement, Interval, Interval]], names: Sequence[str], domain: Sequence[float]
 ) -> Spec:
-    rows = [_row(*one) for one in found]
+    rows = [_row(*row) for row in rows_of]
     x: Spec = {
         "type": "quantitative",
         "title": "power at the same throughput, 1 = the server's",
@@ -49,12 +53,12 @@ def _panel(
         "yOffset": {"field": "in its place", "scale": {"domain": list(names)}},
         "color": {**machine, "scale": {"domain": list(names), "range": "category"}},
     }
-    shown = ["in its place", "machines", "whole machines", "power", "verdict"]
+    fields = ["in its place", "machines", "whole machines", "power", "verdict"]
     layers: list[Spec] = [
         *ratio_intervals(x, both),
         {
             "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
-            "encoding": {**both, "x": {"field": "ratio", **x}, "tooltip": [{"field": name} for name in shown]},
+            "encoding": {**both, "x": {"field": "ratio", **x}, "tooltip": [{"field": name} for name in fields]},
         },
     ]
     heading = {"text": f"instead of {server}", "fontSize": 12, "anchor": "start", "frame": "group", "offset": 4}
@@ -62,44 +66,44 @@ def _panel(
     return {"title": heading, "width": FULL_WIDTH - 200, "height": height, "data": {"values": rows}, "layer": layers}
 
 
-def _row(one: Replacement, power: Interval, whole: Interval) -> Spec:
-    machines = one.machines_ratio
-    told = isfinite(power.high)
+def _row(replaced: Replacement, power: Interval, whole_ratio: Interval) -> Spec:
+    machines = replaced.machines_ratio
+    bounded = isfinite(power.high)
     return {
-        "row": f"{one.workload}",
-        "in its place": one.low_power,
+        "row": f"{replaced.workload}",
+        "in its place": replaced.low_power,
         "ratio": power.mean,
-        "low": power.low if told else None,
-        "high": power.high if told else None,
+        "low": power.low if bounded else None,
+        "high": power.high if bounded else None,
         "machines": span_text(machines),
-        "whole machines": f"{one.machines_count}, {number(whole.mean)} of the server's power",
+        "whole machines": f"{replaced.machines_count}, {number(whole_ratio.mean)} of the server's power",
         "power": span_text(power),
-        "verdict": one.verdict,
+        "verdict": replaced.verdict,
     }
 
 
-def replacement_table(found: Sequence[Replacement]) -> Table:
+def replacement_table(replacements: Sequence[Replacement]) -> Table:
     """Lay out how many low-power machines replace a server, in fractions and whole, and their relative power."""
     rows = tuple(
         (
-            one.server,
-            one.low_power,
-            one.workload,
-            one.direction,
-            span_text(one.machines_ratio),
-            span_text(one.power_ratio),
-            str(one.machines_count),
-            span_text(one.whole_power_ratio),
-            one.verdict,
+            replaced.server,
+            replaced.low_power,
+            replaced.workload,
+            replaced.direction,
+            span_text(replaced.machines_ratio),
+            span_text(replaced.power_ratio),
+            str(replaced.machines_count),
+            span_text(replaced.whole_power_ratio),
+            replaced.verdict,
         )
-        for one in found
+        for replaced in replacements
     )
     headers = ("replaced server", "machine", "workload", "direction", "machines", "power / server's")
     return Table((*headers, "whole machines", "power / server's", "verdict"), rows, (*NAMES, *headers[:2], "verdict"))
 
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:
-    if any(one.power_ratio for one in content.replacements):
+    if any(replaced.power_ratio for replaced in content.replacements):
         as_many = "as many machines as reach the server's throughput, fractions included; mean and 95 % interval"
         yield "replacement", replacement(content.replacements, notes=[as_many, *content.power_notes])
 

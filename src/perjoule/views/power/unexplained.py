@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from perjoule.trial.same_devices import Unexplained
 
 
-def unexplained_table(found: Sequence["Metered"]) -> Table:
+def unexplained_table(metered: Sequence["Metered"]) -> Table:
     """Lay out the difference between a meter and others that cover the same devices, the mean over trials."""
-    seen: dict[tuple[str, tuple[str, ...]], list[Unexplained]] = {}
-    for one in found:
-        for pair in one.unexplained:
-            seen.setdefault((pair.total, pair.parts), []).append(pair)
+    pairs_of: dict[tuple[str, tuple[str, ...]], list[Unexplained]] = {}
+    for trial in metered:
+        for pair in trial.unexplained:
+            pairs_of.setdefault((pair.total, pair.parts), []).append(pair)
     rows: list[tuple[str, ...]] = []
-    for (whole, parts), pairs in seen.items():
+    for (total, parts), pairs in pairs_of.items():
         count = len(pairs)
         total_w, parts_w = sum(p.total_w for p in pairs) / count, sum(p.parts_w for p in pairs) / count
         share = percent((total_w - parts_w) / total_w, 1) if total_w else "–"
-        rows.append((whole, ", ".join(parts), number(total_w), number(parts_w), number(total_w - parts_w), share, str(count)))
-    words = ("meter", "others of the same devices")
-    return Table((*words, "W", "sum in W", "unexplained W", "%", "trials"), tuple(rows), words)
+        rows.append((total, ", ".join(parts), number(total_w), number(parts_w), number(total_w - parts_w), share, str(count)))
+    name_headers = ("meter", "others of the same devices")
+    return Table((*name_headers, "W", "sum in W", "unexplained W", "%", "trials"), tuple(rows), name_headers)
 
 
 VIEW = View(

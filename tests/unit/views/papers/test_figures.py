@@ -58,7 +58,7 @@ def rows(spec: Spec, panel: int, field: str) -> list[dict[str, Any]]:
 def test_figures_2_to_5_are_there_in_the_papers_order(found: Any) -> None:
     drawn = dict(paper_figures.drawings(found))
     assert list(drawn) == list(PLACES.values())
-    shown = paper_figures.shown(found, drawn)
+    shown = paper_figures.reprints(found, drawn)
     assert [one.figure.place for one in shown] == list(PLACES)
     assert paper_figures.summed_up(shown, ["Table II"]) == "Figure 2, Figure 3, Figure 4, Figure 5 and Table II"
     assert [panel["title"]["text"] for panel in drawn["paper-figure-2"]["concat"]] == ["Read", "Write"]  # left, right
@@ -104,7 +104,7 @@ def test_a_number_for_some_clients_stands_at_them(found: Any) -> None:
 
 def test_a_figures_claims_are_those_about_its_quantity(found: Any) -> None:
     drawn = dict(paper_figures.drawings(found))
-    claims = {one.figure.place: {own.claim.text for own in one.claims} for one in paper_figures.shown(found, drawn)}
+    claims = {one.figure.place: {own.claim.text for own in one.claims} for one in paper_figures.reprints(found, drawn)}
     assert "GlusterFS had the highest power consumption (4 clients)" in claims["Figure 5"]
     assert not claims["Figure 5"] & claims["Figure 2"]
 
