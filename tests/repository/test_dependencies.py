@@ -1,10 +1,9 @@
 """Whatever is imported is declared, pinned and explained: a package that only another one brings can disappear with it."""
 
-import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 
 import pytest
@@ -23,6 +22,7 @@ OUTSIDE = {  # imported where they are, and why they are not declared
 FOLDERS = ("tests", "setup", "benchmarks")
 OURS = {"perjoule", *FOLDERS, *(path.stem for folder in FOLDERS for path in (ROOT / folder).iterdir())}
 DISTRIBUTIONS = packages_distributions()
+IMPORT = re.compile(r"^ *(?:import ([\w.]+)(?: as \w+)?(?:  #.*)?$|from (\w[\w.]*) import )", re.MULTILINE)
 EXPLAINED = (ROOT / "docs" / "explanations" / "dependencies.md").read_text().partition("## Our own")[0]
 
 
@@ -30,16 +30,15 @@ def names(wanted: list[str]) -> set[str]:
     return {canonicalize_name(Requirement(one).name) for one in wanted}
 
 
-def imports(folder: str) -> Iterator[tuple[str, str]]:
+@cache
+def imports(folder: str) -> tuple[tuple[str, str], ...]:
     """Each file of a folder with the first part of each module that it imports and that is not ours, nor Python's."""
+    pairs: list[tuple[str, str]] = []
     for path in sorted((ROOT / folder).rglob("*.py")):
-        here = OURS | {one.stem for one in path.parent.iterdir()}
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            found = [one.name for one in node.names] if isinstance(node, ast.Import) else []
-            if isinstance(node, ast.ImportFrom) and not node.level:
-                found = [node.module or ""]
-            for module in {name.partition(".")[0] for name in found} - here - sys.stdlib_module_names:
-                yield str(path.relative_to(ROOT)), module
+        here = OURS | {file.stem for file in path.parent.iterdir()} | sys.stdlib_module_names
+        modules = {module.partition(".")[0] for line in IMPORT.findall(path.read_text("utf-8")) for module in line}
+        pairs += [(str(path.relative_to(ROOT)), module) for module in modules - here - {""}]
+    return tuple(pairs)
 
 
 @pytest.mark.parametrize("folder", ["src", "tests", "setup", "benchmarks"])

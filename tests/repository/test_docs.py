@@ -1,4 +1,4 @@
-"""The index lists the pages, documents name every room, and every TOML example is a campaign, a part of one, or a need."""
+"""CONTRIBUTING names every room, and every TOML example is a campaign, a part of one, or a need."""
 
 import re
 import tomllib
@@ -34,21 +34,11 @@ def test_toml_in_the_documents_is_a_campaign_or_a_part_of_one_or_a_need(where: s
     assert campaign.parse(whole, source=where, folder=tmp_path).trials
 
 
-def test_the_index_lists_every_page_but_decisions_whose_files_are_named_after_them() -> None:
-    index = ROOT / "docs" / "README.md"
-    listed = set(re.findall(r"\]\(([^):#]+\.md)", index.read_text()))
-    pages = [path.relative_to(index.parent) for path in DOCUMENTS if index.parent in path.parents and path != index]
-    pages = [page for page in pages if not re.match(r"explanations/decisions/\d{4}-", str(page))]
-    assert [str(page) for page in pages if str(page) not in listed] == []
-
-
-def test_where_things_live_and_the_decision_on_layers_name_every_room_once_the_highest_layer_first() -> None:
+def test_where_things_live_names_every_room_once_the_highest_layer_first() -> None:
     contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
     layers = [set(re.findall(r"\w+", layer)) - {"__main__"} for layer in contract["layers"]]
     of = {room: at for at, layer in enumerate(layers) for room in layer}
-    contributing = re.findall(r"^    ((?:\w+/ )+)", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
-    decision = (ROOT / "docs/explanations/decisions/0067-rooms-of-numbers.md").read_text()
-    for lines in (contributing, re.findall(r"^\| [^|]+\| (.*`.*) \|$", decision, re.MULTILINE)):
-        named = [room for line in lines for room in re.findall(r"(?:(?<=`)|\b)(\w+)(?=`|/)", line) if room in of]
-        assert sorted(named) == sorted(of)
-        assert [of[room] for room in named] == sorted(of[room] for room in named)
+    lines = re.findall(r"^    ((?:\w+/ )+)", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
+    named = [room for line in lines for room in re.findall(r"(\w+)/", line)]
+    assert sorted(named) == sorted(of)
+    assert [of[room] for room in named] == sorted(of[room] for room in named)
