@@ -111,7 +111,7 @@ def contents(index: str) -> Iterator[str]:
         pages = [link.removesuffix(".md") for link in dict.fromkeys(LINK.findall("".join(LISTED.findall(body))))]
         if not pages:
             continue
-        pages += [page for page in GENERATED if title == ("Reference" if page.startswith("reference") else "How-to guides")]
+        pages += [page for page in GENERATED if title == ("Reference" if page.startswith("reference") else "Measure")]
         yield "\n".join(["", "```{toctree}", ":hidden:", f":caption: {title}", "", *pages, "```", ""])
 
 
