@@ -99,7 +99,7 @@ def test_verify_names_what_differs(said: Said, results: Path, tmp_path: Path) ->
 
 def test_doctor_says_of_each_kind_whether_it_is_ready(said: Said) -> None:
     found = said("doctor", EXAMPLES / "simulated.toml")
-    assert {*found} | {"ready"} == {"format", "version"} | documented("doctor")
+    assert {*found} | {"ready", "left_out"} == {"format", "version"} | documented("doctor")
     assert all(one["ok"] for one in found["checks"] if one["needed"])
 
 

@@ -16,6 +16,7 @@ EXAMPLES = {
     for path in DOCUMENTS
     for text in [path.read_text()]
     for found in BLOCK.finditer(text)
+    if not found[1].startswith("[project]")  # of a package, which tests/command/test_another.py installs
 }
 
 

@@ -198,7 +198,7 @@ def _check_shape(document: Table, place: Source) -> None:
     """Check that keys are known and tables are tables, before anything else is read."""
     for key, value in document.items():
         if key not in (*NAMES, EVENT, *TOP_KEYS):
-            owners = [name for name in NAMES if any(key in fields_of(name, kind) for kind in drivers.kinds(f"{name}s"))]
+            owners = [name for name in NAMES if any(key in fields_of(name, kind) for kind in drivers.usable(f"{name}s"))]
             advice = (
                 f"write it below {' or '.join(BRACKETS[owner] for owner in owners)}"
                 if owners
@@ -276,7 +276,7 @@ def _header(keys: Table, place: Source) -> Header:
 
 def _serve(testbed: Table, counts: Sequence[int], place: Source) -> None:
     """Make the testbed span these numbers of storage hosts."""
-    able = [kind for kind in drivers.kinds("testbeds") if "servers" in fields_of("testbed", kind)]
+    able = [kind for kind in drivers.usable("testbeds") if "servers" in fields_of("testbed", kind)]
     if testbed["kind"] not in able:
         what = f"testbed {testbed['kind']} has a fixed set of storage hosts"
         raise place.error(("servers",), what, f"remove servers, or use testbed {' or '.join(able)}")

@@ -34,13 +34,16 @@ def example(part: str, kind: str) -> Testbed | FileSystem | Workload | Meter | E
 
 def describe(kind: str | None = None) -> Iterator[str]:
     """Describe all drivers in lines, or one kind with its options (wherever that name is a driver). Raises CampaignError."""
-    all_kinds = [(name, found) for name in LISTED for found in drivers.kinds(f"{name}s")]
     if kind is None:
-        width = max(len(found) for _, found in all_kinds)
+        listed = [(name, found) for name in LISTED for found in drivers.usable(f"{name}s")]
+        width = max(len(found) for _, found in listed)
         for name in LISTED:
             yield f"[[{name}]]" if name != "testbed" else "[testbed]"
-            yield from (f"  {found:{width}}  {headline(name, found)}" for which, found in all_kinds if which == name)
+            yield from (
+                f"  {found:{width}}  {headline(name, found)}{_of(name, found)}" for which, found in listed if which == name
+            )
         return
+    all_kinds = [(name, found) for name in LISTED for found in drivers.kinds(f"{name}s")]
     if mounted := where_mounted(kind):
         raise CampaignError(mounted[0], next=mounted[1])
     if kind not in {found for _, found in all_kinds}:
@@ -52,7 +55,7 @@ def describe(kind: str | None = None) -> Iterator[str]:
 
 
 def _driver_lines(name: str, kind: str) -> Iterator[str]:
-    yield from (f"{name} {kind}", "", *about(name, kind).splitlines(), "")
+    yield from (f"{name} {kind}{_of(name, kind)}", "", *about(name, kind).splitlines(), "")
     for option in options(name, kind):
         indent = "  " + "    " * option.depth_count
         yield f"{indent}{option.name} = {option.default}    {option.takes}"
@@ -60,6 +63,11 @@ def _driver_lines(name: str, kind: str) -> Iterator[str]:
         yield from wrap(option.description, WIDTH, initial_indent=deeper, subsequent_indent=deeper)
         yield from (f"{deeper}tuned: {line}" for line in (() if option.depth_count else tuned(name, kind, option.name)))
     yield from ("", *example_text(name, kind).splitlines(), "")
+
+
+def _of(name: str, kind: str) -> str:
+    package = drivers.package_of(f"{name}s", kind)
+    return f" (of {package})" if package else ""
 
 
 def about(name: str, kind: str) -> str:

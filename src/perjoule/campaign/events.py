@@ -57,7 +57,7 @@ def read_event(table: Table, path: Path, place: Source) -> TrialEvent:
     fields: Mapping[str, tuple[str, FieldInfo]] = fields_of(EVENT, str(kind)) if kind else {}
     for key in table:
         if key not in COMMON and key not in fields:
-            having = [one for one in drivers.kinds(EVENTS) if key in fields_of(EVENT, one)] if kind else []
+            having = [one for one in drivers.usable(EVENTS) if key in fields_of(EVENT, one)] if kind else []
             if having:
                 verb = "have" if having[1:] else "has"
                 what = f"{written(kind)} has no {key}; only {' and '.join(having)} {verb} one"
@@ -138,7 +138,7 @@ def _out_of_order(found: Sequence[Numbered]) -> Iterator[tuple[str, str, int]]:
 
 def _hurting() -> str:
     """Name the events from which a host can be back."""
-    classes = {kind: drivers.event_class(kind) for kind in drivers.kinds(EVENTS)}
+    classes = {kind: drivers.event_class(kind) for kind in drivers.usable(EVENTS)}
     *others, last = (kind for kind, cls in classes.items() if issubclass(cls, ServerEvent) and not cls.brings)
     return f"{', '.join(others)} or {last}"
 
@@ -179,7 +179,7 @@ def check_possible(
 
 def _able(kind: str | None = None) -> list[str]:
     """Return the real file systems to which this can happen, or any event."""
-    classes = {name: drivers.driver_class("filesystems", name) for name in drivers.kinds("filesystems")}
+    classes = {name: drivers.driver_class("filesystems", name) for name in drivers.usable("filesystems")}
     real = {name: cls for name, cls in classes.items() if issubclass(cls, FileSystem) and cls.reality == "real"}
     return [name for name, cls in real.items() if cls.heals and kind not in cls.unable]
 

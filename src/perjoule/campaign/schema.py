@@ -33,14 +33,14 @@ def schema() -> Mapping[str, Json]:
     definitions: Schema = header.pop("$defs", {})
     for name in NAMES:
         tables: dict[str, Schema] = {}
-        for kind in drivers.kinds(f"{name}s"):
+        for kind in drivers.usable(f"{name}s"):
             table = driver_schema(name, kind)
             definitions |= table.pop("$defs", {})
             definitions[f"{name}-{kind}"] = table
             tables[kind] = table
         one: Schema = {"type": "object", **_by_kind(name, tables)}
         header["properties"][name] = one if name == "testbed" else {"type": "array", "minItems": 1, "items": one}
-    happening = {kind: driver_schema(EVENT, kind) for kind in drivers.kinds(EVENTS)}
+    happening = {kind: driver_schema(EVENT, kind) for kind in drivers.usable(EVENTS)}
     definitions |= {f"{EVENT}-{kind}": table for kind, table in happening.items()}
     header["properties"][EVENT] = {
         "type": "array",

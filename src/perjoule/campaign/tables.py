@@ -153,8 +153,8 @@ def where_mounted(kind: str) -> tuple[str, str] | None:
 def kind_of(name: str, path: Path, table: Table, source: Source) -> str:
     """Return the kind of a table, written or implied by an option of that name. Raises CampaignError."""
     kinds = drivers.kinds(f"{name}s")
-    implied = next((kind for kind in kinds if kind in table and kind in fields_of(name, kind)), None)  # `together = [...]`
-    kind, label = table.get("kind", implied), table.get("label", "")
+    kind, label = table.get("kind"), table.get("label", "")
+    kind = drivers.implied(f"{name}s", table) if kind is None else kind  # `together = [...]`
     if kind is None:
         raise source.error(path, f"this {name} has no kind", f'write kind = "..."; known: {", ".join(kinds)}')
     if not isinstance(kind, str):

@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+import warnings
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import cast
 
@@ -93,4 +94,5 @@ def cli() -> None:
 def main() -> None:
     """Run the command line and exit with its code."""
     exits.listen()
+    warnings.showwarning = exits.warned
     sys.exit(exits.exit_code(lambda: cli.main(standalone_mode=False)))

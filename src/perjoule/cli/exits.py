@@ -5,12 +5,13 @@ import re
 import resource
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -75,6 +76,25 @@ def _said(error: "PerjouleError") -> int:
     words = " ".join(str(error).split())  # a path or a daemon's words may hold newlines
     err.print(f"perjoule: {words}", style="bold red" if error.exit_code != Interrupted.exit_code else None)
     return error.exit_code
+
+
+def warned(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Print a warning: what is left out of a list in a sentence, as an error; any other as Python does."""
+    from perjoule.model.families import LeftOut
+
+    if issubclass(category, LeftOut):
+        from perjoule.cli.terminal.display import err
+
+        err.print(f"perjoule: left out: {message}", style="yellow")
+    else:
+        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))
 
 
 def _of_command_line(error: click.ClickException) -> "CampaignError":

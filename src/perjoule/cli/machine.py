@@ -4,21 +4,21 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
-from perjoule import campaign, catalogue, drivers
+from perjoule import campaign, catalogue, drivers, views
 from perjoule.cli import parameters
 from perjoule.cli.parameters import all_kinds, completing, examples
 from perjoule.cli.terminal import json_output
 from perjoule.cli.terminal.display import out, show_checks, show_findings, show_line
 from perjoule.cli.terminal.inputs import campaign_of
-from perjoule.drivers.protocols import Cleaned, Cleans, HasExtras
+from perjoule.drivers.protocols import Check, Cleaned, Cleans, HasExtras
 from perjoule.execution import grants, readiness, resources
-from perjoule.model import Campaign
+from perjoule.model import Campaign, families, metrics
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import counted
 from perjoule.testbeds import cluster, virtual
@@ -113,7 +113,7 @@ def _cleanings(kept: str | None, everything: bool) -> Iterator[Cleaned]:
     """Clean up one testbed after the other, after the clusters made by `up` that are to go."""
     if kept or everything:
         yield Cleaned(removed=virtual.clean(everything=True, run=kept or ""))
-    for kind in drivers.kinds("testbeds"):
+    for kind in drivers.usable("testbeds"):
         testbed = drivers.testbed_class(kind)
         if issubclass(testbed, Cleans):
             yield testbed.clean()
@@ -159,17 +159,19 @@ def doctor(file: Path | None, overrides: tuple[str, ...], inventory: Path | None
     if overrides or inventory:
         option = "--set" if overrides else "--inventory"
         raise CampaignError(f"{option} needs a campaign", next=f"write `perjoule doctor CAMPAIGN.toml {option} ...`")
-    made = {part: {kind: campaign.example(part, kind) for kind in drivers.kinds(part)} for part in drivers.PROTOCOLS}
-    found = {part: {kind: driver.checks() for kind, driver in kinds.items()} for part, kinds in made.items()}
-    optional = [driver.optional_checks() for driver in made["testbeds"].values() if isinstance(driver, HasExtras)]
+    found = {part: dict(families.usable(part, _checks)) for part in drivers.PROTOCOLS}
+    beds = (campaign.example("testbeds", kind) for kind in found["testbeds"])
+    optional = [driver.optional_checks() for driver in beds if isinstance(driver, HasExtras)]
     listed = (*optional, *(checks for kinds in found.values() for checks in kinds.values()))
+    _of_others()
     distinct = tuple({one.name: one for checks in listed for one in checks}.values())
     ready = {
         part: {kind: all(one.ok or not one.needed for one in checks) for kind, checks in kinds.items()}
         for part, kinds in found.items()
     }
     if as_json:
-        json_output.print_json("doctor", {"checks": json_output.checks(distinct), "ready": ready})
+        content = {"checks": json_output.checks(distinct), "ready": ready, "left_out": families.left_out()}
+        json_output.print_json("doctor", content)
     else:
         show_checks(distinct)
         out.print()
@@ -180,6 +182,22 @@ def doctor(file: Path | None, overrides: tuple[str, ...], inventory: Path | None
     readiness.require(readiness.checks(campaign.demo()))
     if not as_json:
         out.print("`perjoule demo` can run")
+
+
+def _checks(member: families.Member) -> tuple[str, Sequence[Check]]:
+    """Return what the example of a driver needs here. Raises PackageError: that of another package can't be used."""
+    try:
+        return member.name, campaign.example(member.family, member.name).checks()
+    except Exception as error:
+        if not member.package or isinstance(error, families.PackageError):
+            raise
+        raise member.error(str(error)) from error
+
+
+def _of_others() -> list[families.Member]:
+    """Return the measures and views of other packages that can be used; who looks for them is warned of the rest."""
+    listed = [member for member, _ in (*metrics.measures(), *views.members())]
+    return [member for member in listed if member.package]
 
 
 def _print_grant(asked: str, file: Path | None, overrides: tuple[str, ...], inventory: Path | None) -> None:
@@ -221,3 +239,6 @@ def drivers_command(kind: str | None, schema: bool) -> None:
         return
     for line in campaign.describe(kind):
         show_line(line)
+    for member in _of_others() if kind is None else ():
+        about = (member.load().__doc__ or "").strip().partition("\n")[0]
+        show_line(f"{families.FAMILIES[member.family]} {member.name}: {about} (of {member.package})")

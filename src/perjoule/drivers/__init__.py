@@ -1,22 +1,24 @@
-"""A name in a campaign to the driver in the file of that name: no registry, no list.
+"""A name in a campaign to the driver in the file of that name, or in a module of another package: no registry, no list.
 
 A driver is the one public frozen dataclass in the module or package `perjoule.<part>.<kind>` that inherits the part's protocol. A
-module whose name begins with an underscore is shared by drivers, not a driver.
+module whose name begins with an underscore is shared by drivers, not a driver. Other packages name theirs by entry points
+(`model/families.py`).
 """
 
-import importlib
+import dataclasses
 import inspect
-import pkgutil
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter
 from pydantic.fields import FieldInfo
 
 from perjoule.drivers import protocols
-from perjoule.model import TO_RUN, Json, Reality, Spec, Traits, Trial, TrialEvent, least_real, option_name
+from perjoule.model import TO_RUN, Json, Reality, Spec, Traits, Trial, TrialEvent, families, least_real, option_name
 from perjoule.model.events import option_text
 
 T = TypeVar("T")
@@ -32,16 +34,50 @@ PROTOCOLS: dict[str, type] = {
 
 @cache
 def kinds(part: str) -> tuple[str, ...]:
-    """List the drivers found on disk for a part ("testbeds", "filesystems", "workloads", "meters", "events")."""
-    package = importlib.import_module(f"perjoule.{part}")
-    return tuple(sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")))
+    """List the drivers of a part ("testbeds", "filesystems", "workloads", "meters", "events"), importing none of them."""
+    return tuple(families.members(part))
+
+
+def usable(part: str) -> tuple[str, ...]:
+    """List those whose class can be had. Warns (LeftOut) of those of other packages that can't."""
+    return tuple(families.usable(part, lambda member: _class_of(member) and member.name))
 
 
 def module_of(part: str, kind: str) -> ModuleType:
-    """Return the module, or package, of a driver. Raises KeyError: there is no such driver."""
-    if kind not in kinds(part):
-        raise KeyError(kind)
-    return importlib.import_module(f"perjoule.{part}.{kind}")
+    """Return the module, or package, of a driver. Raises KeyError: there is no such driver; PackageError."""
+    return families.members(part)[kind].load()
+
+
+def package_of(part: str, kind: str) -> str:
+    """Return the package that has a driver, with its version; "" for perjoule's own, and for one that is not here."""
+    member = families.members(part).get(kind)
+    return member.package if member else ""
+
+
+def of_others(trials: Iterable[Trial]) -> Mapping[str, Json]:
+    """Return which packages have the drivers of trials, and measures, that are not perjoule's: "meters/wattbox" -> package."""
+    used = dict.fromkeys(pair for trial in trials for pair in _used(trial))
+    used |= dict.fromkeys((families.MEASURES, member.name) for member in families.others(families.MEASURES))
+    packages = ((f"{family}/{name}", package_of(family, name)) for family, name in used)
+    return {name: package for name, package in packages if package}
+
+
+def _used(trial: Trial) -> Iterator[tuple[str, str]]:
+    yield from (("testbeds", trial.testbed.kind), ("filesystems", trial.filesystem.kind), ("workloads", trial.workload.kind))
+    yield from (("workloads", kind) for kind in _inside(list(trial.workload.options.values())))
+    yield from (("meters", meter.kind) for meter in trial.meters)
+    yield from (("events", event.kind) for event in trial.events)
+
+
+def _inside(value: Json) -> Iterator[str]:
+    """Yield the kinds in the options of a workload: of the users of a mix."""
+    if isinstance(value, Mapping):
+        if isinstance(kind := value.get("kind"), str):
+            yield kind
+        yield from _inside(list(value.values()))
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for item in value:
+            yield from _inside(item)
 
 
 def example_of(part: str, kind: str) -> str:
@@ -55,25 +91,48 @@ def driver_class(part: str, kind: str) -> type:
 
     Raises:
         KeyError: there is no such driver.
+        PackageError: it is another package's, and can't be used.
     """
-    module = module_of(part, kind)
-    members: dict[str, object] = vars(module)
-    found = [
-        member
-        for member in members.values()
-        if inspect.isclass(member)
-        and member.__module__ == module.__name__
-        and issubclass(member, PROTOCOLS[part])
-        and not inspect.isabstract(member)
+    return _class_of(families.members(part)[kind])
+
+
+@cache
+def _class_of(member: families.Member) -> type:
+    module, protocol = member.load(), PROTOCOLS[member.family]
+    classes = [
+        value
+        for value in vars(module).values()
+        if inspect.isclass(value)
+        and value.__module__ == module.__name__
+        and issubclass(value, protocol)
+        and not inspect.isabstract(value)
     ]
-    if len(found) != 1:
-        raise TypeError(f"{module.__name__} has {len(found)} drivers, not one")
-    return found[0]
+    member.require(len(classes) == 1, f"it has {len(classes)} classes that are a complete {protocol.__name__}, not one")
+    if member.package:  # of ours, tests hold it
+        member.require(dataclasses.is_dataclass(classes[0]), f"{classes[0].__name__} is not a dataclass of options")
+        member.require(bool((module.__doc__ or "").strip()), "its module has no docstring that says what it is")
+        kinds_shown = member.guarded(_kinds_in)(vars(module).get("EXAMPLE", ""))
+        member.require(member.name in kinds_shown, f'EXAMPLE has no table with kind = "{member.name}"')
+    return classes[0]
+
+
+def _kinds_in(example: str) -> list[str]:
+    tables = cast("Iterable[dict[str, Any] | list[dict[str, Any]]]", tomllib.loads(example).values())
+    return [str(table.get("kind")) for listed in tables for table in ([listed] if isinstance(listed, dict) else listed)]
 
 
 def options(cls: type) -> Mapping[str, FieldInfo]:
     """Return the fields of a driver, or of a table that is one of its options; none for any other class."""
     return getattr(cls, "__pydantic_fields__", {})  # pydantic's, also where a driver inherits them
+
+
+def implied(part: str, table: Mapping[str, Any]) -> str | None:
+    """Return the kind of a table without one: that with an option of its own name. One that can't be used is not meant."""
+    for kind in kinds(part):
+        with suppress(families.PackageError):
+            if kind in table and kind in map(option_name, options(driver_class(part, kind))):
+                return kind
+    return None
 
 
 def build(part: str, kind: str, options: Mapping[str, Json], *, to_run: bool = False) -> object:

@@ -73,7 +73,8 @@ def run(
             return
         needed, without = ready or look(campaign)
         require((*needed, *resources.checks(left, results.folder)))
-        circumstances = environment(folder, [check.package for check in needed if check.package])
+        debian = [check.package for check in needed if check.package]
+        circumstances = environment(folder, debian, drivers.of_others(campaign.trials))
         planned = plan(campaign)
         account = account or Remaining(planned_s(planned, {trial.id for trial in left}))
         tell = watched.enter_context(telling(campaign.name, results, account, observe))

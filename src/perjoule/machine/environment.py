@@ -14,11 +14,14 @@ PACKAGES = ("fio", "ior", "iproute2", "xfsprogs", "btrfs-progs", "e2fsprogs", "7
 MODULES = ("perjoule", "numpy", "pyarrow", "scipy", "pydantic")
 
 
-def environment(campaign_folder: Path | None = None, drivers_packages: Sequence[str] = ()) -> Mapping[str, Json]:
+def environment(
+    campaign_folder: Path | None = None, drivers_packages: Sequence[str] = (), of_others: Mapping[str, Json] | None = None
+) -> Mapping[str, Json]:
     """Describe this machine; unknown values are None. Never fails.
 
     Args:
         campaign_folder: the campaign file's folder, for its git commit and whether it has uncommitted changes.
+        of_others: drivers and measures that are not perjoule's, each with its package.
     """
     query = ["dpkg-query", "--show", "--showformat", "${Package}\t${Version}\n", *dict.fromkeys([*PACKAGES, *drivers_packages])]
     return {
@@ -33,6 +36,7 @@ def environment(campaign_folder: Path | None = None, drivers_packages: Sequence[
         "python": platform.python_version(),
         "modules": {name: _module(name) for name in MODULES},
         "packages": packages(_output(query)),
+        **({"entry_points": of_others} if of_others else {}),
         "git": _git(campaign_folder or Path.cwd()),
     }
 

@@ -6,14 +6,13 @@ If several users loaded at once there is one Point for all of them, because joul
 direction is "mixed" if some read and some wrote, and each user's own numbers are among its metrics (see `users`).
 """
 
-import importlib
-import pkgutil
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from perjoule.model import Number, Numbers, Point, Record, Series
-from perjoule.model.metrics import MEASURES, metric_of
+from perjoule.model import Number, Numbers, Point, Record, Series, metrics
+from perjoule.model.families import Member
+from perjoule.model.metrics import Metric, metric_of
 
 if TYPE_CHECKING:
     from perjoule.trial.load import Load, Measure
@@ -40,10 +39,22 @@ def points_of(reading: "Reading") -> tuple[Point, ...]:
 
 @cache
 def measures() -> "tuple[Measure, ...]":
-    """Find the `measure` of every module of this folder that has one."""
-    package = importlib.import_module(MEASURES)
-    modules = [importlib.import_module(f"{MEASURES}.{module.name}") for module in pkgutil.iter_modules(package.__path__)]
-    return tuple(vars(module)["measure"] for module in modules if "measure" in vars(module))
+    """Find the `measure` of every module of this folder that has one, and those of other packages."""
+    having = ((member, its_entries) for member, its_entries in metrics.measures() if "measure" in vars(member.load()))
+    return tuple(_of_another(member, its_entries) if member.package else member.load().measure for member, its_entries in having)
+
+
+def _of_another(member: Member, its_entries: Sequence[Metric]) -> "Measure":
+    """Return the measure of another package, held to its own entries."""
+    keys = {key for entry in its_entries for key in metrics.keys(entry)}
+
+    def measure(load: "Load") -> Numbers:
+        numbers = member.guarded(load.numbers)(member.load().measure)
+        strange = sorted(numbers.by_key.keys() - keys)
+        member.require(not strange, f"it gives {', '.join(strange)}, which METRICS does not have")
+        return numbers
+
+    return measure
 
 
 def _point(load: "Load") -> Point:

@@ -1,20 +1,21 @@
 """What each metric is: key, label, unit, which way is better, whether it rests on joules, and its definition.
 
 Tables, figures, the stop rule, comparison, export and audit look a metric up here, by its key. Its entry stands beside what
-computes it, in the `METRICS` of a file in `perjoule/measures`, which is found on disk; `ENTRIES` has those of rows, and those
-that workloads measure. `python setup/metrics.py` writes all of them into the docs.
+computes it, in the `METRICS` of a file in `perjoule/measures`, which is found on disk, or of a module of another package
+(`families.py`); `ENTRIES` has those of rows, and those that workloads measure. `python setup/metrics.py` writes all of them into
+the docs.
 
 A key ends in its SI unit. An entry with "{boundary}", "{role}", "{piece}" or "{stage}" in its key is one metric for each of
 `BOUNDARIES`, `ROLES`, `PIECES` or `STAGES`: `Metric.of` returns it.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Literal, NamedTuple
+from types import ModuleType
+from typing import Literal, NamedTuple, cast
 
+from perjoule.model import families
 from perjoule.model.spectrum import TITLES
 from perjoule.model.units import MIB, RATIOS
 
@@ -156,7 +157,6 @@ ONE, PERCENT, BYTE_PER_BYTE = Unit("", "1"), Unit("%", "1", RATIOS["%"]), Unit("
 MS_PER_MIB, KJ_PER_TIB = Unit("ms/MiB", "s/B", 1e-3 / MIB), Unit("kJ/TiB", "J", 1e3 / 1024**4)
 _GEV = Unit("GeV", "eV", 1e9)
 
-MEASURES = "perjoule.measures"  # where measures are found, each with its entries
 ENTRIES = (
     # of rows, not of trials
     Metric(EDP_RATIO, "EDP / best", Unit("times the best", "1"),
@@ -203,10 +203,56 @@ ENTRIES = (
 def entries() -> Iterator[Metric]:
     """Gather the entries: those of this file, then those of each measure."""
     yield from ENTRIES
-    package = importlib.import_module(MEASURES)
-    for name in sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_")):
-        found: Iterable[Metric] = vars(importlib.import_module(f"{MEASURES}.{name}")).get("METRICS", ())
-        yield from found
+    for _, its_entries in measures():
+        yield from its_entries
+
+
+@cache
+def measures() -> tuple[tuple[families.Member, tuple[Metric, ...]], ...]:
+    """Return every measure with its entries: those of perjoule, then those of other packages that can be used."""
+    gathered = [*ENTRIES]
+
+    def with_entries(member: families.Member) -> tuple[families.Member, tuple[Metric, ...]]:
+        module = member.load()
+        its_entries: tuple[Metric, ...] = tuple(vars(module).get("METRICS", ()))
+        if member.package:
+            _require_measure(member, module, its_entries, set(_names(gathered)))
+        gathered.extend(its_entries)
+        return member, its_entries
+
+    return tuple(families.usable(families.MEASURES, with_entries))
+
+
+def _require_measure(member: families.Member, module: ModuleType, its_entries: tuple[object, ...], taken: set[str]) -> None:
+    """Refuse a measure of another package that lacks something, or whose numbers others have already. Raises PackageError."""
+    member.require(callable(vars(module).get("measure")), "it has no function `measure`")
+    member.require(
+        bool(its_entries) and all(isinstance(entry, Metric) for entry in its_entries),
+        "METRICS has no entries, or some that are no Metric",
+    )
+    names = member.guarded(_names)(cast("tuple[Metric, ...]", its_entries))
+    member.require(not (twice := sorted(taken & set(names))), f"{', '.join(twice)} is taken by another measure")
+
+
+def _names(some: Iterable[Metric]) -> list[str]:
+    """Return the keys of entries, and the labels by which they are looked up."""
+    every = [metric for entry in some for metric in _each(entry)]
+    return [*(metric.key for metric in every), *(metric.label for metric in every if metric.headline)]
+
+
+def keys(entry: Metric) -> list[str]:
+    """Return the keys of all metrics of an entry."""
+    return [metric.key for metric in _each(entry)]
+
+
+def package_of(key: str) -> str:
+    """Return the package whose measure has this metric, with its version; "" for perjoule's own, and for an unknown metric."""
+    having = (member.package for member, its_entries in measures() if any(key in keys(entry) for entry in its_entries))
+    return next(having, "")
+
+
+def _each(entry: Metric) -> Iterator[Metric]:
+    yield from (one for metric in _expanded(entry) for one in _bursts(metric))
 
 
 @cache
@@ -275,7 +321,7 @@ class _Registry(Mapping[str, Metric]):
 
     @cached_property
     def _gathered(self) -> Mapping[str, Metric]:
-        every = (one for entry in entries() for metric in _expanded(entry) for one in _bursts(metric))
+        every = (one for entry in entries() for one in _each(entry))
         return {getattr(one, self._by): one for one in every if one.headline or not self._headlines}
 
     def __getitem__(self, key: str) -> Metric:

@@ -67,7 +67,7 @@ def found(addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
 
     All addresses are queried at once, and each by one kind after the other, because plugs and instruments accept few connections.
     """
-    classes = [drivers.meter_class(kind) for kind in drivers.kinds("meters")]
+    classes = [drivers.meter_class(kind) for kind in drivers.usable("meters")]
 
     def at(places: Sequence[str]) -> list[Mapping[str, Json]]:
         return [table for one in classes for table in one.discover(places)]

@@ -122,6 +122,9 @@ def _where(valid: Sequence[Record]) -> Iterator[str]:
     machine += [f"kernel {facts['kernel']}"] if facts.get("kernel") else []
     if machine:
         yield f"The machine: {', '.join(machine)}."
+    of_others = facts.get("entry_points")
+    if isinstance(of_others, Mapping):
+        yield f"Of packages other than perjoule: {', '.join(f'{name} ({package})' for name, package in of_others.items())}."
 
 
 def _own(record: Record) -> Iterator[str]:

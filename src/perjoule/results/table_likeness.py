@@ -6,7 +6,8 @@ from fnmatch import fnmatchcase
 from math import isfinite
 
 from perjoule.model import Cell
-from perjoule.model.metrics import metric_of
+from perjoule.model.metrics import METRICS as all_metrics
+from perjoule.model.metrics import metric_of, package_of
 from perjoule.model.units import clients_text
 from perjoule.results.likeness import differing
 from perjoule.store.records import to_json
@@ -104,6 +105,12 @@ def _same_cell(row: str, stored: Cell, computed: Cell, scales: Mapping[str, floa
         before, after = stored.metrics.get(name), computed.metrics.get(name)
         if before is None and after is not None and METRICS in lacking:
             yield Older(name)
+            continue
+        if after is None and name.rpartition("/")[2] not in all_metrics:
+            yield Note(f"{name} is of a measure that is not here, and was not compared")
+            continue
+        if before is None and (package := package_of(name)):
+            yield Note(f"{name} is of {package}, without which the table was written; `perjoule report` writes it again")
             continue
         if before is None or after is None:
             difference = f"{name} is only {'in the table' if after is None else 'among the recomputed numbers'}"

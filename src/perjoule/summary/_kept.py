@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from perjoule.machine import kept
+from perjoule.model import families
 from perjoule.store import Results, progress
 
 FOLDER = "summary"
@@ -62,8 +63,21 @@ def digest_of(lines: Iterable[str]) -> str:
 def _code() -> str:
     """Return the state of the code: any change in perjoule counts, because a list of the relevant modules would be incomplete."""
     package = Path(str(files("perjoule")))
-    paths = sorted(path for path in package.rglob("*.*") if path.suffix != ".pyc")
-    return "".join((f"numpy {version('numpy')}\n", *states(package, paths)))
+    return "".join((f"numpy {version('numpy')}\n", *states(package, _files(package)), *_code_of_others()))
+
+
+def _code_of_others() -> Iterator[str]:
+    """Yield the state of the code of measures and views of other packages; what can't be used computes nothing."""
+    for family in (families.MEASURES, families.VIEWS):
+        for member in families.others(family):
+            yield f"{family} {member.name} {member.package}\n"
+            with suppress(families.PackageError):
+                for place in member.code:
+                    yield from states(place, _files(place) if place.is_dir() else [place])
+
+
+def _files(package: Path) -> list[Path]:
+    return sorted(path for path in package.rglob("*.*") if path.suffix != ".pyc")
 
 
 def place(results: Results, name: str) -> Path:

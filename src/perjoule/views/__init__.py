@@ -1,17 +1,17 @@
 """One file, one thing that is shown of a measure: its tables, figure, words, section, chart of the live page, option of `show`.
 
-A view is a module with a `VIEW`, in any folder here. Nobody lists views: the report, its figures, the live page, the list,
-`perjoule show` and its help go through those on disk. A view imports what computes (numpy, statistics, energy) where it is used:
-the options of a command must be known long before that. Numbers come from `Content`, which computes each when first needed.
+A view is a module with a `VIEW`, in any folder here, or in another package (`model/families.py`). Nobody lists views: the report,
+its figures, the live page, the list, `perjoule show` and its help go through all. A view imports what computes (numpy,
+statistics, energy) where it is used: the options of a command must be known long before that. Numbers come from `Content`, which
+computes each when first needed.
 """
 
-import pkgutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from importlib import import_module
 
 from perjoule.figures.vega import Spec
+from perjoule.model import families
 from perjoule.results.table import Table
 from perjoule.views.content import Content
 from perjoule.views.view import Flag, Shown, View
@@ -27,17 +27,65 @@ class Section:
     lines: Sequence[str]
 
 
+TAKEN = ("others", "with", "as-json", "json", "folder", "help")  # by other parameters of `perjoule show`
+
+
 @cache
 def every() -> tuple[View, ...]:
-    """Return the views on disk, in the order in which they are shown."""
-    modules = (import_module(module.name) for module in pkgutil.walk_packages(__path__, f"{__name__}."))
-    views = (view for module in modules if isinstance(view := vars(module).get("VIEW"), View))
-    return tuple(sorted(views, key=lambda view: view.rank))
+    """Return the views, in the order in which they are shown."""
+    return tuple(sorted((view for _, view in members()), key=lambda view: view.rank))
+
+
+@cache
+def members() -> tuple[tuple[families.Member, View], ...]:
+    """Return the views, each with its module: those of perjoule, then those of other packages that can be used."""
+    pairs: list[tuple[families.Member, View]] = []
+    for member, view in families.usable(families.VIEWS, lambda member: (member, _view(member, [view for _, view in pairs]))):
+        if view:
+            pairs.append((member, view))
+    return tuple(pairs)
+
+
+def _view(member: families.Member, before: Sequence[View]) -> View | None:
+    view = vars(member.load()).get("VIEW")
+    if member.package:
+        return _of_another(member, view, flags_of(before))
+    return view if isinstance(view, View) else None
+
+
+def _of_another(member: families.Member, view: object, flags: tuple[Flag, ...]) -> View:
+    """Return the view of another package, whose errors name it. Raises PackageError: it is none, or its option is taken."""
+    member.require(isinstance(view, View), "it has no `VIEW = View(...)`")
+    assert isinstance(view, View)
+    member.require(type(view.rank) is int, "the rank of its VIEW is not a whole number")
+    flag, guarded = view.flag, member.guarded
+    if flag and flag not in flags:
+        taken = flag.name in (*TAKEN, *(other.name for other in flags))
+        member.require(not taken, f"`perjoule show` has an option --{flag.name} already")
+        flag = replace(flag, notes=guarded(flag.notes))
+
+    def figures(content: Content) -> Sequence[tuple[str, Spec]]:
+        return list(view.figures(content))
+
+    return replace(
+        view,
+        tables=tuple(replace(table, lay=guarded(table.lay)) for table in view.tables),
+        figures=guarded(figures),
+        flag=flag,
+        intro=guarded(view.intro),
+        lines=guarded(view.lines),
+        live=view.live and replace(view.live, values=guarded(view.live.values)),
+    )
 
 
 def flags() -> tuple[Flag, ...]:
     """Return the options of `perjoule show`."""
-    return tuple(dict.fromkeys(view.flag for view in every() if view.flag))
+    return flags_of(every())
+
+
+def flags_of(views: Sequence[View]) -> tuple[Flag, ...]:
+    """Return the options of views, each once."""
+    return tuple(dict.fromkeys(view.flag for view in views if view.flag))
 
 
 def drawings(content: Content) -> Iterator[tuple[str, Spec]]:

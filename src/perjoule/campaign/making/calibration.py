@@ -55,7 +55,7 @@ def written(
     Raises:
         CampaignError: a file system does not exist, or offers no folders on servers.
     """
-    known = [kind for kind in drivers.kinds("filesystems") if _calibrated(kind)]
+    known = [kind for kind in drivers.usable("filesystems") if _calibrated(kind)]
     for kind in kinds:
         if kind not in known:
             raise CampaignError(f'"{kind}" can\'t be calibrated', next=f"choose from {', '.join(known)}")

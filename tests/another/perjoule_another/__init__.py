@@ -1,0 +1,1 @@
+"""Parts of a laboratory that perjoule knows nothing of."""
