@@ -60,7 +60,7 @@ def test_work_is_that_of_the_window_and_unknown_where_samples_lack(made):
 
 
 @pytest.mark.parametrize(
-    ("until_s", "other_s", "told"), [(16.5, 3.0, True), (16.5, 3.5, False), (16.0, 2.0, True), (15.5, 2.0, False)]
+    ("until_s", "other_s", "told"), [(16.6, 3.0, True), (16.6, 3.5, False), (16.0, 2.0, True), (15.5, 2.0, False)]
 )
 def test_a_host_that_takes_twice_as_long_as_the_others_and_half_of_the_window_is_named(made, until_s, other_s, told):
     """0.9 of 6.6, 6 or 5.5 s, against 0.9 of the others', who pause between two equal pieces."""
