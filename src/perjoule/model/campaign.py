@@ -43,14 +43,14 @@ class Trial:
     def id(self) -> str:
         """A readable name, always the same for the same request."""
         parts = [self.testbed, self.filesystem, self.workload, *self.meters]
-        asked: list[object] = [[s.identity() for s in parts], self.clients_count, self.repetition]
-        asked += [[event.identity() for event in self.events]] if self.events else []
-        text = json.dumps(asked, sort_keys=True)
-        words = f"{self.filesystem.label} {self.workload.label}".lower()
-        slug = "-".join("".join(c if c.isalnum() else " " for c in words).split())
+        identities: list[object] = [[s.identity() for s in parts], self.clients_count, self.repetition]
+        identities += [[event.identity() for event in self.events]] if self.events else []
+        text = json.dumps(identities, sort_keys=True)
+        label = f"{self.filesystem.label} {self.workload.label}".lower()
+        slug = "-".join("".join(c if c.isalnum() else " " for c in label).split())
         if len(slug.encode()) > MOST_SLUG_BYTES:
-            rest = hashlib.sha256(slug.encode()).hexdigest()[:8]
-            slug = f"{slug.encode()[:MOST_SLUG_BYTES].decode(errors='ignore')}-{rest}"
+            ending = hashlib.sha256(slug.encode()).hexdigest()[:8]
+            slug = f"{slug.encode()[:MOST_SLUG_BYTES].decode(errors='ignore')}-{ending}"
         digest = hashlib.sha256(text.encode()).hexdigest()[:8]
         return f"{slug}-{self.clients_count}c-r{self.repetition}-{digest}"
 

@@ -195,10 +195,10 @@ _STEAD = {  # the campaign's key for what people say in words of a tool
 def require_words(kind: str, make: Sequence[str], options: Sequence[str]) -> None:
     """Check the further words of a disk. Raises ValueError with the first that is not permitted, and the key to use instead."""
     _require_make(kind, make)
-    for word in mount_words(options):
-        if not permits(MOUNT[kind], word):
-            name = word.partition("=")[0]
-            raise _refusal(f"a mount option of {kind}", word, _STEAD.get(name, ""), MOUNT[kind])
+    for option in mount_words(options):
+        if not permits(MOUNT[kind], option):
+            name = option.partition("=")[0]
+            raise _refusal(f"a mount option of {kind}", option, _STEAD.get(name, ""), MOUNT[kind])
 
 
 def mount_words(options: Sequence[str]) -> Iterator[str]:
@@ -208,13 +208,13 @@ def mount_words(options: Sequence[str]) -> Iterator[str]:
 
 
 def _require_make(kind: str, make: Sequence[str]) -> None:
-    tool, known = "zpool create" if kind == "zfs" else f"mkfs.{kind}", MAKE[kind]
+    tool, forms = "zpool create" if kind == "zfs" else f"mkfs.{kind}", MAKE[kind]
     following = iter(make)
-    for word in following:
-        name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
-        form = known.get(name)
+    for argument in following:
+        name, equals, value = argument.partition("=") if argument.startswith("--") else (argument, "", "")
+        form = forms.get(name)
         if form is None or (form == FLAG and equals):
-            raise _refusal(f"an argument of {tool}", word, _STEAD.get(f"{kind} {name}", ""), known)
+            raise _refusal(f"an argument of {tool}", argument, _STEAD.get(f"{kind} {name}", ""), forms)
         if form == FLAG:
             continue
         if not equals and (value := next(following, "")) == "":
@@ -222,18 +222,18 @@ def _require_make(kind: str, make: Sequence[str]) -> None:
         _require_value(kind, f"{name} of {tool}", name, value, form)
 
 
-def _require_value(kind: str, where: str, name: str, value: str, form: str | Forms) -> None:
+def _require_value(kind: str, place: str, name: str, value: str, form: str | Forms) -> None:
     if isinstance(form, str):
         if not re.fullmatch(form, f"={value}"):
-            raise ValueError(f'"{value}" is not a permitted value of {where} (see the permitted words in docs/reference)')
+            raise ValueError(f'"{value}" is not a permitted value of {place} (see the permitted words in docs/reference)')
         return
-    for word in value.split(","):
-        if not permits(form, word):
-            stead = _STEAD.get(f"{kind} {name} {word.partition('=')[0]}", "")
-            raise _refusal(f"a value of {where}", word, stead, form)
+    for part in value.split(","):
+        if not permits(form, part):
+            stead = _STEAD.get(f"{kind} {name} {part.partition('=')[0]}", "")
+            raise _refusal(f"a value of {place}", part, stead, form)
 
 
-def _refusal(where: str, word: str, stead: str, known: Mapping[str, object]) -> ValueError:
-    name = word.partition("=")[0]
-    listed = f'the form of "{name}" is another one' if name in known else f"permitted: {', '.join(known)}"
-    return ValueError(f'"{word}" is not permitted as {where} ({stead or listed})')
+def _refusal(place: str, refused: str, stead: str, forms: Mapping[str, object]) -> ValueError:
+    name = refused.partition("=")[0]
+    listed = f'the form of "{name}" is another one' if name in forms else f"permitted: {', '.join(forms)}"
+    return ValueError(f'"{refused}" is not permitted as {place} ({stead or listed})')

@@ -119,8 +119,8 @@ def healthy_since(happened: Sequence[Happened], health: Sequence[Health]) -> flo
     None if there are fewer than `SURE_COUNT`, or nothing happened.
     """
     row: list[Health] = []
-    for one in reversed(health):
-        if one.words or not happened or one.asked_s < happened[-1].ended_s:
+    for answer in reversed(health):
+        if answer.words or not happened or answer.asked_s < happened[-1].ended_s:
             break
-        row.append(one)
+        row.append(answer)
     return row[-1].answered_s if len(row) >= SURE_COUNT else None

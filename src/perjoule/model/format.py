@@ -77,26 +77,26 @@ def like(value: float, text: str) -> str:
     return f"{value:z.{len(text.split()[0].partition('.')[2])}f}"
 
 
-def span_text(found: Interval | None, per: float = 1.0) -> str:
+def span_text(interval: Interval | None, per: float = 1.0) -> str:
     """Print a mean with the ends of its interval, "1.23 (1.10 to 1.36)", or alone after one repetition; "–" if unknown."""
-    if found is None:
+    if interval is None:
         return "–"
-    ends = f" ({number(found.low / per)} to {number(found.high / per)})" if isfinite(found.high - found.low) else ""
-    return f"{number(found.mean / per)}{ends}"
+    ends = f" ({number(interval.low / per)} to {number(interval.high / per)})" if isfinite(interval.high - interval.low) else ""
+    return f"{number(interval.mean / per)}{ends}"
 
 
-def ratio_text(found: Interval) -> str:
+def ratio_text(interval: Interval) -> str:
     """Print a ratio with its interval: two decimals, or three where the interval is narrow."""
-    digits = 3 if isfinite(found.high) and found.high - found.low < NARROW else 2
-    ends = f" ({found.low:.{digits}f} to {found.high:.{digits}f})" if isfinite(found.high) else ""
-    return f"{found.mean:.{digits}f}{ends}"
+    digits = 3 if isfinite(interval.high) and interval.high - interval.low < NARROW else 2
+    ends = f" ({interval.low:.{digits}f} to {interval.high:.{digits}f})" if isfinite(interval.high) else ""
+    return f"{interval.mean:.{digits}f}{ends}"
 
 
-def above_text(found: Interval) -> str:
+def above_text(interval: Interval) -> str:
     """Print a ratio as percent above 1, with its interval: "+12 % (+9.1 to +15)"."""
-    percents = (100 * (value - 1) for value in (found.mean, found.low, found.high))
+    percents = (100 * (value - 1) for value in (interval.mean, interval.low, interval.high))
     mean, low, high = (f"{percent:+.{0 if round(abs(percent), 1) >= 10 else 1}f}" for percent in percents)
-    return f"{mean} % ({low} to {high})" if isfinite(found.high) else f"{mean} %"
+    return f"{mean} % ({low} to {high})" if isfinite(interval.high) else f"{mean} %"
 
 
 def percent(share: float, decimals_count: int = 0, *, sign: bool = False) -> str:

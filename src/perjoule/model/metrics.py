@@ -57,12 +57,12 @@ class Metric:
         """The key of the part of it that all repetitions on one meter share."""
         return self._beside("shared_uncertainty")
 
-    def _beside(self, what: str) -> str:
+    def _beside(self, suffix: str) -> str:
         if not self.budgeted:
             return ""
-        prefix = next(one.prefix for one in BOUNDARIES if one.name == self.boundary)
+        prefix = next(boundary.prefix for boundary in BOUNDARIES if boundary.name == self.boundary)
         stem, _, unit = self.key.removeprefix(prefix).partition("_")
-        return f"{prefix}{stem}_{what}_{unit}"
+        return f"{prefix}{stem}_{suffix}_{unit}"
 
     @property
     def burst(self) -> str:
@@ -119,7 +119,7 @@ STAGES: Mapping[str, str] = {  # of a load during which something happens to ser
     "healing": "between the last event and healthy",
     "after": "after the file system was healthy again",
 }
-PREFIXES: Mapping[str, str] = {one.name: one.prefix for one in BOUNDARIES}
+PREFIXES: Mapping[str, str] = {boundary.name: boundary.prefix for boundary in BOUNDARIES}
 
 # The keys that those who only see numbers know.
 DURATION, ENERGY, POWER, EDP = "duration_s", "energy_j", "mean_w", "edp_js"
@@ -257,23 +257,25 @@ def _each(entry: Metric) -> Iterator[Metric]:
 
 @cache
 def _of(entry: Metric, name: str) -> Metric:
-    for part, words in _PARTS.items():
+    for part, names_of in _PARTS.items():
         if f"{{{part}}}" in entry.key:
-            key, definition = entry.key.format(**{part: name}), entry.definition.format(**{part: words[name]})
-            label = {"role": f"{name} {entry.label}", "piece": f"{entry.label} {words[name]}", "stage": f"{entry.label} {name}"}[
-                part
-            ]
+            key, definition = entry.key.format(**{part: name}), entry.definition.format(**{part: names_of[name]})
+            label = {
+                "role": f"{name} {entry.label}",
+                "piece": f"{entry.label} {names_of[name]}",
+                "stage": f"{entry.label} {name}",
+            }[part]
             return replace(entry, key=key, label=label, definition=definition)
-    one = next(one for one in BOUNDARIES if one.name == name)
+    boundary = next(boundary for boundary in BOUNDARIES if boundary.name == name)
     return replace(
         entry,
-        key=entry.key.format(boundary=one.prefix),
-        label=entry.label if one.name == NET else f"{one.name} {entry.label}",
-        definition=entry.definition.format(boundary=one.hosts),
-        boundary=one.name,
-        headline=entry.headline and one.headline,
-        quantity=entry.quantity if one.printed else "",
-        budgeted=entry.budgeted and one.budgeted,
+        key=entry.key.format(boundary=boundary.prefix),
+        label=entry.label if boundary.name == NET else f"{boundary.name} {entry.label}",
+        definition=entry.definition.format(boundary=boundary.hosts),
+        boundary=boundary.name,
+        headline=entry.headline and boundary.headline,
+        quantity=entry.quantity if boundary.printed else "",
+        budgeted=entry.budgeted and boundary.budgeted,
     )
 
 
@@ -282,8 +284,8 @@ _PARTS: Mapping[str, Mapping[str, str]] = {"role": ROLES, "piece": PIECES, "stag
 
 def _expanded(entry: Metric) -> Iterator[Metric]:
     if "{boundary}" in entry.key:
-        for one in BOUNDARIES:
-            yield from _with_uncertainties(entry.of(one.name))
+        for boundary in BOUNDARIES:
+            yield from _with_uncertainties(entry.of(boundary.name))
     elif names := next((words for part, words in _PARTS.items() if f"{{{part}}}" in entry.key), None):
         yield from map(entry.of, names)
     else:
@@ -294,23 +296,23 @@ def _with_uncertainties(entry: Metric) -> Iterator[Metric]:
     yield entry
     if entry.budgeted:
         plain = replace(entry, better="lower", headline=False, quantity="", budgeted=False)
-        whole, shared = "half of the 95 % interval of one trial", "the part of it that all repetitions on one meter share"
-        yield replace(plain, key=entry.uncertainty, label=f"{entry.label} uncertainty", definition=f"{entry.definition}: {whole}")
+        half, shared = "half of the 95 % interval of one trial", "the part of it that all repetitions on one meter share"
+        yield replace(plain, key=entry.uncertainty, label=f"{entry.label} uncertainty", definition=f"{entry.definition}: {half}")
         yield replace(
             plain,
             key=entry.shared_uncertainty,
             label=f"{entry.label} shared uncertainty",
-            definition=f"{entry.definition}: {whole}, {shared}",
+            definition=f"{entry.definition}: {half}, {shared}",
         )
 
 
 def _bursts(metric: Metric) -> Iterator[Metric]:
     yield metric
     if metric.burst:
-        words = f"{metric.definition}; of a write until the last client's fsync returned"
+        definition = f"{metric.definition}; of a write until the last client's fsync returned"
         boundary = "" if metric.boundary == NET else metric.boundary
         plain = replace(metric, headline=False, quantity="", boundary=boundary, budgeted=False)
-        yield replace(plain, key=metric.burst, label=f"burst {metric.label}", definition=words)
+        yield replace(plain, key=metric.burst, label=f"burst {metric.label}", definition=definition)
 
 
 class _Registry(Mapping[str, Metric]):

@@ -48,24 +48,24 @@ class Numbers:
     def metrics(self) -> Mapping[str, float]:
         """Values by key; half widths have keys of their own."""
         values: dict[str, float] = {}
-        for key, one in self.by_key.items():
-            if one.value is not None:
-                values[key] = one.value
-            if one.half:
-                values[metric_of(key).uncertainty] = one.half
-            if one.shared_half:
-                values[metric_of(key).shared_uncertainty] = one.shared_half
+        for key, number in self.by_key.items():
+            if number.value is not None:
+                values[key] = number.value
+            if number.half:
+                values[metric_of(key).uncertainty] = number.half
+            if number.shared_half:
+                values[metric_of(key).shared_uncertainty] = number.shared_half
         return values
 
     @property
     def shared(self) -> Mapping[str, Mapping[str, float]]:
         """The errors that repetitions share, by metric, then by source."""
-        return {key: one.shared for key, one in self.by_key.items() if one.shared}
+        return {key: number.shared for key, number in self.by_key.items() if number.shared}
 
     @property
     def omitted(self) -> Mapping[str, str]:
         """Why numbers are missing, by the boundary that has no energy, or by the metric."""
-        return {metric_of(key).boundary or key: one.why_not for key, one in self.by_key.items() if one.why_not}
+        return {metric_of(key).boundary or key: number.why_not for key, number in self.by_key.items() if number.why_not}
 
     @property
     def grade(self) -> str:
@@ -80,7 +80,7 @@ class Numbers:
     @property
     def grades(self) -> Mapping[str, str]:
         """The grades of boundaries on other meters than the servers'."""
-        grades = {metric_of(key).boundary: one.grade for key, one in self.by_key.items() if one.grade}
+        grades = {metric_of(key).boundary: number.grade for key, number in self.by_key.items() if number.grade}
         return {boundary: grade for boundary, grade in grades.items() if boundary != NET}
 
     def grade_of(self, boundary: str) -> str:
@@ -90,11 +90,11 @@ class Numbers:
     @property
     def unstated(self) -> tuple[str, ...]:
         """The boundaries of which a meter does not state its accuracy."""
-        return tuple(metric_of(key).boundary for key, one in self.by_key.items() if one.unstated)
+        return tuple(metric_of(key).boundary for key, number in self.by_key.items() if number.unstated)
 
     def _energy(self, boundary: str) -> Number:
         return self.by_key.get(f"{PREFIXES.get(boundary, '')}{ENERGY}", Number())
 
     def graded(self, grade: str) -> Mapping[str, Number]:
         """Return the same numbers with this grade instead of any other."""
-        return {key: replace(one, grade=grade) if one.grade else one for key, one in self.by_key.items()}
+        return {key: replace(number, grade=grade) if number.grade else number for key, number in self.by_key.items()}

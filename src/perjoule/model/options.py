@@ -104,11 +104,14 @@ LogBufferBytes = Annotated[Bytes, AfterValidator(_log_buffer)]
 
 def require_journal(kind: str, journal: Journal | None, log_buffer_bytes: int | None, options: Sequence[str]) -> None:
     """Check options of a journal. Raises ValueError: another file system has them, or mount options say so, too."""
-    for name, there, own, word in (("journal", journal, "ext4", "data"), ("log_buffer", log_buffer_bytes, "xfs", "logbsize")):
-        if there is not None and kind != own:
-            raise ValueError(f"{kind} has no {name}, {own} has one (remove {name})")
-        if there is not None and any(one.startswith(f"{word}=") for one in mount_words(options)):
-            raise ValueError(f"{name} and options both set {word} (remove one)")
+    for name, value, of_kind, option in (
+        ("journal", journal, "ext4", "data"),
+        ("log_buffer", log_buffer_bytes, "xfs", "logbsize"),
+    ):
+        if value is not None and kind != of_kind:
+            raise ValueError(f"{kind} has no {name}, {of_kind} has one (remove {name})")
+        if value is not None and any(part.startswith(f"{option}=") for part in mount_words(options)):
+            raise ValueError(f"{name} and options both set {option} (remove one)")
 
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -197,8 +200,8 @@ def program_folders() -> tuple[str, ...]:
 def _installed(path: str) -> None:
     """Refuse programs that whoever wrote the campaign could have put beside it."""
     if path and (".." in Path(path).parts or not any(Path(path).is_relative_to(folder) for folder in program_folders())):
-        what = f'programs in "{path}" would be run, and a campaign may name only those below {" and ".join(_INSTALLED)}'
-        raise ValueError(f"{what} (install them there, or confirm the folder: add --programs {path} to the command)")
+        reason = f'programs in "{path}" would be run, and a campaign may name only those below {" and ".join(_INSTALLED)}'
+        raise ValueError(f"{reason} (install them there, or confirm the folder: add --programs {path} to the command)")
 
 
 InstalledFolder = Annotated[str, passed_on(_installed)]
@@ -207,13 +210,13 @@ InstalledFolder = Annotated[str, passed_on(_installed)]
 def program_named(name: str) -> AfterValidator:
     """Return the rule of an option that is a program: its name, for the PATH, or its path, as `InstalledFolder` allows."""
 
-    def named(path: str) -> None:
+    def check(path: str) -> None:
         if Path(path).name != name:
             raise ValueError(f'"{path}" is not {name} (write its path, as in "/opt/bin/{name}")')
         if path != name:
             _installed(path)
 
-    return passed_on(named)
+    return passed_on(check)
 
 
 @pydantic_dataclass(frozen=True)

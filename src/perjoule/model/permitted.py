@@ -31,9 +31,9 @@ def each(names: str, form: str) -> dict[str, str]:
     return dict.fromkeys(names.split(), form)
 
 
-def permits(forms: Forms, word: str) -> bool:
+def permits(forms: Forms, setting: str) -> bool:
     """Return whether a word such as "commit=5" is on a list, and its value has the form of its name."""
-    name, equals, value = word.partition("=")
+    name, equals, value = setting.partition("=")
     return name in forms and re.fullmatch(forms[name], equals + value) is not None
 
 

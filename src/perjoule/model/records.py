@@ -62,8 +62,8 @@ class ClientResult:
 def covered_s(users: Sequence[Sequence[ClientResult]], least_count: int) -> float:
     """Return the time in which at least this many users load, from the results of each."""
     steps: list[tuple[float, int, int]] = []
-    for number, own in enumerate(users):
-        steps += [step for r in own for step in ((r.began_s, 1, number), (r.ended_s, -1, number))]
+    for number, user_results in enumerate(users):
+        steps += [step for r in user_results for step in ((r.began_s, 1, number), (r.ended_s, -1, number))]
     under_way = [0] * len(users)
     found_s, before_s = 0.0, 0.0
     for t_s, change, number in sorted(steps):

@@ -56,8 +56,8 @@ class Redundancy:
     def text(self) -> str:
         """A short form for tables: "1 copy", "4+1", "2 copies, mirrored disks"."""
         copies = f"{self.copies_count} cop{'y' if self.copies_count == 1 else 'ies'}"
-        kept = f"{self.data_count}+{self.parity_count}" if self.data_count else copies
-        return kept + (", mirrored disks" if self.beneath_count > 1 else "")
+        code = f"{self.data_count}+{self.parity_count}" if self.data_count else copies
+        return code + (", mirrored disks" if self.beneath_count > 1 else "")
 
     @property
     def sentence(self) -> str:

@@ -127,12 +127,12 @@ class Replacement:
     @property
     def verdict(self) -> str:
         """The verdict on whole machines."""
-        found = self.whole_power_ratio
-        if found is None:
+        ratio = self.whole_power_ratio
+        if ratio is None:
             return f"not compared: {self.refused}"
-        if not isfinite(found.high):
+        if not isfinite(ratio.high):
             return "one repetition is not enough to tell"
-        return "less power" if found.high < 1 else "more power" if found.low > 1 else "not significantly different"
+        return "less power" if ratio.high < 1 else "more power" if ratio.low > 1 else "not significantly different"
 
 
 def _whole(machines: float) -> int:

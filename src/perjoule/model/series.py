@@ -122,10 +122,10 @@ class Series:
         """Join the series of each channel, in this order."""
         import numpy as np
 
-        found: dict[Channel, list[Floats]] = {}
-        for one in parts:
-            found.setdefault(one.channel, []).append(one.rows())
-        return tuple(cls.of_rows(channel, np.concatenate(rows)) for channel, rows in found.items())
+        rows_of: dict[Channel, list[Floats]] = {}
+        for part in parts:
+            rows_of.setdefault(part.channel, []).append(part.rows())
+        return tuple(cls.of_rows(channel, np.concatenate(rows)) for channel, rows in rows_of.items())
 
     def rows(self) -> Floats:
         """Return its samples as a table, shape (N, 5), in the order of SAMPLE; NaN is unknown."""

@@ -51,9 +51,9 @@ def quantity(text: object, units: dict[str, float], *, bare: bool = False) -> fl
         raise ValueError(f'{text} has no unit (write "{_meant(str(text), example, units)}")')
     match = _QUANTITY.fullmatch(text) if isinstance(text, str) and len(text) <= _MOST_LETTERS else None
     if match is None:
-        shown = repr(text)
-        shown = shown if len(shown) <= _MOST_LETTERS else f"{shown[:40]}..."
-        raise ValueError(f'{shown} is not a number with a unit (as in "4 {example}")')
+        text_shown = repr(text)
+        text_shown = text_shown if len(text_shown) <= _MOST_LETTERS else f"{text_shown[:40]}..."
+        raise ValueError(f'{text_shown} is not a number with a unit (as in "4 {example}")')
     number, unit = match.groups()
     if not unit:
         if bare:
@@ -174,6 +174,6 @@ def clients_text(count: int) -> str:
     return counted(count, "client")
 
 
-def listed(words: Sequence[str]) -> str:
+def listed(items: Sequence[str]) -> str:
     """Join words: "a, b and c"."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
