@@ -83,16 +83,16 @@ def open_archive(path: Path, most_bytes: int = MOST_UNPACKED_BYTES, advice: str 
         except OSError as error:
             raise MachineError((error.strerror or str(error)).lower(), where=str(path), next=_HELP) from error
         except DAMAGE as error:
-            what = f"this is not a bundle, or it is damaged: {words(error)}"
-            raise MachineError(what, where=str(path), next=f"{ASK_AGAIN}, or {_HELP}") from error
+            problem = f"this is not a bundle, or it is damaged: {words(error)}"
+            raise MachineError(problem, where=str(path), next=f"{ASK_AGAIN}, or {_HELP}") from error
         files = _files(bundle, path)
         archive = Archive(path, files, bundle, file)
         _check_ratio(
             "it", archive.unpacked_bytes, sum(entry.compress_size for entry in files.values()), MOST_RATIO_TOGETHER, path
         )
         if archive.unpacked_bytes > most_bytes:
-            what = f"it unpacks to {bytes_text(archive.unpacked_bytes)}, more than {bytes_text(most_bytes)}"
-            raise MachineError(what, where=str(path), next=advice)
+            problem = f"it unpacks to {bytes_text(archive.unpacked_bytes)}, more than {bytes_text(most_bytes)}"
+            raise MachineError(problem, where=str(path), next=advice)
         yield archive
 
 
@@ -117,15 +117,15 @@ def _files(bundle: zipfile.ZipFile, path: Path) -> Mapping[str, zipfile.ZipInfo]
     later, earlier = portable.clash(files)
     if later:
         both = f"{portable.shown(later)} does not belong in a bundle beside {portable.shown(earlier)}"
-        what = f"{both}: on some computers they are one file, or one is the folder of the other"
-        raise MachineError(what, where=str(path), next=_STRANGE)
+        problem = f"{both}: on some computers they are one file, or one is the folder of the other"
+        raise MachineError(problem, where=str(path), next=_STRANGE)
     return files
 
 
-def _check_ratio(what: str, size_bytes: int, packed_bytes: int, most_ratio: int, path: Path) -> None:
+def _check_ratio(name: str, size_bytes: int, packed_bytes: int, most_ratio: int, path: Path) -> None:
     if size_bytes > max(SMALL_BYTES, most_ratio * packed_bytes):
         size = f"from {bytes_text(packed_bytes)} to {bytes_text(size_bytes)}"
-        raise MachineError(f"{what} unpacks {size}, more than any results", where=str(path), next=_STRANGE)
+        raise MachineError(f"{name} unpacks {size}, more than any results", where=str(path), next=_STRANGE)
 
 
 @contextmanager
@@ -157,8 +157,8 @@ def _require_space(folder: Path, archive: Archive) -> None:
     free_bytes, kept_bytes = disk.f_bavail * disk.f_frsize, reserve_bytes(disk.f_blocks * disk.f_frsize)
     if archive.unpacked_bytes + kept_bytes > free_bytes:
         space = f"{bytes_text(archive.unpacked_bytes)} and {bytes_text(kept_bytes)} in reserve, {bytes_text(free_bytes)} free"
-        what = f"there is not enough space to unpack it ({space})"
-        raise MachineError(what, where=str(folder), next="set TMPDIR to a disk with more room")
+        problem = f"there is not enough space to unpack it ({space})"
+        raise MachineError(problem, where=str(folder), next="set TMPDIR to a disk with more room")
     if disk.f_files and disk.f_favail < 2 * len(archive.files):
-        what = f"there is no room for {len(archive.files)} files to unpack it (inodes: {disk.f_favail} free)"
-        raise MachineError(what, where=str(folder), next="set TMPDIR to another disk")
+        problem = f"there is no room for {len(archive.files)} files to unpack it (inodes: {disk.f_favail} free)"
+        raise MachineError(problem, where=str(folder), next="set TMPDIR to another disk")

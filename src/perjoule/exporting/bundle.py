@@ -25,7 +25,7 @@ LEFT_OUT = (*COMPUTED, METADATA, CITATION, CHECKSUMS, TABLE)
 _CHUNK_BYTES = 1 << 20
 
 
-def write_bundle(results: Results, target: Path, table: str, said: Said) -> int:
+def write_bundle(results: Results, target: Path, table: str, description: Said) -> int:
     """Write all kept attempts, the report if there is one, table and description to a zip file; return the number of files.
 
     Args:
@@ -41,12 +41,12 @@ def write_bundle(results: Results, target: Path, table: str, said: Said) -> int:
     records = results.records()
     paths = {_name(results.folder, path): path for path in _kept(results) if path.resolve() != target.resolve()}
     _check_names(results.folder, sorted(paths))
-    texts = {TABLE: table, CITATION: citation(said, records)}
+    texts = {TABLE: table, CITATION: citation(description, records)}
     files = {name: File(path.stat().st_size, _sha256(path)) for name, path in paths.items()}
     files |= {name: _described(text) for name, text in texts.items()}
     # description and checksums name each other: it states only their size, which does not depend on it
     size_bytes = len(checksums({**files, METADATA: File(0, "0" * 64)}).encode())
-    texts[METADATA] = metadata(said, records, {**files, CHECKSUMS: File(size_bytes, "")})
+    texts[METADATA] = metadata(description, records, {**files, CHECKSUMS: File(size_bytes, "")})
     texts[CHECKSUMS] = checksums({**files, METADATA: _described(texts[METADATA])})
     if target.exists() and not target.is_file():
         raise MachineError("a bundle is a file, but this is a pipe or a device", where=str(target), next="name a file")
@@ -54,7 +54,7 @@ def write_bundle(results: Results, target: Path, table: str, said: Said) -> int:
     removal.remove_file(partial)  # a killed writer's, or a link
     try:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as bundle:
-            for name in sorted((*paths, *texts), key=lambda one: (one != METADATA, one)):
+            for name in sorted((*paths, *texts), key=lambda name: (name != METADATA, name)):
                 entry = zipfile.ZipInfo(name, EPOCH)
                 entry.external_attr, entry.create_system = (stat.S_IFREG | 0o644) << 16, 3
                 entry.compress_type = zipfile.ZIP_DEFLATED
@@ -87,7 +87,7 @@ def verify_bundle(path: Path, most_bytes: int = MOST_UNPACKED_BYTES) -> verifica
             return verification.Findings(files_count, tuple(differences))
         with unpacked(archive) as folder:
             findings = verification.verify(store.open_results(folder))
-            differences = [words.replace(f"{folder}/", "") for words in findings.differences]
+            differences = [difference.replace(f"{folder}/", "") for difference in findings.differences]
             return verification.Findings(files_count + findings.checked_count, tuple(differences), findings.notes)
 
 
@@ -95,8 +95,8 @@ def differing(archive: Archive) -> Iterator[str]:
     """Compare every file of a bundle with its checksum; "" for one that matches. Raises MachineError."""
     files = archive.files
     if CHECKSUMS not in files:
-        what = "this is not a bundle of results (it contains no checksums)"
-        raise MachineError(what, where=str(archive.path), next="see `perjoule export`")
+        problem = "this is not a bundle of results (it contains no checksums)"
+        raise MachineError(problem, where=str(archive.path), next="see `perjoule export`")
     try:
         if files[CHECKSUMS].file_size > MOST_JSON_BYTES:
             raise ValueError("it is too long")
@@ -104,14 +104,14 @@ def differing(archive: Archive) -> Iterator[str]:
     except DAMAGE:
         yield f"{CHECKSUMS}: damaged, so nothing can be checked against it"
         return
-    wanted = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
-    for name in sorted(wanted.keys() | files.keys() - {CHECKSUMS}):
+    digests = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    for name in sorted(digests.keys() | files.keys() - {CHECKSUMS}):
         if name not in files:
             yield f"{name}: is not in the bundle"
-        elif name not in wanted:
+        elif name not in digests:
             yield f"{name}: was not there when the bundle was written"
         else:
-            yield "" if _digest(archive, name) == wanted[name] else f"{name}: differs from the file that was bundled"
+            yield "" if _digest(archive, name) == digests[name] else f"{name}: differs from the file that was bundled"
 
 
 def _digest(archive: Archive, name: str) -> str:
@@ -142,7 +142,7 @@ def _check_names(folder: Path, names: Sequence[str]) -> None:
 def _kept(results: Results) -> Iterator[Path]:
     """Return the files of a results folder that belong to its results, without attempts that are under way."""
     folder, entries = results.folder, results.entries()
-    kept = {results.folder_of_attempt(entry.trial, entry.attempt) for entry in entries}
+    attempts = {results.folder_of_attempt(entry.trial, entry.attempt) for entry in entries}
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not path.is_file() or path.name.endswith(".partial"):
             continue
@@ -150,7 +150,7 @@ def _kept(results: Results) -> Iterator[Path]:
             continue
         if path.is_relative_to(folder / ASIDE):
             continue
-        if path.is_relative_to(folder / "trials") and not any(path.is_relative_to(attempt) for attempt in kept):
+        if path.is_relative_to(folder / "trials") and not any(path.is_relative_to(attempt) for attempt in attempts):
             continue
         yield path
 

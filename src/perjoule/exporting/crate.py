@@ -60,7 +60,7 @@ class File:
     sha256: str  # "" if unknown, as for the checksums themselves
 
 
-def metadata(said: Said, records: Sequence[Record], files: Mapping[str, File]) -> str:
+def metadata(description: Said, records: Sequence[Record], files: Mapping[str, File]) -> str:
     """Write ro-crate-metadata.json: a flat list of entities, the root with every file as a part of it.
 
     Args:
@@ -68,19 +68,19 @@ def metadata(said: Said, records: Sequence[Record], files: Mapping[str, File]) -
         records: all attempts.
         files: every file except this one, by its path in the bundle.
     """
-    people: list[Json] = [{"@id": _person(name), "@type": "Person", "name": name} for name in said.authors]
-    license_id = license_url(said.license)
+    people: list[Json] = [{"@id": _person(name), "@type": "Person", "name": name} for name in description.authors]
+    license_id = license_url(description.license)
     root: dict[str, Json] = {
         "@id": "./",
         "@type": "Dataset",
-        "name": said.name,
+        "name": description.name,
         **({"keywords": SIMULATED} if least_real(record.traits.reality for record in records) == "simulated" else {}),
-        "description": said.description or f"Measurements of the energy efficiency of storage: {said.name}",
+        "description": description.description or f"Measurements of the energy efficiency of storage: {description.name}",
         "datePublished": date(records),
         "hasPart": [{"@id": _id(path)} for path in sorted(files)],
         "mentions": [{"@id": "#measurement"}],
         **({"license": {"@id": license_id}} if license_id else {}),
-        **({"author": [{"@id": _person(name)} for name in said.authors]} if people else {}),
+        **({"author": [{"@id": _person(name)} for name in description.authors]} if people else {}),
     }
     began_s, ended_s = _window(records)
     measurement: Json = {
@@ -92,7 +92,7 @@ def metadata(said: Said, records: Sequence[Record], files: Mapping[str, File]) -
         **({"startTime": _iso(began_s), "endTime": _iso(ended_s)} if ended_s else {}),
     }
     tool: Json = {"@id": "#perjoule", "@type": "SoftwareApplication", "name": "perjoule", "softwareVersion": __version__}
-    licensed: list[Json] = [{"@id": license_id, "@type": "CreativeWork", "name": said.license}] if license_id else []
+    licensed: list[Json] = [{"@id": license_id, "@type": "CreativeWork", "name": description.license}] if license_id else []
     descriptor: Json = {
         "@id": METADATA,
         "@type": "CreativeWork",
@@ -107,15 +107,15 @@ def metadata(said: Said, records: Sequence[Record], files: Mapping[str, File]) -
     return json.dumps(crate, indent=1, ensure_ascii=False) + "\n"
 
 
-def citation(said: Said, records: Sequence[Record]) -> str:
+def citation(description: Said, records: Sequence[Record]) -> str:
     """Write CITATION.cff; its strings are JSON, which YAML also reads."""
     lines = ["cff-version: 1.2.0", "type: dataset", 'message: "If you use these results, please cite them as below."']
-    lines += [f"title: {_text(said.name)}", "authors:"]
-    lines += [f"  - name: {_text(name)}" for name in said.authors or ("unknown",)]
+    lines += [f"title: {_text(description.name)}", "authors:"]
+    lines += [f"  - name: {_text(name)}" for name in description.authors or ("unknown",)]
     lines += [f'date-released: "{date(records)}"']
-    if said.license:
-        key = "license-url" if "://" in said.license else "license"
-        lines += [f"{key}: {_text(said.license)}"]
+    if description.license:
+        key = "license-url" if "://" in description.license else "license"
+        lines += [f"{key}: {_text(description.license)}"]
     return "\n".join(lines) + "\n"
 
 
@@ -138,12 +138,12 @@ def license_url(text: str) -> str:
 def _file(path: str, file: File) -> Json:
     name = path.rsplit("/", 1)[-1]
     suffix = "." + name.rsplit(".", 1)[-1] if "." in name else ""
-    words = KNOWN.get(path) or SUFFIXES.get(name) or ("Raw output of a tool" if "/raw/" in path else "")
+    meaning = KNOWN.get(path) or SUFFIXES.get(name) or ("Raw output of a tool" if "/raw/" in path else "")
     return {
         "@id": _id(path),
         "@type": "File",
         "name": path,
-        **({"description": words} if words else {}),
+        **({"description": meaning} if meaning else {}),
         **({"encodingFormat": TYPES[suffix]} if suffix in TYPES else {}),
         "contentSize": str(file.size_bytes),
         **({"sha256": file.sha256} if file.sha256 else {}),
@@ -173,5 +173,5 @@ def _person(name: str) -> str:
     return f"#{quote(name)}"
 
 
-def _text(words: str) -> str:
-    return json.dumps(words, ensure_ascii=False)
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

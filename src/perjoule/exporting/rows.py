@@ -51,32 +51,32 @@ def rows(results: Results, cells: Sequence[Cell]) -> Iterator[Row]:
     """
     for point in points_of(results, results.latest()):
         for metric, value in point.metrics.items():
-            words, of = _words(point.trial, point.direction), metric_of(metric)
+            names, of = _words(point.trial, point.direction), metric_of(metric)
             grade = point.grade_of(of.boundary)
-            yield Row("trial", *words, metric, of.unit.si, value, None, None, 1, grade, "; ".join(point.doubts), point.reality)
+            yield Row("trial", *names, metric, of.unit.si, value, None, None, 1, grade, "; ".join(point.doubts), point.reality)
     for cell in cells:
-        where = ("", cell.filesystem, cell.workload, cell.direction, cell.clients_count, None, "")
-        for metric, found in cell.metrics.items():
-            numbers = (found.mean, found.low, found.high, len(found.values))
+        names_of_cell = ("", cell.filesystem, cell.workload, cell.direction, cell.clients_count, None, "")
+        for metric, interval in cell.metrics.items():
+            numbers = (interval.mean, interval.low, interval.high, len(interval.values))
             of = metric_of(metric)
             came = cell.grade_of(of.boundary), "; ".join(cell.doubts), cell.reality
-            yield Row("cell", *where, metric, of.unit.si, *numbers, *came)
+            yield Row("cell", *names_of_cell, metric, of.unit.si, *numbers, *came)
 
 
-def csv_text(found: Sequence[Row]) -> str:
+def csv_text(table: Sequence[Row]) -> str:
     """Lay rows out as CSV (RFC 4180); numbers in full, empty where absent, and no text is a formula."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(Row._fields)
-    writer.writerows([marked(cell) if isinstance(cell, str) else cell for cell in row] for row in found)
+    writer.writerows([marked(cell) if isinstance(cell, str) else cell for cell in row] for row in table)
     return text.getvalue()
 
 
-def write_parquet(found: Sequence[Row], path: Path) -> None:
+def write_parquet(cell_rows: Sequence[Row], path: Path) -> None:
     """Write rows as Parquet. Raises OSError."""
     types = {int: _pa.int64(), int | None: _pa.int64(), float: _pa.float64(), float | None: _pa.float64(), str: _pa.string()}
     schema = _pa.schema([(name, types[kind]) for name, kind in Row.__annotations__.items()], metadata={"perjoule": "export 1"})
-    columns = [list(column) for column in zip(*found, strict=True)] or [[] for _ in Row._fields]
+    columns = [list(column) for column in zip(*cell_rows, strict=True)] or [[] for _ in Row._fields]
     table = _pa.Table.from_arrays(
         [_pa.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
     )

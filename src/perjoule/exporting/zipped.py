@@ -68,19 +68,19 @@ def _directory(file: BinaryIO, end: int) -> tuple[int, int, int]:
     if signature != b"PK\5\6" or comment_bytes:
         raise ValueError("its directory is not at its end, or a comment follows")
     if at >= _LOCATOR_64.size + _END_64.size:
-        signature, disk, where, disks_count = _LOCATOR_64.unpack(_read(file, at - _LOCATOR_64.size, _LOCATOR_64.size))
+        signature, disk, position, disks_count = _LOCATOR_64.unpack(_read(file, at - _LOCATOR_64.size, _LOCATOR_64.size))
         if signature == b"PK\6\7":
             at -= _LOCATOR_64.size + _END_64.size
-            found = _END_64.unpack(_read(file, at, _END_64.size))
-            if found[0] != b"PK\6\6" or found[1] != _END_64.size - 12 or (disk, where, disks_count) != (0, at, 1):
+            end_64 = _END_64.unpack(_read(file, at, _END_64.size))
+            if end_64[0] != b"PK\6\6" or end_64[1] != _END_64.size - 12 or (disk, position, disks_count) != (0, at, 1):
                 raise ValueError("the ends of its directory disagree")
-            large = found[6:]
+            large = end_64[6:]
             for small, limit, value in zip(
                 (here, count, size_bytes, begin), (0xFFFF,) * 2 + (_LEFT_TO_ZIP64,) * 2, large, strict=True
             ):
                 if small not in (limit, value):
                     raise ValueError("the ends of its directory disagree")
-            disks, (here, count, size_bytes, begin) = [*disks, *found[4:6]], large
+            disks, (here, count, size_bytes, begin) = [*disks, *end_64[4:6]], large
     if any(disks) or here != count or begin + size_bytes != at:
         raise ValueError("its directory is not where it states, or is in several parts")
     return begin, at, count
@@ -118,10 +118,10 @@ def _wide(extra: bytes, small: tuple[int, ...], name: bytes) -> tuple[int, ...]:
         values = extra[at + 4 : at + 4 + length_bytes] if kind == _ZIP64 else values
         at += 4 + length_bytes
     wide: list[int] = []
-    for value, (word, limit) in zip(small, (("<Q", _LEFT_TO_ZIP64),) * 3 + (("<I", 0xFFFF),), strict=False):
-        if value == limit and len(values) >= struct.calcsize(word):
-            (value,) = struct.unpack_from(word, values)
-            values = values[struct.calcsize(word) :]
+    for value, (form, limit) in zip(small, (("<Q", _LEFT_TO_ZIP64),) * 3 + (("<I", 0xFFFF),), strict=False):
+        if value == limit and len(values) >= struct.calcsize(form):
+            (value,) = struct.unpack_from(form, values)
+            values = values[struct.calcsize(form) :]
         wide.append(value)
     return tuple(wide)
 
@@ -130,7 +130,7 @@ def _data_end(file: BinaryIO, entry: _Entry) -> int:
     """Return where the data of a file end; what stands before them must agree with the directory."""
     head = _STORED_HEAD.unpack(_read(file, entry.begin, _STORED_HEAD.size))
     signature, _, flags, compression, _, _, _, packed_bytes, size_bytes, name_bytes, extra_bytes = head
-    name, extra = (rest := _read(file, entry.begin + _STORED_HEAD.size, name_bytes + extra_bytes))[:name_bytes], rest[name_bytes:]
+    name, extra = (tail := _read(file, entry.begin + _STORED_HEAD.size, name_bytes + extra_bytes))[:name_bytes], tail[name_bytes:]
     size_bytes, packed_bytes = _wide(extra, (size_bytes, packed_bytes), name)
     sizes = ((packed_bytes, entry.packed_bytes), (size_bytes, entry.size_bytes))
     agree = all(stored == listed or (flags & _SIZES_AFTER and not stored) for stored, listed in sizes)
