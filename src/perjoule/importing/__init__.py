@@ -50,7 +50,7 @@ def create(folder: Path) -> Results:
 
 def bring(
     results: Results,
-    found: Sequence[Source],
+    read_sources: Sequence[Source],
     logs: Sequence[Log] = (),
     *,
     filesystem: str = "",
@@ -71,43 +71,45 @@ def bring(
         CampaignError: there is no run among the sources, or a log covers an unknown host.
         WorkloadError: all files are damaged.
     """
-    told = dict(roles or {})
-    ran_in, nodes, unread = _read(found)
+    roles_given = dict(roles or {})
+    ran_in, nodes, unread = _read(read_sources)
     all_loads = loads(ran_in, filesystem)
     if not all_loads:
-        where = ", ".join(str(source.path) for source in found)
+        paths = ", ".join(str(source.path) for source in read_sources)
         raise CampaignError(
-            "there are counters, but no run that they belong to", where=where, next="also name the output of the run"
+            "there are counters, but no run that they belong to", where=paths, next="also name the output of the run"
         )
     clients = {client for load in all_loads for client in load.clients}
-    with results.hold() as said:
-        known = {digest for entry in results.entries() for digest in entry.files.values()}
+    with results.hold() as untold:
+        digests = {digest for entry in results.entries() for digest in entry.files.values()}
         before = [clocks.of_record(record) for record in results.records()]
-        lost = [source.path for source in found if source.format != COUNTERS and source.path in dict(unread)]
+        lost = [source.path for source in read_sources if source.format != COUNTERS and source.path in dict(unread)]
         ran = clocks.Others([*before, *map(clocks.of_load, all_loads)])
-        trials, seen = _trials(results, all_loads, known)
+        trials, seen_count = _trials(results, all_loads, digests)
         records: list[Record] = []
         stored: dict[Path, Path] = {}  # logs and counters that a trial of this import has, for the others to share
-        kept: dict[str, tuple[Series, ...]] = {}
+        series_of: dict[str, tuple[Series, ...]] = {}
         for trial, load in trials:
-            hosts = {**dict.fromkeys(load.clients, "client"), **told}
+            hosts = {**dict.fromkeys(load.clients, "client"), **roles_given}
             apart = (*clocks.doubts(load, ran), *(WORK.doubt(LEFT_OUT.format(name=path.name)) for path in lost))
             record, series = keep(results, trial, load, hosts, nodes, logs, zone_doubt, apart, stored)
             records.append(record)
-            kept[trial.id] = series
-    without = tuple(sorted(node for node in nodes if node not in clients and node not in told))
-    everyone = {**dict.fromkeys(sorted(clients), "client"), **told}
-    files = [(source.path, s) for name in everyone for source, own in nodes.get(name, ()) for s in own.series]
+            series_of[trial.id] = series
+    without = tuple(sorted(node for node in nodes if node not in clients and node not in roles_given))
+    everyone = {**dict.fromkeys(sorted(clients), "client"), **roles_given}
+    files = [(source.path, s) for name in everyone for source, counted in nodes.get(name, ()) for s in counted.series]
     files += [(log.path, s) for log in logs for s in log.series]
-    return Brought(tuple(records), kept, seen, without, everyone, tuple(_elsewhen(records, files)), unread, said)
+    return Brought(tuple(records), series_of, seen_count, without, everyone, tuple(_elsewhen(records, files)), unread, untold)
 
 
-def _read(found: Sequence[Source]) -> tuple[list[Found], dict[str, list[tuple[Source, Counted]]], tuple[tuple[Path, str], ...]]:
+def _read(
+    read_sources: Sequence[Source],
+) -> tuple[list[Found], dict[str, list[tuple[Source, Counted]]], tuple[tuple[Path, str], ...]]:
     """Read the runs and the counters of each node, and say which files can't be read. Raises WorkloadError: none can be."""
     ran: list[Found] = []
     nodes: dict[str, list[tuple[Source, Counted]]] = {}
     faults: list[tuple[Path, WorkloadError]] = []
-    for source in found:
+    for source in read_sources:
         try:
             if source.format != COUNTERS:
                 ran += runs(source)
@@ -118,21 +120,21 @@ def _read(found: Sequence[Source]) -> tuple[list[Found], dict[str, list[tuple[So
             faults.append((source.path, error))
     if faults and not ran:
         raise faults[0][1]
-    for own in nodes.values():  # a node's files follow each other
-        own.sort(key=lambda one: min((float(s.t_s[0]) for s in one[1].series), default=0.0))
+    for node_files in nodes.values():  # a node's files follow each other
+        node_files.sort(key=lambda file_counted: min((float(s.t_s[0]) for s in file_counted[1].series), default=0.0))
     return ran, nodes, tuple((path, str(error)) for path, error in faults)
 
 
 def _elsewhen(records: Sequence[Record], files: Sequence[tuple[Path, Series]]) -> Iterator[str]:
     """Say which files have no sample within a run, and when both were."""
-    windows = [(one.outcome.began_s, one.outcome.ended_s) for one in records if one.outcome]
+    windows = [(record.outcome.began_s, record.outcome.ended_s) for record in records if record.outcome]
     if not windows:
         return
     ran = _span_text(min(began_s for began_s, _ in windows), max(ended_s for _, ended_s in windows))
     for path in dict.fromkeys(path for path, _ in files):
-        own = [series for other, series in files if other == path and len(series.t_s)]
-        if own and not any(near(series, *window) for series in own for window in windows):
-            span = _span_text(min(float(s.t_s[0]) for s in own), max(float(s.t_s[-1]) for s in own))
+        of_path = [series for file, series in files if file == path and len(series.t_s)]
+        if of_path and not any(near(series, *window) for series in of_path for window in windows):
+            span = _span_text(min(float(s.t_s[0]) for s in of_path), max(float(s.t_s[-1]) for s in of_path))
             yield f"{path.name} is of another time, {span}, than the runs, {ran}: check its time zone and date"
 
 
@@ -141,16 +143,16 @@ def _span_text(began_s: float, ended_s: float) -> str:
     return f"{began:%Y-%m-%d %H:%M:%S} to {ended:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _trials(results: Results, all_loads: Sequence[Load], known: set[str]) -> tuple[list[tuple[Trial, Load]], int]:
+def _trials(results: Results, all_loads: Sequence[Load], known_digests: set[str]) -> tuple[list[tuple[Trial, Load]], int]:
     """Number the loads that are not here yet among equal ones."""
     before = [record.trial for record in results.records()]
     names = labels(all_loads, {trial.workload.label: trial.workload.options for trial in before})
     taken = {trial.id for trial in before}
     repetitions: dict[str, int] = {}  # the next to try, by the id of the first
-    found: list[tuple[Trial, Load]] = []
+    new_trials: list[tuple[Trial, Load]] = []
     for index, load in enumerate(all_loads):
-        digests = {sha256(one.source.files[name]) for one in load.found for name in one.files}
-        if {hashlib.sha256(manifest_of(load).encode()).hexdigest(), *digests} <= known:
+        digests = {sha256(part.source.files[name]) for part in load.found for name in part.files}
+        if {hashlib.sha256(manifest_of(load).encode()).hexdigest(), *digests} <= known_digests:
             continue
         trial = Trial(
             testbed=Spec("imported", {}, "imported"),
@@ -166,5 +168,5 @@ def _trials(results: Results, all_loads: Sequence[Load], known: set[str]) -> tup
             trial = replace(trial, repetition=trial.repetition + 1)
         repetitions[first_id] = trial.repetition + 1
         taken.add(trial.id)
-        found.append((trial, load))
-    return found, len(all_loads) - len(found)
+        new_trials.append((trial, load))
+    return new_trials, len(all_loads) - len(new_trials)

@@ -32,7 +32,7 @@ class Ran:
 
 def of_load(load: Load) -> Ran | None:
     """Return a load's clients and time; None if it failed."""
-    outcomes = [one.run.outcome for one in load.found if one.run.outcome]
+    outcomes = [part.run.outcome for part in load.found if part.run.outcome]
     if not outcomes:
         return None
     began_s, ended_s = min(o.began_s for o in outcomes), max(o.ended_s for o in outcomes)
@@ -52,54 +52,56 @@ class Others:
 
     def __init__(self, ran: Sequence[Ran | None]) -> None:
         self._by_work: dict[str, list[Ran]] = {}
-        for one in ran:
-            if one is not None:
-                self._by_work.setdefault(_key(one.work), []).append(one)
+        for ran_load in ran:
+            if ran_load is not None:
+                self._by_work.setdefault(_key(ran_load.work), []).append(ran_load)
         for alike in self._by_work.values():
-            alike.sort(key=lambda one: one.began_s)
-        self._longest_s = {work: max(one.ended_s - one.began_s for one in alike) for work, alike in self._by_work.items()}
+            alike.sort(key=lambda ran_load: ran_load.began_s)
+        self._longest_s = {
+            work: max(ran_load.ended_s - ran_load.began_s for ran_load in alike) for work, alike in self._by_work.items()
+        }
 
-    def near(self, own: Ran) -> list[Ran]:
+    def near(self, ran: Ran) -> list[Ran]:
         """Return the same load of other clients within a day, in order of time: at most the nearest few before and after."""
-        work = _key(own.work)
+        work = _key(ran.work)
         alike = self._by_work.get(work, [])
         reach_s = NEAR_S + self._longest_s.get(work, 0.0)
-        at = bisect_left(alike, own.began_s, key=lambda one: one.began_s)
-        found: list[Ran] = []
+        at = bisect_left(alike, ran.began_s, key=lambda ran_load: ran_load.began_s)
+        alike_near: list[Ran] = []
         for steps in (range(at - 1, -1, -1), range(at, len(alike))):
             count = 0
             for index in steps:
-                other = alike[index]
-                if count == NEAREST_COUNT or abs(other.began_s - own.began_s) > reach_s:
+                candidate = alike[index]
+                if count == NEAREST_COUNT or abs(candidate.began_s - ran.began_s) > reach_s:
                     break
-                if other.clients.isdisjoint(own.clients) and _gap_s(own, other) < NEAR_S:
-                    found.append(other)
+                if candidate.clients.isdisjoint(ran.clients) and _gap_s(ran, candidate) < NEAR_S:
+                    alike_near.append(candidate)
                     count += 1
-        return sorted(found, key=lambda one: one.began_s)
+        return sorted(alike_near, key=lambda ran_load: ran_load.began_s)
 
 
-def doubts(load: Load, others: Others) -> Iterator[Doubt]:
+def doubts(load: Load, ran_loads: Others) -> Iterator[Doubt]:
     """Return doubts about the clocks of a load's clients, given what else ran: about the nearest loads, which stand for all."""
-    own = of_load(load)
-    if own is None:
+    ran = of_load(load)
+    if ran is None:
         return
-    if len({one.source.path for one in load.found}) > 1:
+    if len({part.source.path for part in load.found}) > 1:
         yield TIMES.doubt(OWN)
-    for other in others.near(own):
-        names = ", ".join(sorted(other.clients)[:NAMED_COUNT]) + (", ..." if len(other.clients) > NAMED_COUNT else "")
-        if _gap_s(own, other) < 0:
+    for near_ran in ran_loads.near(ran):
+        names = ", ".join(sorted(near_ran.clients)[:NAMED_COUNT]) + (", ..." if len(near_ran.clients) > NAMED_COUNT else "")
+        if _gap_s(ran, near_ran) < 0:
             same = f"{names} ran the same load at the same time in another trial: import the clients of one trial together again"
             yield APART.doubt(same)
         else:
-            when = "before" if other.began_s < own.began_s else "after"
-            apart = seconds_text(abs(own.began_s - other.began_s))
+            when = "before" if near_ran.began_s < ran.began_s else "after"
+            apart = seconds_text(abs(ran.began_s - near_ran.began_s))
             near = f"{names} ran the same load {apart} {when}: if they ran at once, their clocks differ and this is one trial"
             yield APART.doubt(near)
 
 
-def _gap_s(own: Ran, other: Ran) -> float:
+def _gap_s(first: Ran, second: Ran) -> float:
     """Return the time between two loads; negative if they overlap."""
-    return max(own.began_s - other.ended_s, other.began_s - own.ended_s)
+    return max(first.began_s - second.ended_s, second.began_s - first.ended_s)
 
 
 def _key(work: Json) -> str:

@@ -50,56 +50,58 @@ def counters(source: Source) -> Mapping[str, Counted]:
     """
     (text,) = source.texts().values()
     try:
-        hosts = [host for one in documents(text, "sysstat") for host in one["sysstat"]["hosts"]]
-        if other := _other_tool(hosts):
-            raise WorkloadError(f"this is the JSON of {other}, which has no dates or zones", where=str(source.path), next=SADF)
-        found: dict[str, Counted] = {}
+        hosts = [host for document in documents(text, "sysstat") for host in document["sysstat"]["hosts"]]
+        if tool := _other_tool(hosts):
+            raise WorkloadError(f"this is the JSON of {tool}, which has no dates or zones", where=str(source.path), next=SADF)
+        by_node: dict[str, Counted] = {}
         for host in hosts:
             name = str(host["nodename"])
             counted = _counted(host, source.told.zone)
-            before = found.get(name, Counted(()))
-            found[name] = Counted((*before.series, *counted.series), tuple(dict.fromkeys((*before.doubts, *counted.doubts))))
-        return found
+            before = by_node.get(name, Counted(()))
+            by_node[name] = Counted((*before.series, *counted.series), tuple(dict.fromkeys((*before.doubts, *counted.doubts))))
+        return by_node
     except UNEXPECTED as error:
-        where = str(source.path)
-        if other := next((name for name, form in _OTHER_TOOLS.items() if name == "iostat" and form.search(text)), ""):
-            raise WorkloadError(f"this is the JSON of {other}, which has no dates or zones", where=where, next=SADF) from error
+        place = str(source.path)
+        if tool := next((name for name, form in _OTHER_TOOLS.items() if name == "iostat" and form.search(text)), ""):
+            raise WorkloadError(f"this is the JSON of {tool}, which has no dates or zones", where=place, next=SADF) from error
         if _COMMA.search(text):
-            raise WorkloadError("its numbers have decimal commas, which is not JSON", where=where, next=SADF) from error
-        raise WorkloadError(f"this can't be read as sadf's JSON: {words(error)}", where=where, next=SADF) from error
+            raise WorkloadError("its numbers have decimal commas, which is not JSON", where=place, next=SADF) from error
+        raise WorkloadError(f"this can't be read as sadf's JSON: {words(error)}", where=place, next=SADF) from error
 
 
 def _other_tool(hosts: Intervals) -> str:
     """Name the program of sysstat that wrote this, if not sadf: its timestamps are objects."""
-    intervals = [one for host in hosts for one in host.get("statistics", ())]
-    if any("avg-cpu" in one or any("disk_device" in disk for disk in one.get("disk", ())) for one in intervals):
+    intervals = [interval for host in hosts for interval in host.get("statistics", ())]
+    if any("avg-cpu" in interval or any("disk_device" in disk for disk in interval.get("disk", ())) for interval in intervals):
         return "iostat"
-    stamps = [one.get("timestamp") for one in intervals]
+    stamps = [interval.get("timestamp") for interval in intervals]
     return "mpstat or pidstat" if any(not isinstance(stamp, dict) for stamp in stamps) else ""
 
 
 def _counted(host: Mapping[str, Any], zone: str) -> Counted:
     name = str(host["nodename"])
-    intervals = [one for one in host.get("statistics", ()) if one.get("timestamp", {}).get("interval")]  # others are restarts
-    ended_s = [_moment_s(one["timestamp"], host.get("timezone"), zone) for one in intervals]
+    intervals = [
+        interval for interval in host.get("statistics", ()) if interval.get("timestamp", {}).get("interval")
+    ]  # others are restarts
+    ended_s = [_moment_s(interval["timestamp"], host.get("timezone"), zone) for interval in intervals]
     samples: dict[Quantity, list[tuple[float, float, float]]] = {}
     doubts: list[Doubt] = []
 
     def add(quantity: Quantity, index: int, rate: float) -> None:
         samples.setdefault(quantity, []).append((ended_s[index], float(intervals[index]["timestamp"]["interval"]), rate))
 
-    for index, one in enumerate(intervals):
-        for rate in _cpu(one, int(host["number-of-cpus"])):
+    for index, interval in enumerate(intervals):
+        for rate in _cpu(interval, int(host["number-of-cpus"])):
             add("cpu", index, rate)
     moved: tuple[tuple[Kind, _Devices, dict[Quantity, _Rate]], ...] = (
         (NETWORKS, _networks, {"network_received": _received, "network_sent": _sent}),
         (DISKS, _disks, {"disk_read": _read, "disk_written": _written}),
     )
     for kind, devices, rates in moved:
-        names, doubt = _chosen(kind, [devices(one) for one in intervals], tuple(rates.values()))
+        names, doubt = _chosen(kind, [devices(interval) for interval in intervals], tuple(rates.values()))
         doubts += [METERS.doubt(f"{name}: {doubt}")] if doubt else []
-        for index, one in enumerate(intervals):
-            counted = [device for key, device in devices(one).items() if key in names]
+        for index, interval in enumerate(intervals):
+            counted = [device for key, device in devices(interval).items() if key in names]
             for quantity, rate in rates.items() if counted else ():
                 add(quantity, index, sum(rate(device) for device in counted))
     return Counted(tuple(_series(name, quantity, rows) for quantity, rows in samples.items()), tuple(doubts))
@@ -120,11 +122,11 @@ def _chosen(
     moved = {
         name: [sum(rate(devices[name]) for rate in rates) if name in devices else 0.0 for devices in intervals] for name in names
     }
-    found = chosen(kind, moved)
-    return found.names, found.doubt
+    choice = chosen(kind, moved)
+    return choice.names, choice.doubt
 
 
-def _moment_s(stamp: Mapping[str, Any], named: str | None, zone: str) -> float:
+def _moment_s(stamp: Mapping[str, Any], timezone: str | None, zone: str) -> float:
     """Return a timestamp as seconds of UTC: before sysstat 12.7.1 it has "utc": 1 or 0, since then its zone as "tz".
 
     Raises:
@@ -133,16 +135,16 @@ def _moment_s(stamp: Mapping[str, Any], named: str | None, zone: str) -> float:
     text = f"{stamp['date']} {stamp['time']}"
     if stamp.get("utc"):
         return moment_s(text, DATE, "UTC")
-    stated = str(stamp.get("tz", named or ""))
-    if not stated:
+    stated_zone = str(stamp.get("tz", timezone or ""))
+    if not stated_zone:
         return moment_s(text, DATE, zone)
-    if stated in ("UTC", "GMT", "Etc/UTC"):
+    if stated_zone in ("UTC", "GMT", "Etc/UTC"):
         return moment_s(text, DATE, "UTC")
-    for one in (zone, stated):
-        if _abbreviation(text, one) == stated or ("/" in stated and one == stated):
-            return moment_s(text, DATE, one)
+    for name in (zone, stated_zone):
+        if _abbreviation(text, name) == stated_zone or ("/" in stated_zone and name == stated_zone):
+            return moment_s(text, DATE, name)
     raise ValueError(
-        f'its times are of the zone "{stated}", which is not what {zone} is called at {text}: write them in UTC (sadf '
+        f'its times are of the zone "{stated_zone}", which is not what {zone} is called at {text}: write them in UTC (sadf '
         "without -t and -T), or name the zone (--timezone Europe/Berlin)"
     )
 
@@ -155,20 +157,20 @@ def _abbreviation(text: str, zone: str) -> str:
         return ""
 
 
-def _cpu(one: Mapping[str, Any], cores_count: int) -> Iterator[float]:
+def _cpu(interval: Mapping[str, Any], cores_count: int) -> Iterator[float]:
     """Return the CPU seconds per second of an interval."""
-    for cpu in one.get("cpu-load", one.get("cpu-load-all", ())):
+    for cpu in interval.get("cpu-load", interval.get("cpu-load-all", ())):
         if cpu["cpu"] == "all":
             idle = sum(cpu.get(name, 0.0) for name in ("idle", "iowait", "steal"))
             yield cores_count * max(0.0, 100.0 - idle) / 100
 
 
-def _networks(one: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    return {dev["iface"]: dev for dev in one.get("network", {}).get("net-dev", ())}
+def _networks(interval: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    return {dev["iface"]: dev for dev in interval.get("network", {}).get("net-dev", ())}
 
 
-def _disks(one: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    return {disk["disk-device"]: disk for disk in one.get("disk", ())}
+def _disks(interval: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    return {disk["disk-device"]: disk for disk in interval.get("disk", ())}
 
 
 def _received(dev: Mapping[str, Any]) -> float:

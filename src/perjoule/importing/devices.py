@@ -99,9 +99,9 @@ def chosen(kind: Kind, rates: Mapping[str, Sequence[float]]) -> Chosen:
         return Chosen(frozenset(hardware | set(more)), f"{_listed(more)} counts with the {kind.noun} that are hardware")
     if twins := _twins(rates, hardware) if kind is NETWORKS else []:
         names = "; ".join(_listed(pair) for pair in twins)
-        what = "one may pass on the bytes of the other, as in Azure's accelerated networking, and they count twice"
+        reason = "one may pass on the bytes of the other, as in Azure's accelerated networking, and they count twice"
         choice = "choose: `sadf -j -- -n DEV --iface=NAME`"
-        return Chosen(frozenset(hardware), f"{names} moved the same at all times: {what} ({choice})")
+        return Chosen(frozenset(hardware), f"{names} moved the same at all times: {reason} ({choice})")
     if not hardware and any(max(values, default=0.0) > IDLE_BYTES_PER_S for values in rates.values()):
         return Chosen(frozenset(), f"{kind.noun} don't count: {_listed(sorted(rates))} are not hardware")
     return Chosen(frozenset(hardware))
@@ -109,12 +109,12 @@ def chosen(kind: Kind, rates: Mapping[str, Sequence[float]]) -> Chosen:
 
 def _twins(rates: Mapping[str, Sequence[float]], names: Iterable[str]) -> list[tuple[str, str]]:
     """Return the pairs of devices that moved as much as each other in every interval in which either was busy."""
-    found: list[tuple[str, str]] = []
-    for one, other in combinations(sorted(names), 2):
-        busy = [pair for pair in zip(rates[one], rates[other], strict=True) if max(pair) > TWIN_BYTES_PER_S]
+    twins: list[tuple[str, str]] = []
+    for first, second in combinations(sorted(names), 2):
+        busy = [pair for pair in zip(rates[first], rates[second], strict=True) if max(pair) > TWIN_BYTES_PER_S]
         if len(busy) >= TWIN_COUNT and all(max(pair) - min(pair) <= TWIN_RATIO * max(pair) for pair in busy):
-            found.append((one, other))
-    return found
+            twins.append((first, second))
+    return twins
 
 
 def _negligible(values: Sequence[float], sums: Sequence[float]) -> bool:
@@ -126,8 +126,8 @@ def _exceeds(values: Sequence[float], sums: Sequence[float]) -> bool:
 
 
 def _listed(names: Iterable[str]) -> str:
-    shown = [f'"{name}"' for name in names]
-    return ", ".join(shown[:5]) + (f" and {len(shown) - 5} others" if len(shown) > 5 else "")
+    quoted = [f'"{name}"' for name in names]
+    return ", ".join(quoted[:5]) + (f" and {len(quoted) - 5} others" if len(quoted) > 5 else "")
 
 
 def _are(text: str) -> str:

@@ -38,23 +38,27 @@ def keep(
     shared: dict[Path, Path] = {}
     with results.attempt(trial) as attempt:
         with spoken(attempt.raw):
-            for number, one in enumerate(load.found):
-                _copy([one.source.files[name] for name in one.files], attempt.raw / str(number))
+            for number, part_series in enumerate(load.found):
+                _copy([part_series.source.files[name] for name in part_series.files], attempt.raw / str(number))
             (attempt.raw / MANIFEST).write_text(manifest_of(load))
         outcome, failure, loaded = None, "", drivers.workload(trial.workload)
         try:
-            outcome = joined([one.run for one in load.found])  # `verify` reads the files again
+            outcome = joined([part.run for part in load.found])  # `verify` reads the files again
         except WorkloadError as error:
             failure = error.what
         series: list[Series] = []
         local = load.found[0].source.format in LOCAL_TIMES
         if outcome is not None:
-            counted = [(s, source.path) for name in hosts for source, own in nodes.get(name, ()) for s in own.series]
+            counted = [
+                (s, source.path) for name in hosts for source, counted_of in nodes.get(name, ()) for s in counted_of.series
+            ]
             metered = [(s, log.path) for log in logs for s in log.of(hosts)]
             series, shared = _joined(attempt, (*counted, *metered), outcome.began_s, outcome.ended_s, stored)
-            for one in (*outcome.series, *series):
-                attempt.sink.extend(one)
-        judged = [doubt for name in hosts for _, own in nodes.get(name, ()) for doubt in own.doubts] if series else []
+            for part_series in (*outcome.series, *series):
+                attempt.sink.extend(part_series)
+        judged = (
+            [doubt for name in hosts for _, counted_of in nodes.get(name, ()) for doubt in counted_of.doubts] if series else []
+        )
         powered = any(s.channel.quantity in ("power", "energy") for s in series)
         local |= powered and any(log.zone_assumed for log in logs)
         moment_s = outcome.ended_s if outcome else time.time()
@@ -69,7 +73,7 @@ def keep(
             hosts=tuple(HostFact(name, role, "") for name, role in hosts.items()),
             phases=(Phase("measure", outcome.began_s, outcome.ended_s),) if outcome else (),
             outcome=outcome,
-            facts={"imported": [one.source.path.name for one in load.found]},
+            facts={"imported": [part.source.path.name for part in load.found]},
             environment={IMPORTED_BY: f"perjoule {__version__}"},
             traits=drivers.traits(None, None, loaded),
             doubts=(
@@ -90,12 +94,12 @@ def _joined(
     attempt: Attempt, those: Sequence[tuple[Series, Path]], began_s: float, ended_s: float, stored: Mapping[Path, Path]
 ) -> tuple[list[Series], dict[Path, Path]]:
     """Take the samples around a window, and keep the whole files that they come from; return where, in its raw folder."""
-    found: list[Series] = []
+    clipped: list[Series] = []
     files: dict[Path, None] = {}
     for series, path in those:
         part = near(series, began_s, ended_s)
         if part is not None:
-            found.append(part)
+            clipped.append(part)
             files[path] = None
     copies = {path: Path("joined", str(number), path.name) for number, path in enumerate(files)}
     with spoken(attempt.raw):
@@ -104,7 +108,7 @@ def _joined(
                 _share(stored[path], attempt.raw / copy)
             else:
                 _copy([path], (attempt.raw / copy).parent)
-    return found, copies
+    return clipped, copies
 
 
 def _share(stored: Path, to: Path) -> None:
@@ -124,8 +128,8 @@ def _copy(files: Sequence[Path], folder: Path) -> None:
 
 def manifest_of(load: Load) -> str:
     """Return how the raw files of a load are read, as JSON."""
-    return manifest([_part(number, one) for number, one in enumerate(load.found)])
+    return manifest([_part(number, part) for number, part in enumerate(load.found)])
 
 
-def _part(number: int, one: Found) -> Part:
-    return Part(one.source.format, tuple(f"{number}/{name}" for name in one.files), one.number, one.source.told)
+def _part(number: int, part: Found) -> Part:
+    return Part(part.source.format, tuple(f"{number}/{name}" for name in part.files), part.number, part.source.told)

@@ -11,8 +11,10 @@ WITHOUT = {"mdtest": "mdtest", "ior": "IOR", "io500": "IO500"}  # tools that rep
 
 def damaged(brought: Brought) -> tuple[str, ...]:
     """List the parts of files that are damaged or missing, and why trials failed for it."""
-    said = [(doubt, one.trial.workload.label) for one in brought.records for doubt in (one.reason, *one.doubts)]
-    return tuple(dict.fromkeys(f"{label}: {doubt.removeprefix(DAMAGED)}" for doubt, label in said if doubt.startswith(DAMAGED)))
+    doubts_of = [(doubt, record.trial.workload.label) for record in brought.records for doubt in (record.reason, *record.doubts)]
+    return tuple(
+        dict.fromkeys(f"{label}: {doubt.removeprefix(DAMAGED)}" for doubt, label in doubts_of if doubt.startswith(DAMAGED))
+    )
 
 
 def missing(brought: Brought) -> Iterator[str]:

@@ -42,8 +42,8 @@ class Log:
         """
         if self.meter is None:
             return self.series
-        where = boundary(self.meter.label, _covered(self.covers, roles, self.path), Hosts(()), self.meter.component)
-        return tuple(replace(series, channel=self.meter.declared(where)) for series in self.series)
+        placed = boundary(self.meter.label, _covered(self.covers, roles, self.path), Hosts(()), self.meter.component)
+        return tuple(replace(series, channel=self.meter.declared(placed)) for series in self.series)
 
 
 def logs(path: Path, declared: Sequence[str], covers: Sequence[str], zone: str) -> tuple[Log, ...]:
@@ -66,10 +66,10 @@ def logs(path: Path, declared: Sequence[str], covers: Sequence[str], zone: str) 
     if not tables and text_of(path).partition("\n")[0].strip().split(",")[:3] == HEADINGS[:3]:
         return (Log(path, None, EVERYTHING, read_recording(path)),)
     names = [str(path)] if tables else ["csv"]
-    asked = [*map(_listed, declared), *((f"path={json.dumps(str(path))}",) if not tables else ())]
-    assumed = not tables and not any(text.startswith("zone=") for text in asked)
-    asked += [f"zone={json.dumps(zone)}"] if assumed else []
-    return tuple(_log(meter, covers, tables, assumed) for meter in campaign.meters(names, asked))
+    options = [*map(_listed, declared), *((f"path={json.dumps(str(path))}",) if not tables else ())]
+    assumed = not tables and not any(text.startswith("zone=") for text in options)
+    options += [f"zone={json.dumps(zone)}"] if assumed else []
+    return tuple(_log(meter, covers, tables, assumed) for meter in campaign.meters(names, options))
 
 
 def near(series: Series, began_s: float, ended_s: float) -> Series | None:
@@ -89,16 +89,16 @@ def _log(meter: object, covers: Sequence[str], tables: bool, assumed: bool) -> L
     if not isinstance(meter, Csv):
         raise CampaignError("only logs can be imported", where="[[meter]]", next='set kind = "csv"')
     if meter.clock not in ("date", "unix"):
-        what = f'times with clock = "{meter.clock}" can\'t be joined with anything'
-        raise CampaignError(what, where=str(meter.path), next='a log needs times of day: clock = "date" or "unix"')
+        problem = f'times with clock = "{meter.clock}" can\'t be joined with anything'
+        raise CampaignError(problem, where=str(meter.path), next='a log needs times of day: clock = "date" or "unix"')
     path = meter.path.expanduser()
     t_s, values, duration_s = _samples(meter, path)
     if not len(t_s):
         raise CampaignError("the log has no rows", where=str(path), next="check that it is the right file")
-    chosen = tuple(covers) or (tuple(meter.covers) if tables else EVERYTHING)
+    covered = tuple(covers) or (tuple(meter.covers) if tables else EVERYTHING)
     alone = boundary(meter.label, ("servers",), Hosts(()))
     series = Series(meter.declared(alone), t_s, duration_s, values)
-    return Log(path, meter, chosen, (series,), assumed and meter.clock == "date")
+    return Log(path, meter, covered, (series,), assumed and meter.clock == "date")
 
 
 def _samples(meter: Csv, path: Path) -> tuple[Floats, Floats, Floats]:
@@ -124,8 +124,8 @@ def _covered(covers: Sequence[str], roles: Mapping[str, str], path: Path) -> tup
         return ("servers", "switch") if servers else tuple(clients)
     if set(covers) == {"servers", "switch"}:
         return ("servers", "switch")
-    words = {"servers": servers or clients, "clients": clients, "switch": ["switch"]}
-    if strange := [name for name in covers if name not in (*words, *roles)]:
-        there = ", ".join((*roles, *words))
-        raise CampaignError(f'no host is called "{strange[0]}"', where=str(path), next=f"known: {there}; name hosts with --role")
-    return tuple(dict.fromkeys(name for word in covers for name in words.get(word, [word])))
+    hosts_of = {"servers": servers or clients, "clients": clients, "switch": ["switch"]}
+    if strange := [name for name in covers if name not in (*hosts_of, *roles)]:
+        names = ", ".join((*roles, *hosts_of))
+        raise CampaignError(f'no host is called "{strange[0]}"', where=str(path), next=f"known: {names}; name hosts with --role")
+    return tuple(dict.fromkeys(name for name_given in covers for name in hosts_of.get(name_given, [name_given])))
