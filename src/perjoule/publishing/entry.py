@@ -116,7 +116,7 @@ def checked(path: Path) -> Entry:
     _check_file(path)
     with bounded(MOST_CPU_S), open_archive(path, MOST_UNPACKED_BYTES, advice=_ADVICE_SIZE) as archive:
         digest = archive.digest()
-        _require(path, [words for words in differing(archive) if words])
+        _require(path, [difference for difference in differing(archive) if difference])
         with unpacked(archive) as folder:
             return _entry(path, digest, folder)
 
@@ -126,7 +126,7 @@ def _entry(path: Path, digest: str, folder: Path) -> Entry:
     about = _about(folder / METADATA)
     results = store.open_results(folder)
     findings = verification.verify(results)
-    _require(path, [words.replace(f"{folder}/", "") for words in findings.differences])
+    _require(path, [difference.replace(f"{folder}/", "") for difference in findings.differences])
     records = [record for record in results.latest() if record.status == "valid"]
     implausible = {doubt for record in records for doubt in doubts(Reading(record, results.series(record)))}
     content = Content(results)
@@ -152,25 +152,27 @@ def _check_file(path: Path) -> None:
     except OSError as error:
         raise CampaignError((error.strerror or str(error)).lower(), where=str(path), next="check the path") from error
     if size_bytes > MOST_BUNDLE_BYTES:
-        what = f"it has {bytes_text(size_bytes)}, and a bundle on the list has at most {bytes_text(MOST_BUNDLE_BYTES)}"
-        raise CampaignError(what, where=str(path), next="publish it in an archive such as Zenodo, and a part of its trials here")
+        size_text = f"it has {bytes_text(size_bytes)}, and a bundle on the list has at most {bytes_text(MOST_BUNDLE_BYTES)}"
+        raise CampaignError(
+            size_text, where=str(path), next="publish it in an archive such as Zenodo, and a part of its trials here"
+        )
 
 
 def _require(path: Path, differences: Sequence[str]) -> None:
     if differences:
         more = f"; and {len(differences) - _SHOWN} more" if len(differences) > _SHOWN else ""
-        what = f"it does not verify: {'; '.join(differences[:_SHOWN])}{more}"
-        raise CampaignError(what, where=str(path), next="export it again from its results folder")
+        problem = f"it does not verify: {'; '.join(differences[:_SHOWN])}{more}"
+        raise CampaignError(problem, where=str(path), next="export it again from its results folder")
 
 
 def _about(path: Path) -> dict[str, Any]:
     """Return what the description of a bundle says of it; {} for what is not of the expected form."""
     try:
         graph = json_of(path)["@graph"]
-        entities = {str(one["@id"]): one for one in graph}
+        entities = {str(entity["@id"]): entity for entity in graph}
         root = entities["./"]
         people = root.get("author", [])
-        names = [str(entities.get(str(one["@id"]), {}).get("name", "")) for one in people]
+        names = [str(entities.get(str(entity["@id"]), {}).get("name", "")) for entity in people]
         license_id = str(root.get("license", {}).get("@id", ""))
         license_name = str(entities.get(license_id, {}).get("name", "")) or license_id
         return {**root, "license": license_name, "authors": [name for name in names if name.strip()]}
@@ -208,8 +210,8 @@ def _powered(rows: Sequence[Ranked]) -> Iterator[str]:
 def _rows(cells: Sequence[Cell], records: Sequence[Record], implausible: Set[Doubt]) -> Iterator[Ranked]:
     number, hosts = 0, _hosts(records)
     for cell in cells:
-        own = _of(cell, records)
-        for boundary in (one for one in BOUNDARIES if one.headline):
+        of_cell = _of(cell, records)
+        for boundary in (boundary for boundary in BOUNDARIES if boundary.headline):
             work, rate = next(((w, r) for w, r in WORK if f"{boundary.prefix}{w}" in cell.metrics), ("", ""))
             if not work:
                 continue
@@ -221,9 +223,9 @@ def _rows(cells: Sequence[Cell], records: Sequence[Record], implausible: Set[Dou
                 _label(cell.redundancy.text) if cell.redundancy else "not stated",
                 _label(cell.workload),
                 cell.direction,
-                _pattern(own),
+                _pattern(of_cell),
                 cell.clients_count,
-                max(map(_data_hosts_count, own), default=0),
+                max(map(_data_hosts_count, of_cell), default=0),
                 hosts,
                 boundary.name,
                 grade,
@@ -245,8 +247,8 @@ def _of(cell: Cell, records: Sequence[Record]) -> list[Record]:
 
 
 def _data_hosts_count(record: Record) -> int:
-    known = record.data_hosts or any(host.role == "storage" for host in record.hosts)
-    return len(data_hosts(record)) if known else 0
+    has_hosts = record.data_hosts or any(host.role == "storage" for host in record.hosts)
+    return len(data_hosts(record)) if has_hosts else 0
 
 
 def _hosts(records: Sequence[Record]) -> str:
@@ -261,7 +263,7 @@ def _pattern(records: Sequence[Record]) -> str:
 
 def _words(pattern: Pattern) -> str:
     size = exact_text(pattern.transfer_bytes, BYTES) if pattern.transfer_bytes else ""
-    return ", ".join(word for word in (pattern.access, size, "direct" if pattern.direct else "") if word)
+    return ", ".join(part for part in (pattern.access, size, "direct" if pattern.direct else "") if part)
 
 
 def _objections(cell: Cell, grade: str, metric: str, implausible: Set[Doubt]) -> Iterator[str]:

@@ -38,24 +38,26 @@ def groups(entries: Sequence[Entry]) -> tuple[Group, ...]:
     A rank is one more than the count of numbers whose whole total interval, with the meter's uncertainty, is above this one's:
     equal ranks are not significantly different from the first of them.
     """
-    found: dict[tuple[str, ...], list[tuple[Entry, Ranked]]] = {}
+    rows_of: dict[tuple[str, ...], list[tuple[Entry, Ranked]]] = {}
     for entry in entries:
         for row in entry.rows:
             load = (row.workload, row.direction, row.pattern)
             key = (row.hosts, row.boundary, row.grade, *load, row.redundancy, row.metric)
-            found.setdefault(key, []).append((entry, row))
-    return tuple(Group(*key, places=_ranked(found[key])) for key in sorted(found, key=_order))
+            rows_of.setdefault(key, []).append((entry, row))
+    return tuple(Group(*key, places=_ranked(rows_of[key])) for key in sorted(rows_of, key=_order))
 
 
 def _order(key: tuple[str, ...]) -> tuple[object, ...]:
     """Real hosts before emulated ones; then by boundary, the headline's first, by grade and load."""
-    return (key[0] != "real", [one.name for one in BOUNDARIES].index(key[1]), *key[2:])
+    return (key[0] != "real", [boundary.name for boundary in BOUNDARIES].index(key[1]), *key[2:])
 
 
 def _ranked(those: Sequence[tuple[Entry, Ranked]]) -> tuple[Place, ...]:
     counted = [row for _, row in those if not row.objections and isfinite(row.total_low)]
     places = [
-        Place(entry, row, 1 + sum(other.total_low > row.total_high for other in counted) if row in counted else None)
+        Place(entry, row, 1 + sum(rival.total_low > row.total_high for rival in counted) if row in counted else None)
         for entry, row in those
     ]
-    return tuple(sorted(places, key=lambda one: (one.rank is None, one.rank or 0, -one.row.interval.mean, one.entry.digest)))
+    return tuple(
+        sorted(places, key=lambda place: (place.rank is None, place.rank or 0, -place.row.interval.mean, place.entry.digest))
+    )

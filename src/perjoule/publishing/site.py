@@ -53,8 +53,8 @@ def build(of: Path, to: Path) -> Built:
         MachineError: `to` holds something else.
         OSError: it can't be written.
     """
-    found = bundles(of)
-    if not found:
+    paths = bundles(of)
+    if not paths:
         raise CampaignError("the list has no bundles", where=str(of), next=f"perjoule publish BUNDLE --into {of}")
     if to.exists() and any(to.iterdir()) and not (to / MARK).is_file():
         raise MachineError("this folder holds something else", where=str(to), next="name a new folder, or an earlier site")
@@ -66,17 +66,17 @@ def build(of: Path, to: Path) -> Built:
         site = room / "site"
         (site / BUNDLES).mkdir(parents=True)
         (site / MARK).write_text("`perjoule list build` made this folder and replaces it\n")
-        for path in found:
+        for path in paths:
             try:
                 entry = checked(path)
                 if entry.digest not in entries:
-                    _add(entry, site, room / "entry", {one.id for one in entries.values()})
+                    _add(entry, site, room / "entry", {earlier.id for earlier in entries.values()})
                     entries[entry.digest] = entry
             except PerjouleError as error:
                 refused.append(str(error))
             except Exception as error:  # whatever one bundle breaks, the others are published
-                what = f"it can't be checked ({type(error).__name__}: {words(error)})"
-                refused.append(f"{path}: {what}; open it with `perjoule verify`, and report what it breaks")
+                problem = f"it can't be checked ({type(error).__name__}: {words(error)})"
+                refused.append(f"{path}: {problem}; open it with `perjoule verify`, and report what it breaks")
         _write(site / "index.html", _list_page(tuple(entries.values())))
         site.chmod(0o755)
         if to.exists():
@@ -122,8 +122,8 @@ def _write(path: Path, text: str) -> None:
 def _list_page(entries: Sequence[Entry]) -> str:
     ranked = groups(entries)
     choices = {name: sorted({str(getattr(group, name)) for group in ranked}) for name in FILTERS}
-    shown = {"groups": ranked, "choices": choices, "entries": entries}
-    return _pages().get_template("list.html").render(title="Verified results", **_common(), **shown)
+    values = {"groups": ranked, "choices": choices, "entries": entries}
+    return _pages().get_template("list.html").render(title="Verified results", **_common(), **values)
 
 
 @cache
@@ -149,7 +149,7 @@ def _common() -> Mapping[str, object]:
         "like": _like,
         "load": load_text,
         "metric_of": metric_of,
-        "boundaries": {one.name: one.hosts for one in BOUNDARIES},
+        "boundaries": {boundary.name: boundary.hosts for boundary in BOUNDARIES},
         "moment": _moment,
         "printable": printable,
     }
@@ -157,19 +157,19 @@ def _common() -> Mapping[str, object]:
 
 def _raw(trial: Trial, index: int, folder: Path) -> list[tuple[str, str]]:
     """Write the raw files of a trial, and give each one's name and link; "" for one that only the bundle has."""
-    found: list[tuple[str, str]] = []
+    links: list[tuple[str, str]] = []
     for count, (name, text) in enumerate(trial.raw):
         link = f"raw/{index}-{count}.txt" if text is not None else ""
         if text is not None:
             (folder / "raw").mkdir(exist_ok=True)
             (folder / link).write_text(text, encoding="utf-8")
-        found.append((name, link))
-    return found
+        links.append((name, link))
+    return links
 
 
-def _like(value: float, per: float, shown: str) -> str:
+def _like(value: float, per: float, mean_text: str) -> str:
     """Print a repetition with the decimals of the mean over all of them."""
-    return like(value / per, shown)
+    return like(value / per, mean_text)
 
 
 def _moment(utc_s: float) -> str:
