@@ -18,7 +18,7 @@ def test_what_answers_is_found_in_the_order_of_the_addresses():
             stack.enter_context(simulators.serve(kind, Behaviour(Waveform("constant", 40, 40))))
             for kind in ("shelly", "tasmota", "kasa")
         )
-        found = recorder.found([str(strip["address"]), NOBODY, str(plug["address"]), str(other["address"])])
+        found = recorder.discovered([str(strip["address"]), NOBODY, str(plug["address"]), str(other["address"])])
         places = [(table["kind"], table["address"]) for table in found if "address" in table]
         assert places == [("kasa", strip["address"]), ("shelly", plug["address"]), ("tasmota", other["address"])]
 
@@ -33,4 +33,4 @@ def test_all_addresses_are_queried_at_once_and_this_machines_meters_listed_once(
     monkeypatch.setattr(drivers, "kinds", lambda part: ("one",))
     monkeypatch.setattr(drivers, "meter_class", lambda kind: SimpleNamespace(discover=discover))
     there = [{"kind": "there", "address": address} for address in "abc"]
-    assert recorder.found("abc") == ({"kind": "here"}, *there)
+    assert recorder.discovered("abc") == ({"kind": "here"}, *there)

@@ -43,13 +43,13 @@ def audit_command(target: str, strict: bool, everything: bool, as_json: bool) ->
 
     Prints what agrees, what doesn't (printed, recomputed, likely cause) and what can't be checked, and why.
     """
-    found = _audited(target)
+    audited = _audited(target)
     if as_json:
-        json_output.print_json("audit", {"verdicts": found})
+        json_output.print_json("audit", {"verdicts": audited})
     else:
-        for name, verdicts in found.items():
+        for name, verdicts in audited.items():
             _show(name, verdicts, everything)
-    if strict and any(verdict.kind == "disagrees" for verdicts in found.values() for verdict in verdicts):
+    if strict and any(verdict.kind == "disagrees" for verdicts in audited.values() for verdict in verdicts):
         sys.exit(1)
 
 
@@ -63,8 +63,8 @@ def _audited(target: str) -> dict[str, Sequence[Verdict]]:
     if target not in published.names() and Path(target).is_dir():
         from perjoule.importing.submissions import submitted
 
-        if not (Path(target) / CAMPAIGN).exists() and (found := submitted(Path(target))):
-            return dict(found)
+        if not (Path(target) / CAMPAIGN).exists() and (submissions := submitted(Path(target))):
+            return dict(submissions)
         return {target: _of_results(Path(target))}
     return {target: audit(paper_named(target))}
 
@@ -79,10 +79,13 @@ def _of_results(folder: Path) -> tuple[Verdict, ...]:
     implausible = {doubt for record in records for doubt in doubts(Reading(record, results.series(record)))}
     clusters = {record.cluster for record in records}
     cells = stored if stored is not None else summary(results).cells
-    found = audit_cells(cells, clusters.pop() if len(clusters) == 1 else "", implausible)
+    verdicts = audit_cells(cells, clusters.pop() if len(clusters) == 1 else "", implausible)
     rule = "the stored data reproduce the shown numbers"
     differences = verification.verify(results).differences
-    return (*found, *(Verdict("disagrees", rule, "files", "stored numbers", recomputed=one) for one in differences))
+    return (
+        *verdicts,
+        *(Verdict("disagrees", rule, "files", "stored numbers", recomputed=difference) for difference in differences),
+    )
 
 
 def _show(name: str, verdicts: Sequence[Verdict], everything: bool) -> None:
@@ -105,8 +108,8 @@ def _show(name: str, verdicts: Sequence[Verdict], everything: bool) -> None:
     if everything:
         out.print("Agrees", style="green")
         for verdict in kinds["agrees"]:
-            shown = f": printed {verdict.printed}, recomputed {verdict.recomputed}" if verdict.printed else ""
-            show_line(f"  {verdict.place}: {verdict.what}{shown} ({verdict.rule})")
+            digits = f": printed {verdict.printed}, recomputed {verdict.recomputed}" if verdict.printed else ""
+            show_line(f"  {verdict.place}: {verdict.what}{digits} ({verdict.rule})")
     elif kinds["agrees"]:
         rules = {rule: sum(v.rule == rule for v in kinds["agrees"]) for rule in dict.fromkeys(v.rule for v in kinds["agrees"])}
         out.print("Agrees", style="green")
@@ -127,12 +130,14 @@ def _show_disagreement(verdict: Verdict) -> None:
 def _show_unchecked(verdicts: Sequence[Verdict]) -> None:
     """Print each reason once, with the numbers that it keeps from being checked."""
     for cause, rule in dict.fromkeys((v.cause, v.rule) for v in verdicts):
-        there = [v for v in verdicts if (v.cause, v.rule) == (cause, rule)]
+        verdicts_of = [v for v in verdicts if (v.cause, v.rule) == (cause, rule)]
         show_line(f"  {cause}{f' ({rule})' if rule else ''}")
-        places = {place: [v for v in there if v.place == place] for place in dict.fromkeys(v.place for v in there)}
+        places = {place: [v for v in verdicts_of if v.place == place] for place in dict.fromkeys(v.place for v in verdicts_of)}
         for place, group in list(places.items())[:_SHOWN]:
-            what = ", ".join(v.printed for v in group) if len(group) > 1 and group[0].printed else "; ".join(map(_named, group))
-            show_line(f"    {place}: {what}")
+            numbers = (
+                ", ".join(v.printed for v in group) if len(group) > 1 and group[0].printed else "; ".join(map(_named, group))
+            )
+            show_line(f"    {place}: {numbers}")
         if len(places) > _SHOWN:
             out.print(f"    and {len(places) - _SHOWN} more")
 

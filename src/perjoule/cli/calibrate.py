@@ -77,19 +77,21 @@ def calibrate(
         measuring = {"--repetitions": repetitions, "--clients": clients, "--in-flight": in_flight, "--scale": scale}
         measuring |= {"--write": target, "--into": into}
         if given := [name for name, value in measuring.items() if value]:
-            what = f"{given[0]} is for measuring, but --from measures nothing"
-            raise CampaignError(what, next="remove it; --profiles says where the profile is written")
+            problem = f"{given[0]} is for measuring, but --from measures nothing"
+            raise CampaignError(problem, next="remove it; --profiles says where the profile is written")
         _fit(sources, place or Path(), hardware(cluster) if cluster else None)
         return
     if cluster:
         raise CampaignError("--on is for results, and this measures on virtual hosts", next="add it to --from, or remove it")
     if target and (given := [name for name, value in {"--into": into, "--profiles": place}.items() if value]):
-        what = f"{given[0]} is for a run and its profile, but --write runs nothing"
-        raise CampaignError(what, next=f"remove it; later: perjoule run {target} --into DIR, and perjoule calibrate --from DIR")
+        problem = f"{given[0]} is for a run and its profile, but --write runs nothing"
+        raise CampaignError(
+            problem, next=f"remove it; later: perjoule run {target} --into DIR, and perjoule calibrate --from DIR"
+        )
     clients_counts = whole_numbers("--clients", clients, MOST_COUNT) if clients else calibration.CLIENTS_COUNTS
     if len(clients_counts) < 2:
-        what = "one number of clients says nothing about others"
-        raise CampaignError(what, where="--clients", next="name two or more, such as 1,2,4")
+        problem = "one number of clients says nothing about others"
+        raise CampaignError(problem, where="--clients", next="name two or more, such as 1,2,4")
     text = calibration.written(
         kinds,
         repetitions=repetitions or calibration.REPETITIONS_COUNT,
@@ -119,20 +121,25 @@ def _fit(sources: tuple[Path, ...], place: Path, cluster: "Cluster | None" = Non
     from perjoule.store.records import to_json
 
     for kind, fitted in profiles(sources, cluster).items():
-        found = fitted.profile
+        profile = fitted.profile
         path = place / f"{kind}.json"
         with exits.place(place):
             make_folders(place)
-        data = to_json(found)
-        assert isinstance(data, dict)
-        write(path, json.dumps({**data, "digest": found.digest}) + "\n")
-        out.print(f"{kind} {found.release}: {counted(len(found.points), 'point')}, {found.digest}", style="bold")
-        show(parameters_table(found), (), ())
-        if tested := scores([known.tests for known in found.known.values()]):
+        content = to_json(profile)
+        assert isinstance(content, dict)
+        write(path, json.dumps({**content, "digest": profile.digest}) + "\n")
+        out.print(f"{kind} {profile.release}: {counted(len(profile.points), 'point')}, {profile.digest}", style="bold")
+        show(parameters_table(profile), (), ())
+        if tested := scores([law.tests for law in profile.known.values()]):
             show(scores_table({kind: tested}), (), ())
-        unknown = [f"{way} {one.name}" for way in found.known for one in numbers(found, way) if not one.identified]
+        unknown = [
+            f"{direction} {parameter.name}"
+            for direction in profile.known
+            for parameter in numbers(profile, direction)
+            if not parameter.identified
+        ]
         if unknown:
             show_line(f"not identified: {', '.join(unknown)}: predictions that rest on them have wide bands, or are ranges")
-        for line in (*endless(found), *fitted.moved):
+        for line in (*endless(profile), *fitted.moved):
             show_line(line)
         show_line(f"profile: {path}")

@@ -55,15 +55,15 @@ def catalogue_command(name: str | None) -> None:
     if name is None:
         _show(_list(parts))
         return
-    if name not in (known := _names()):
-        near = neighbour(name, known)
+    if name not in (names := _names()):
+        near = neighbour(name, names)
         advice = f'did you mean "{near}"?' if near else "perjoule catalogue lists all names"
         raise CampaignError(f'the catalogue has no "{name}"', next=advice)
     if name in catalogue.names():
         _show(_about(catalogue.cluster(name)))
-    for table, found in parts.items():
-        if name in found:
-            _show([f"{table} {name}", *_values(found[name])])
+    for table, entries in parts.items():
+        if name in entries:
+            _show([f"{table} {name}", *_values(entries[name])])
 
 
 def _parts() -> dict[str, Mapping[str, Any]]:
@@ -78,9 +78,9 @@ def _list(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     for table, (title, keys) in _TABLES.items():
         yield f"{title} ([{table}.NAME] of a need)"
         for name, part in parts[table].items():
-            there = ((key, getattr(part, key)) for key in keys)
-            told = (f"{'' if key in _OBVIOUS else f'{key} '}{_plain(key, value)}" for key, value in there if value is not None)
-            yield f"  {name}: {', '.join(told)}"
+            values = ((key, getattr(part, key)) for key in keys)
+            text = (f"{'' if key in _OBVIOUS else f'{key} '}{_plain(key, value)}" for key, value in values if value is not None)
+            yield f"  {name}: {', '.join(text)}"
     yield "carbon of electricity in gCO2e/kWh (grid of a need)"
     yield f"  {', '.join(f'{place} {grams:g}' for place, grams in parts['grid'].items())}"
 
@@ -134,25 +134,25 @@ def _values(part: object) -> Iterator[str]:
 
 def _value(name: str, value: Any) -> str:
     """Write a value with its uncertainty, status and source, if it has them."""
-    said = f"  {option_name(name)}: {_plain(name, value)}"
+    text = f"  {option_name(name)}: {_plain(name, value)}"
     match value:
         case Value():
             ends = (_plain(name, value.low), _plain(name, value.high)) if None not in (value.low, value.high) else ()
             interval = f" ({' to '.join(ends)})" if ends else ""
-            return f"{said}{f' ± {_plain(name, value.sigma)}' if value.sigma else ''}{interval}, {value.status}: {value.source}"
+            return f"{text}{f' ± {_plain(name, value.sigma)}' if value.sigma else ''}{interval}, {value.status}: {value.source}"
         case Quantity():
             interval = f" ({value.text(value.low)} to {value.text(value.high)})" if value.low < value.high else ""
-            return f"{said}{interval}, {value.status}: {value.source}"
+            return f"{text}{interval}, {value.status}: {value.source}"
         case _:
-            return said
+            return text
 
 
 def _plain(name: str, value: Any) -> str:
     """Write a value without its source."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} = {one}" for key, one in cast("Mapping[str, Any]", value).items()) or "default"
+        return ", ".join(f"{key} = {item}" for key, item in cast("Mapping[str, Any]", value).items()) or "default"
     if isinstance(value, tuple):
-        return (" or " if name == "options" else ", ").join(_plain(name, one) for one in cast("tuple[Any, ...]", value))
+        return (" or " if name == "options" else ", ").join(_plain(name, item) for item in cast("tuple[Any, ...]", value))
     units = units_of(name)
     match value:
         case Quantity():

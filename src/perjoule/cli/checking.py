@@ -67,7 +67,7 @@ def check(
         unable = {filesystem: str(error) for (_, filesystem), error in without.items()}
         content = _content(asked, plan, unable, required, missing)
         if by_host:
-            content["hosts"] = [dataclasses.asdict(one) for one in footprint.footprints(asked)]
+            content["hosts"] = [dataclasses.asdict(hosts_footprint) for hosts_footprint in footprint.footprints(asked)]
         json_output.print_json("check", content)
     else:
         _show(asked, plan, [(filesystem, error) for (_, filesystem), error in without.items()], space)
@@ -96,10 +96,10 @@ def _show(asked: Campaign, plan: Plan, without: Sequence[tuple[str, PerjouleErro
         )
     if unfit := time_limit.beforehand(plan, asked.trials):
         out.print(unfit)
-    for one in space:
-        out.print(f"{one.name}: {one.detail}")
-    for words in short_loads(plan):
-        out.print(words, style="yellow")
+    for check in space:
+        out.print(f"{check.name}: {check.detail}")
+    for line in short_loads(plan):
+        out.print(line, style="yellow")
 
 
 def _list(plan: Plan) -> None:
@@ -108,11 +108,11 @@ def _list(plan: Plan) -> None:
         out.print(f"{number:4}  {step.trial.text}  {bytes_text(step.moved_bytes)}  {seconds_text(step.duration_s)}")
 
 
-def _show_hosts(asked: Campaign) -> None:
+def _show_hosts(campaign: Campaign) -> None:
     """Print what is done on hosts, those with the same in one paragraph."""
     alike: dict[tuple[str, ...], list[str]] = {}
-    for one in footprint.footprints(asked):
-        alike.setdefault(one.lines(), []).append(one.host)
+    for host_footprint in footprint.footprints(campaign):
+        alike.setdefault(host_footprint.lines(), []).append(host_footprint.host)
     for lines, hosts in alike.items():
         out.print(f"\n{fold(hosts)}: {lines[0]}", soft_wrap=True, markup=False, highlight=False)
         for line in lines[1:]:

@@ -74,7 +74,7 @@ def compare_command(
     Then compares the second with the first: ratio with its 95 % interval, p after Bonferroni's correction, effect (Hedges' g), a
     verdict, and how many more repetitions would settle it.
     """
-    if sum(one is not None for one in (other, between, paper)) != 1:
+    if sum(target_given is not None for target_given in (other, between, paper)) != 1:
         targets = "name another DIR, --between two labels, or --with a paper"
         raise CampaignError("choose exactly one comparison target", next=targets)
     if paper is not None:
@@ -88,25 +88,25 @@ def compare_command(
 
     asked = [limit(text) for text in limits]
     labels = map(comparing.checked_label, metrics or comparing.DEFAULT_LABELS)
-    wanted = list(dict.fromkeys([*labels, *(one.metric for one in asked)]))
+    wanted = list(dict.fromkeys([*labels, *(of_limit.metric for of_limit in asked)]))
     first, second = _sides(folder, other, between)
     changes = _changes(first, second, ("filesystem", *declared) if between else declared, any_change, show=not as_json)
-    found = comparing.compare(first, second, wanted, across_grades=across_grades, changes=changes)
+    comparison_found = comparing.compare(first, second, wanted, across_grades=across_grades, changes=changes)
     if as_json:
-        json_output.print_json("compare", table.as_data(found))
+        json_output.print_json("compare", table.as_data(comparison_found))
     else:
-        show(table.comparison_table(found), (), ())
+        show(table.comparison_table(comparison_found), (), ())
         for line in (
-            *found.notes,
-            *(f"doubt: {one}" for one in found.doubts),
-            *(f"outlier, kept: {one}" for one in found.outliers),
+            *comparison_found.notes,
+            *(f"doubt: {doubt}" for doubt in comparison_found.doubts),
+            *(f"outlier, kept: {outlier}" for outlier in comparison_found.outliers),
         ):
             show_line(line)
     if target is not None:
         from perjoule.report import comparison
 
-        write(target, comparison.page(found))
-    if _broken(found.rows, asked, show=not as_json):
+        write(target, comparison.page(comparison_found))
+    if _broken(comparison_found.rows, asked, show=not as_json):
         sys.exit(1)
 
 
@@ -115,20 +115,20 @@ def _with_paper(folder: Path, name: str, metrics: Sequence[str], target: Path | 
     from perjoule.results.comparison import checked_label
 
     paper = paper_named(name)
-    found = paper_comparison.alongside(measured(folder), paper, [BY_LABEL[checked_label(metric)].key for metric in metrics])
-    if not found:
-        what = f"{paper.name} has no numbers that are comparable with these results"
-        raise CampaignError(what, where=str(folder), next=f"list its numbers: perjoule papers {name}")
+    comparisons = paper_comparison.alongside(measured(folder), paper, [BY_LABEL[checked_label(metric)].key for metric in metrics])
+    if not comparisons:
+        problem = f"{paper.name} has no numbers that are comparable with these results"
+        raise CampaignError(problem, where=str(folder), next=f"list its numbers: perjoule papers {name}")
     if as_json:
-        json_output.print_json("compare --with", paper_comparison.as_data(paper, found))
+        json_output.print_json("compare --with", paper_comparison.as_data(paper, comparisons))
     else:
-        show(paper_comparison.alongside_table(found), (), ())
-        for line in paper_comparison.lines(found):
+        show(paper_comparison.alongside_table(comparisons), (), ())
+        for line in paper_comparison.lines(comparisons):
             show_line(line)
     if target is not None:
         from perjoule.report.paper_comparison import page
 
-        write(target, page(folder.name, paper, found))
+        write(target, page(folder.name, paper, comparisons))
 
 
 def _sides(folder: Path, other: Path | None, labels: tuple[str, str] | None) -> "tuple[Side, Side]":
@@ -154,10 +154,10 @@ def _changes(first: "Side", second: "Side", declared: Sequence[str], any_change:
         out.print(f"{second.name} over {first.name}", style="bold")
         for line in change_lines(changes, declared):
             show_line(f"  {line}")
-    left = [one.name for one in undeclared(changes)]
-    if left and not any_change:
-        advice = f"declare it with --change {left[0]}, or compare anyway with --any-change"
-        raise CampaignError(f"undeclared differences: {few(left)}", where=f"{first.name} and {second.name}", next=advice)
+    suspects = [change.name for change in undeclared(changes)]
+    if suspects and not any_change:
+        advice = f"declare it with --change {suspects[0]}, or compare anyway with --any-change"
+        raise CampaignError(f"undeclared differences: {few(suspects)}", where=f"{first.name} and {second.name}", next=advice)
     return changes
 
 
@@ -170,6 +170,6 @@ def _broken(rows: "Sequence[Row]", limits: "Sequence[Limit]", *, show: bool) -> 
             raise CampaignError(f"{limit.metric} was not measured in both", next=f'leave out --fail-if "{limit.text}"')
         broken |= "broken" in judged
         if show:
-            told = ", ".join(f"{kind} in {judged.count(kind)}" for kind in dict.fromkeys(judged))
-            show_line(f"--fail-if {limit.text}: {told} of {counted(len(judged), 'row')}")
+            tally = ", ".join(f"{kind} in {judged.count(kind)}" for kind in dict.fromkeys(judged))
+            show_line(f"--fail-if {limit.text}: {tally} of {counted(len(judged), 'row')}")
     return broken

@@ -72,26 +72,26 @@ def import_command(
         check_zone(zone)
     except ValueError as error:
         raise CampaignError(str(error), where="--timezone") from None
-    known = _roles(roles)
-    found, strange = sources(files, zone)
+    roles_given = _roles(roles)
+    read_sources, strange = sources(files, zone)
     metered = [log for path in power for log in logs(path, declared, covers, zone)]
     doubt = "" if timezone else f"times without a zone are taken to be in {zone}, this machine's zone"
     with exits.place(into):
         results = importing.create(into)
-        brought = importing.bring(results, found, metered, filesystem=filesystem, roles=known, zone_doubt=doubt)
-        for words in brought.said:
-            err.print(words, style="yellow")
+        brought = importing.bring(results, read_sources, metered, filesystem=filesystem, roles=roles_given, zone_doubt=doubt)
+        for line in brought.said:
+            err.print(line, style="yellow")
         for record in brought.records:
             _tell(record, len(brought.series[record.trial.id]))
         here = f", {brought.known_count} already present" if brought.known_count else ""
         out.print(f"{counted(len(brought.records), 'trial')} imported{here}; hosts: {_hosts_text(brought.hosts)}", soft_wrap=True)
-        for source in found:
+        for source in read_sources:
             if source.format == "io500" and brought.records:
                 out.print(f"{source.path.name}: {score_text(submission(source.texts()))}", soft_wrap=True)
-        for words in damaged(brought):
-            out.print(f"damaged: {words}", style="yellow", soft_wrap=True)
-        for words in missing(brought):
-            out.print(f"missing: {words}", style="yellow", soft_wrap=True)
+        for line in damaged(brought):
+            out.print(f"damaged: {line}", style="yellow", soft_wrap=True)
+        for line in missing(brought):
+            out.print(f"missing: {line}", style="yellow", soft_wrap=True)
         for _, fault in brought.unread:
             err.print(f"left out: {fault}", style="yellow")
         for path in strange:
@@ -102,32 +102,32 @@ def import_command(
             out.print(f"report: {report.write(results, into / 'report.html')}")
 
 
-def _roles(words: tuple[str, ...]) -> Mapping[str, str]:
-    found: dict[str, str] = {}
-    for word in words:
-        name, _, role = word.partition("=")
+def _roles(texts: tuple[str, ...]) -> Mapping[str, str]:
+    roles: dict[str, str] = {}
+    for text in texts:
+        name, _, role = text.partition("=")
         if not name or role not in ROLES:
             advice = f"write NODE=ROLE with {', '.join(ROLES)}"
-            raise CampaignError(f'"{word}" does not assign a role', where="--role", next=advice)
-        found[name] = role
-    return found
+            raise CampaignError(f'"{text}" does not assign a role', where="--role", next=advice)
+        roles[name] = role
+    return roles
 
 
 def _hosts_text(roles: Mapping[str, str]) -> str:
     """Name the hosts; the clients of a large machine are counted."""
     clients = [name for name, role in roles.items() if role == "client"]
-    named = {name: role for name, role in roles.items() if len(clients) <= _NAMED or role != "client"}
+    names = {name: role for name, role in roles.items() if len(clients) <= _NAMED or role != "client"}
     many = [] if len(clients) <= _NAMED else [f"{clients[0]} and {len(clients) - 1} other clients"]
-    return ", ".join([*many, *(f"{name} ({role})" for name, role in named.items())])
+    return ", ".join([*many, *(f"{name} ({role})" for name, role in names.items())])
 
 
 def _tell(record: Record, channels_count: int) -> None:
     """Print an imported trial."""
-    said = f"failed: {record.reason}"
+    outcome = f"failed: {record.reason}"
     if record.outcome:
         began, ended = (datetime.fromtimestamp(t, UTC) for t in (record.outcome.began_s, record.outcome.ended_s))
-        said = f"{began:%Y-%m-%d %H:%M:%S} to {ended:%H:%M:%S} UTC, {counted(channels_count, 'channel')}"
-    out.print(f"{record.trial.text}: {said}", soft_wrap=True)
+        outcome = f"{began:%Y-%m-%d %H:%M:%S} to {ended:%H:%M:%S} UTC, {counted(channels_count, 'channel')}"
+    out.print(f"{record.trial.text}: {outcome}", soft_wrap=True)
 
 
 @click.command(
@@ -181,8 +181,8 @@ def export_command(
 
                 report.write(results, page)
             asked = campaign_of(results)
-            said = exporting.Said(name_of(results), asked.description.strip() if asked else "", license_name, authors)
-            count = exporting.write_bundle(results, bundle, table, said)
+            description = exporting.Said(name_of(results), asked.description.strip() if asked else "", license_name, authors)
+            count = exporting.write_bundle(results, bundle, table, description)
         out.print(f"{bundle}: {counted(count, 'file')}; `perjoule verify` checks it", soft_wrap=True)
         if not license_name:
             err.print("it has no license, so others may not use it; add one, for example --license CC-BY-4.0", style="yellow")

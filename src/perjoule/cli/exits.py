@@ -73,8 +73,8 @@ def _said(error: "PerjouleError") -> int:
     if error.exit_code == Interrupted.exit_code:
         for number in SIGNALS:  # our own handlers end before the interpreter does
             signal.signal(number, signal.SIG_IGN)
-    words = " ".join(str(error).split())  # a path or a daemon's words may hold newlines
-    err.print(f"perjoule: {words}", style="bold red" if error.exit_code != Interrupted.exit_code else None)
+    sentence = " ".join(str(error).split())  # a path or a daemon's words may hold newlines
+    err.print(f"perjoule: {sentence}", style="bold red" if error.exit_code != Interrupted.exit_code else None)
     return error.exit_code
 
 
@@ -100,15 +100,17 @@ def warned(
 def _of_command_line(error: click.ClickException) -> "CampaignError":
     from perjoule.model.errors import CampaignError
 
-    what, _, rest = re.sub(r"[.] [(]?Did you mean (one of: )?", "\n", error.format_message().rstrip(".")).partition("\n")
+    problem, _, suggestions = re.sub(r"[.] [(]?Did you mean (one of: )?", "\n", error.format_message().rstrip(".")).partition(
+        "\n"
+    )
     if isinstance(error, click.BadParameter) and error.param:
-        what = _NOT_A_NUMBER.sub(f"is not {_number(error.param.type)}", what)
-    several = re.findall(r"'(.*?)'", rest)
-    wanted = error.option_name if isinstance(error, click.NoSuchOption) else ""
-    near = next(iter(_near(wanted, several) if wanted else several), "")
+        problem = _NOT_A_NUMBER.sub(f"is not {_number(error.param.type)}", problem)
+    several = re.findall(r"'(.*?)'", suggestions)
+    option = error.option_name if isinstance(error, click.NoSuchOption) else ""
+    near = next(iter(_near(option, several) if option else several), "")
     context = error.ctx if isinstance(error, click.UsageError) else None
     advice = f"did you mean '{near}'?" if near else f"see `{context.command_path if context else 'perjoule'} --help`"
-    return CampaignError(f"{what[:1].lower()}{what[1:]}", next=advice)
+    return CampaignError(f"{problem[:1].lower()}{problem[1:]}", next=advice)
 
 
 def _near(option: str, several: Sequence[str]) -> list[str]:

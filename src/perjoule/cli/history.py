@@ -41,18 +41,18 @@ def history_command(
     from perjoule.results.history import table
 
     keys = [BY_LABEL[checked_label(label)].key for label in metrics or DEFAULT_LABELS]
-    found = over_time.history(over_time.folders_below(folders, store.open_results), keys)
+    history_found = over_time.history(over_time.folders_below(folders, store.open_results), keys)
     if as_json:
-        json_output.print_json("history", table.as_data(found))
+        json_output.print_json("history", table.as_data(history_found))
     else:
-        out.print(f"{found.name}: {counted(len(found.moments), 'campaign')}", style="bold")
-        show(table.history_table(found), (), ())
-        for at, changes in found.changes.items():
-            one = found.moments[at]
-            show_line(f"{one.name} ({one.day}), a step: {'; '.join(changes) or 'no difference in options or environment'}")
+        out.print(f"{history_found.name}: {counted(len(history_found.moments), 'campaign')}", style="bold")
+        show(table.history_table(history_found), (), ())
+        for at, changes in history_found.changes.items():
+            moment = history_found.moments[at]
+            show_line(f"{moment.name} ({moment.day}), a step: {'; '.join(changes) or 'no difference in options or environment'}")
     if target is not None:
         from perjoule.report import history as report
 
-        write(target, report.page(found))
-    if fail_on_worse and found.worse:
+        write(target, report.page(history_found))
+    if fail_on_worse and history_found.worse:
         sys.exit(1)

@@ -58,22 +58,22 @@ def _joined(pledges: tuple[Path, ...], folders: tuple[Path, ...], cluster: str |
     from perjoule.results.joined import joined_remarks, joined_table
 
     read = [book.read(json_text(path), str(path)) for path in pledges]
-    there = hardware(cluster) if cluster else None
-    found = book.joined(read, [store.open_results(folder) for folder in folders], there)
+    hardware_given = hardware(cluster) if cluster else None
+    joined = book.joined(read, [store.open_results(folder) for folder in folders], hardware_given)
     if as_json:
-        json_output.print_json("ledger", {"joined": [_content(one) for one in found]})
+        json_output.print_json("ledger", {"joined": [_content(join) for join in joined]})
     else:
-        show(joined_table(found), (), ())
-        for line in joined_remarks(found):
+        show(joined_table(joined), (), ())
+        for line in joined_remarks(joined):
             show_line(line)
-    if any(one.held is False for one in found):
+    if any(join.held is False for join in joined):
         sys.exit(1)
 
 
-def _content(one: "Joined") -> dict[str, object]:
+def _content(join: "Joined") -> dict[str, object]:
     """Return a joined prediction as JSON: error and held of throughput, then of each metric."""
-    by_metric = {side.metric.key: {"error": side.error, "held": side.held} for side in one.sides}
-    return {**vars(one), **next(iter(by_metric.values())), "by_metric": by_metric}
+    by_metric = {side.metric.key: {"error": side.error, "held": side.held} for side in join.sides}
+    return {**vars(join), **next(iter(by_metric.values())), "by_metric": by_metric}
 
 
 def _shipped(*, as_json: bool) -> None:
@@ -83,16 +83,16 @@ def _shipped(*, as_json: bool) -> None:
     from perjoule.results.published import published_remarks, published_table
 
     compared, unpredicted = published.compared(), published.UNPREDICTED
-    found = scores.shipped_scores(compared)
+    scores_of = scores.shipped_scores(compared)
     if as_json:
-        by_profile = {kind: own for kind, own in found.items() if kind != "all"}
-        there = [{**vars(one), "error": one.error, "held": one.held} for one in compared]
+        by_profile = {kind: profile_scores for kind, profile_scores in scores_of.items() if kind != "all"}
+        rows = [{**vars(row), "error": row.error, "held": row.held} for row in compared]
         json_output.print_json(
-            "ledger", {"scores": found["all"], "by_profile": by_profile, "published": there, "unpredicted": unpredicted}
+            "ledger", {"scores": scores_of["all"], "by_profile": by_profile, "published": rows, "unpredicted": unpredicted}
         )
         return
     out.print("errors of throughput, of points that were left out, and of published clusters", style="bold")
-    show(scores.scores_table(found), (), ())
+    show(scores.scores_table(scores_of), (), ())
     for line in scores.scores_remarks([prediction.shipped(name) for name in prediction.names()]):
         show_line(line)
     out.print("published clusters, to which nothing was fitted", style="bold")

@@ -55,8 +55,10 @@ def up(kind: str | None, clients: int, cluster: str, overrides: tuple[str, ...])
         took_s = time.monotonic() - began_s
         out.print(f"{counted(len(hosts.servers), 'server')} and {counted(clients, 'client')} up after {took_s:.1f} s")
         for host in hosts.all:
-            where = f", file system on {mounted.directories[host.name]}" if mounted and host.name in mounted.directories else ""
-            out.print(_entrance(host.name + where, bed.holder_pid(host)), soft_wrap=True)
+            mount_text = (
+                f", file system on {mounted.directories[host.name]}" if mounted and host.name in mounted.directories else ""
+            )
+            out.print(_entrance(host.name + mount_text, bed.holder_pid(host)), soft_wrap=True)
         out.print(f"`perjoule down {hosts.facts['run']}` takes it down")
         sys.stdout.flush()
         os._exit(0)  # without leaving the `with` blocks: that would take down what is to stay
@@ -78,33 +80,33 @@ def down(kept: str | None, everything: bool) -> None:
     Touches nothing that is in use, and lists what it leaves because it does not bear perjoule's mark. Clusters made by `perjoule
     up` stay unless you name them; they are listed with the commands to enter them. Exit code 3 if something could not be removed.
     """
-    known = [one.id for one in virtual.kept()]
-    if kept and kept not in known:
-        advice = f"known: {', '.join(known)}" if known else "none are known"
+    ids = [run.id for run in virtual.kept()]
+    if kept and kept not in ids:
+        advice = f"known: {', '.join(ids)}" if ids else "none are known"
         raise CampaignError(f'`perjoule up` has not made a cluster "{kept}"', next=advice)
-    tried = {kept, *(one.id for one in virtual.dead(everything=everything))}  # one that dies from here on is not stuck
-    found, failures = False, list[str]()
+    tried = {kept, *(run.id for run in virtual.dead(everything=everything))}  # one that dies from here on is not stuck
+    removed, failures = False, list[str]()
     for cleaned in _cleanings(kept, everything):
         lines = [
-            *(f"put back {words}" for words in cleaned.put_back),
-            *(f"removed {words}" for words in cleaned.removed),
-            *(f"left {words}" for words in (*cleaned.left, *cleaned.failures)),
+            *(f"put back {line}" for line in cleaned.put_back),
+            *(f"removed {line}" for line in cleaned.removed),
+            *(f"left {line}" for line in (*cleaned.left, *cleaned.failures)),
         ]
         for line in lines:
             out.print(line, soft_wrap=True)
-        found, failures = found or bool(lines), [*failures, *cleaned.failures]
-    left = virtual.kept()
-    for one, pids in left.items():
-        out.print(f"kept run {one.id}, made by `perjoule up`; `perjoule down {one.id}` removes it")
+        removed, failures = removed or bool(lines), [*failures, *cleaned.failures]
+    runs = virtual.kept()
+    for run, pids in runs.items():
+        out.print(f"kept run {run.id}, made by `perjoule up`; `perjoule down {run.id}` removes it")
         for name, pid in sorted(pids.items()):
             out.print(_entrance(name, pid), soft_wrap=True)
-    if stuck := [one for one in virtual.dead() if one.id in tried]:
-        what = f"run {', '.join(one.id for one in stuck)} could not be removed entirely: something is still busy"
-        raise MachineError(what, where=str(stuck[0].folder), next="run `perjoule down` again")
+    if stuck := [run for run in virtual.dead() if run.id in tried]:
+        problem = f"run {', '.join(run.id for run in stuck)} could not be removed entirely: something is still busy"
+        raise MachineError(problem, where=str(stuck[0].folder), next="run `perjoule down` again")
     if failures:
-        what = "not all that killed runs left could be removed or put back"
-        raise MachineError(what, next="see the reasons above; run `perjoule down` again, as the user who started the run")
-    if not (found or left):
+        problem = "not all that killed runs left could be removed or put back"
+        raise MachineError(problem, next="see the reasons above; run `perjoule down` again, as the user who started the run")
+    if not (removed or runs):
         unseen = " that this user may see; `sudo perjoule down` sees everything" if os.geteuid() != 0 else ""
         out.print(f"nothing left behind{unseen}")
 
@@ -159,15 +161,15 @@ def doctor(file: Path | None, overrides: tuple[str, ...], inventory: Path | None
     if overrides or inventory:
         option = "--set" if overrides else "--inventory"
         raise CampaignError(f"{option} needs a campaign", next=f"write `perjoule doctor CAMPAIGN.toml {option} ...`")
-    found = {part: dict(families.usable(part, _checks)) for part in drivers.PROTOCOLS}
-    beds = (campaign.example("testbeds", kind) for kind in found["testbeds"])
+    checks_of = {part: dict(families.usable(part, _checks)) for part in drivers.PROTOCOLS}
+    beds = (campaign.example("testbeds", kind) for kind in checks_of["testbeds"])
     optional = [driver.optional_checks() for driver in beds if isinstance(driver, HasExtras)]
-    listed = (*optional, *(checks for kinds in found.values() for checks in kinds.values()))
+    listed = (*optional, *(checks for kinds in checks_of.values() for checks in kinds.values()))
     _of_others()
-    distinct = tuple({one.name: one for checks in listed for one in checks}.values())
+    distinct = tuple({check.name: check for checks in listed for check in checks}.values())
     ready = {
-        part: {kind: all(one.ok or not one.needed for one in checks) for kind, checks in kinds.items()}
-        for part, kinds in found.items()
+        part: {kind: all(check.ok or not check.needed for check in checks) for kind, checks in kinds.items()}
+        for part, kinds in checks_of.items()
     }
     if as_json:
         content = {"checks": json_output.checks(distinct), "ready": ready, "left_out": families.left_out()}
@@ -213,14 +215,14 @@ def _print_grant(asked: str, file: Path | None, overrides: tuple[str, ...], inve
 def _doctor_of(asked: Campaign, as_json: bool) -> None:
     for error in campaign.impossible(asked).values():
         raise error
-    found = (*readiness.checks(asked), *resources.checks(asked.trials, Path("results"), settle_s=asked.settle_s))
+    checks = (*readiness.checks(asked), *resources.checks(asked.trials, Path("results"), settle_s=asked.settle_s))
     if as_json:
-        json_output.print_json("doctor", {"campaign": asked.name, "checks": json_output.checks(found)})
+        json_output.print_json("doctor", {"campaign": asked.name, "checks": json_output.checks(checks)})
     else:
-        show_findings(found)
-    if missing_count := sum(check.needed and not check.ok for check in found):
-        what = f"{asked.name} can't run: {counted(missing_count, 'requirement')} not met"
-        raise MachineError(what, next="fix what the table lists")
+        show_findings(checks)
+    if missing_count := sum(check.needed and not check.ok for check in checks):
+        problem = f"{asked.name} can't run: {counted(missing_count, 'requirement')} not met"
+        raise MachineError(problem, next="fix what the table lists")
     if not as_json:
         out.print(f"{asked.name} can run")
 

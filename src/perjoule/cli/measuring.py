@@ -177,9 +177,9 @@ def _go_on(
 
 
 def _conclude(asked: Campaign, results: store.Results) -> int:
-    records, found, page = results.latest(), summary(results), results.folder / "report.html"
-    cells = found.cells
-    show(table(cells), cells, found.scales)
+    records, numbers, page = results.latest(), summary(results), results.folder / "report.html"
+    cells = numbers.cells
+    show(table(cells), cells, numbers.scales)
     if asked.reproduces in published.names():
         from perjoule.results.claims import claims_lines
 
@@ -191,8 +191,8 @@ def _conclude(asked: Campaign, results: store.Results) -> int:
         with exits.place(results.folder):
             report.write(results, page)
     out.print(f"\nreport: {page}")
-    wanted = {trial.id for trial in asked.trials}
-    failed = [r for r in records if r.status == "failed" and r.trial.id in wanted]
+    ids = {trial.id for trial in asked.trials}
+    failed = [r for r in records if r.status == "failed" and r.trial.id in ids]
     for record in failed:
         err.print(f"failed: {record.trial.text}: {record.reason}", style="red")
     return 0 if not failed else WorkloadError.exit_code if len(failed) == len(asked.trials) else 1

@@ -38,11 +38,11 @@ from perjoule.papers.published import Number, Paper
 def papers_command(name: str | None, quantity: str | None, place: str | None, as_json: bool) -> None:
     """List the papers that perjoule knows, or every number that PAPER prints."""
     if name is None:
-        found = [published.paper(one) for one in published.names()]
+        papers = [published.paper(name) for name in published.names()]
         if as_json:
-            json_output.print_json("papers", {"papers": [_about(paper) for paper in found]})
+            json_output.print_json("papers", {"papers": [_about(paper) for paper in papers]})
         else:
-            for paper in found:
+            for paper in papers:
                 _show_paper(paper)
         return
     paper = paper_named(name)
@@ -51,15 +51,15 @@ def papers_command(name: str | None, quantity: str | None, place: str | None, as
     if as_json:
         json_output.print_json("papers", {"paper": paper.name, "numbers": numbers, "figures": figures})
         return
-    for where, group in groupby(numbers, key=lambda one: one.place):
+    for group_place, group in groupby(numbers, key=lambda number: number.place):
         listed = list(group)
-        out.print(where, style="bold")
+        out.print(group_place, style="bold")
         if listed[0].source:
             show_line(f"  {listed[0].source} ({listed[0].date})")
-        for one in listed:
-            is_what = "" if one.statistic in ("unknown", "nominal") else f", {one.statistic}"
-            note = f"; {one.note}" if one.note else ""
-            show_line(f"  {one.printed}: {one.name}{is_what} [{one.id}]{note}")
+        for number in listed:
+            is_what = "" if number.statistic in ("unknown", "nominal") else f", {number.statistic}"
+            note = f"; {number.note}" if number.note else ""
+            show_line(f"  {number.printed}: {number.name}{is_what} [{number.id}]{note}")
     for figure in figures:
         if axis := figure.axis:
             out.print(figure.place, style="bold")
@@ -78,11 +78,11 @@ def paper_named(name: str) -> Paper:
 
 
 def _chosen(paper: Paper, quantity: str | None, place: str | None) -> list[Number]:
-    places = list(dict.fromkeys((*(one.place for one in paper.numbers), *(one.place for one in paper.figures))))
+    places = list(dict.fromkeys((*(number.place for number in paper.numbers), *(number.place for number in paper.figures))))
     if place is not None and place not in places:
         near = get_close_matches(place, places, n=1)
         raise CampaignError(f'{paper.name} has no "{place}"', next=f'did you mean "{near[0]}"?' if near else ", ".join(places))
-    return [one for one in paper.numbers if quantity in (None, one.quantity) and place in (None, one.place)]
+    return [number for number in paper.numbers if quantity in (None, number.quantity) and place in (None, number.place)]
 
 
 def _about(paper: Paper) -> dict[str, object]:
@@ -105,9 +105,9 @@ def _show_paper(paper: Paper) -> None:
     out.print(f"{paper.name}: {counted(len(paper.numbers), 'number')}, {paper.year or 'year not printed'}", style="bold")
     show_line(f"  {paper.title}")
     show_line(f"  {paper.reference}{f', doi:{paper.doi}' if paper.doi else ''}")
-    for words, fact in (("clusters", "cluster"), ("file systems", "filesystem")):
+    for label, fact in (("clusters", "cluster"), ("file systems", "filesystem")):
         if paper.values(fact):
-            show_line(f"  {words}: {', '.join(paper.values(fact))}")
+            show_line(f"  {label}: {', '.join(paper.values(fact))}")
 
 
 @click.command(
@@ -155,8 +155,8 @@ def reproduce_command(
 
     The report shows the paper's numbers next to yours, and says for each claim of the paper whether it holds here.
     """
-    own = None if testbed == TESTBED else Path(testbed)
-    text = replication.written(name, scale=scale, shrink=shrink, repetitions=repetitions, testbed=own, simulate=simulate)
+    testbed_file = None if testbed == TESTBED else Path(testbed)
+    text = replication.written(name, scale=scale, shrink=shrink, repetitions=repetitions, testbed=testbed_file, simulate=simulate)
     asked = campaign.parse(text, source=target.name if target else f"{name}.toml")
     for missing in replication.reproduction(name).missing:
         err.print(f"can't be repeated: {missing}")

@@ -29,9 +29,9 @@ class InOrder(click.Group):
         return list(self.commands)
 
 
-def completing(words: Callable[[], Iterable[str]]) -> Completer:
+def completing(choices: Callable[[], Iterable[str]]) -> Completer:
     """Return a completion to one of some words."""
-    return lambda _context, _parameter, begun: [CompletionItem(word) for word in words() if word.startswith(begun)]
+    return lambda _context, _parameter, begun: [CompletionItem(choice) for choice in choices() if choice.startswith(begun)]
 
 
 def all_kinds() -> list[str]:

@@ -73,8 +73,8 @@ def plan_command(
 
     found = planning.answer(planning.read(file))
     if number is not None and found.rows and number > len(found.rows):
-        what = f"the front has {len(found.rows)} candidates, and no number {number}"
-        raise CampaignError(what, where="--candidate", next=f"perjoule plan {file} --all lists them")
+        problem = f"the front has {len(found.rows)} candidates, and no number {number}"
+        raise CampaignError(problem, where="--candidate", next=f"perjoule plan {file} --all lists them")
     if (campaign or scale) and not (number and campaign):
         raise CampaignError(
             "a campaign measures one candidate", where="--write", next="name it by --candidate N, and a file by --write"
@@ -99,45 +99,45 @@ def plan_command(
         sys.exit(1)
 
 
-def _show(found: "Answer", everything: bool, number: int | None) -> None:
+def _show(answer: "Answer", everything: bool, number: int | None) -> None:
     from perjoule.planning import texts
     from perjoule.planning.answer import LEAST_REGRET
     from perjoule.results.table import Table
 
-    need = found.question.need
+    need = answer.question.need
     if number is not None:
-        for line in texts.about(found.rows[number - 1]):
+        for line in texts.about(answer.rows[number - 1]):
             show_line(line)
         return
     out.print(
-        f"{need.name}: {found.candidates_count} candidates, {found.possible_count} meet the need, "
-        f"{len(found.rows)} are on the front",
+        f"{need.name}: {answer.candidates_count} candidates, {answer.possible_count} meet the need, "
+        f"{len(answer.rows)} are on the front",
         style="bold",
     )
-    rows = found.rows if everything else texts.shown(found)
+    rows = answer.rows if everything else texts.shown(answer)
     show(Table(texts.HEADERS, tuple(texts.cells(row) for row in rows), texts.WORDS), (), ())
     out.print(f"{texts.TOTALS}: all of {need.years:g} years, from the wall, with the switch")
-    best = found.pick(LEAST_REGRET)
+    best = answer.pick(LEAST_REGRET)
     out.print(f"\nleast regret, candidate {best.id}:", style="bold")
-    for line in (*texts.about(best), *filter(None, [texts.less_regret(found)])):
+    for line in (*texts.about(best), *filter(None, [texts.less_regret(answer)])):
         show_line(f"  {line}")
-    changes = texts.main_changes(found)
+    changes = texts.main_changes(answer)
     out.print("\nwhat changes the ranking:" if changes else "\nno value within its interval changes the ranking", style="bold")
     for change in changes:
         show_line(f"  {texts.change_text(change)}")
 
 
-def _show_impossible(found: "Answer") -> None:
+def _show_impossible(answer: "Answer") -> None:
     from perjoule.planning import texts
     from perjoule.planning.enumeration import constraints
 
-    need = found.question.need
-    assert found.nearest is not None
-    out.print(f"{need.name}: none of {found.candidates_count} candidates meets the need", style="bold red")
-    out.print(texts.heading(found), style="bold")
-    for move in found.moves:
+    need = answer.question.need
+    assert answer.nearest is not None
+    out.print(f"{need.name}: none of {answer.candidates_count} candidates meets the need", style="bold red")
+    out.print(texts.heading(answer), style="bold")
+    for move in answer.moves:
         show_line(f"  {texts.move_text(move)}")
-    missed = "; ".join(texts.misses(found.nearest, constraints(need)))
-    show_line(f"nearest: {found.nearest.text}: {missed}")
-    if more := texts.most_tried(found):
+    missed = "; ".join(texts.misses(answer.nearest, constraints(need)))
+    show_line(f"nearest: {answer.nearest.text}: {missed}")
+    if more := texts.most_tried(answer):
         show_line(more)

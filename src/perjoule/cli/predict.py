@@ -86,22 +86,24 @@ def predict(
     counts = whole_numbers("--clients", clients, MOST_HOSTS_COUNT)
     client_bytes = _client_bytes(size) if size else None
     target = Target(_profile(name), hardware(cluster), _settings(settings), memory=not virtual, servers_count=servers)
-    found = tuple(predictions(target, counts, client_bytes or round(target.profile.client_bytes), in_flight))
+    predicted = tuple(predictions(target, counts, client_bytes or round(target.profile.client_bytes), in_flight))
     if pledge is not None:
         from perjoule.results import ledger
 
-        write(pledge, ledger.pledged(target, found))
+        write(pledge, ledger.pledged(target, predicted))
     if figure is not None:
-        _draw(figure, tables.figure(target, found))
+        _draw(figure, tables.figure(target, predicted))
     if as_json:
-        json_output.print_json("predict", {"profile": target.profile.kind, "cluster": target.cluster.name, "predictions": found})
+        json_output.print_json(
+            "predict", {"profile": target.profile.kind, "cluster": target.cluster.name, "predictions": predicted}
+        )
         return
     kind = f"{target.profile.kind} {target.profile.release}".strip()
-    out.print(f"{kind}, {found[0].redundancy.text}, on {target.cluster.title}", style="bold")
-    show(tables.table(found), (), ())
+    out.print(f"{kind}, {predicted[0].redundancy.text}, on {target.cluster.title}", style="bold")
+    show(tables.table(predicted), (), ())
     if watts:
-        show(tables.watts_table(found), (), ())
-    for line in tables.remarks(target, found, WORTH_COUNT):
+        show(tables.watts_table(predicted), (), ())
+    for line in tables.remarks(target, predicted, WORTH_COUNT):
         show_line(line)
     if pledge is not None:
         show_line(f"pledged: {pledge}; once it is measured: perjoule ledger {pledge} --with DIR")
@@ -116,12 +118,12 @@ def _draw(path: Path, spec: "Spec") -> None:
 def _client_bytes(size: str) -> int:
     """Read "1 GiB". Raises CampaignError."""
     try:
-        found = round(quantity(size, BYTES))
+        size_bytes = round(quantity(size, BYTES))
     except ValueError as error:
         raise CampaignError(f"--size {size}: {error}", next='write "1 GiB"') from None
-    if not 0 < found <= MOST_BYTES:
+    if not 0 < size_bytes <= MOST_BYTES:
         raise CampaignError(f"--size {size} is not between 1 B and 1 EiB", next='write "1 GiB"')
-    return found
+    return size_bytes
 
 
 def _profile(name: str) -> "Profile":
@@ -136,10 +138,10 @@ def _settings(written: tuple[str, ...]) -> "Mapping[str, Json]":
     """Read OPTION=VALUE, the value as TOML or else as text. Raises CampaignError."""
     from perjoule.campaign.source import value
 
-    found: dict[str, object] = {}
+    settings: dict[str, object] = {}
     for text in written:
-        option, equals, said = (part.strip() for part in text.partition("="))
+        option, equals, value_text = (part.strip() for part in text.partition("="))
         if not equals or not option:
             raise CampaignError(f"--set {text} is not OPTION=VALUE", next="write --set goal=2")
-        found[option] = value(said)
-    return cast("Mapping[str, Json]", found)  # what the driver does not take, it refuses
+        settings[option] = value(value_text)
+    return cast("Mapping[str, Json]", settings)  # what the driver does not take, it refuses

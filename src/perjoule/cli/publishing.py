@@ -68,8 +68,8 @@ def build(folder: Path, to: Path) -> None:
 
     with exits.place(to):
         built = publishing.build(folder, to)
-    for words in built.refused:
-        err.print(f"left out: {words}", style="red", soft_wrap=True)
+    for refusal in built.refused:
+        err.print(f"left out: {refusal}", style="red", soft_wrap=True)
     count = sum(len(entry.rows) for entry in built.entries)
     out.print(f"{built.page}: {counted(len(built.entries), 'publication')}, {counted(count, 'number')}", soft_wrap=True)
     if built.refused:

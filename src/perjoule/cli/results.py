@@ -41,10 +41,10 @@ CAMPAIGN = "campaign.toml"  # identifies a results folder
 @json_output.option
 def show_command(folder: Path, others: tuple[Path, ...], as_json: bool, **wanted: bool) -> None:
     """Print the table of a results folder: means with 95 % intervals, and maxima."""
-    chosen = views.chosen(wanted)
-    if as_json and chosen:
+    flags = views.chosen(wanted)
+    if as_json and flags:
         raise CampaignError("--json prints all views at once", next="leave out the other options")
-    if others and not as_json and not any(flag.beside for flag in chosen):
+    if others and not as_json and not any(flag.beside for flag in flags):
         comparing = ", ".join(f"--{flag.name}" for flag in views.comparing())
         raise CampaignError("--with DIR changes nothing here", next=f"it goes with {comparing}")
     content = Content(measured(folder), tuple(map(measured, others)))
@@ -53,9 +53,9 @@ def show_command(folder: Path, others: tuple[Path, ...], as_json: bool, **wanted
 
         json_output.print_json("show", as_data(content))
         return
-    for flag in chosen:
+    for flag in flags:
         views.show_views(flag, content)
-    if not chosen:
+    if not flags:
         show(table(content.cells), content.cells, content.summary.scales)
         for doubt in content.doubts:
             show_line(f"doubt of the campaign: {doubt}")

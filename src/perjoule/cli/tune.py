@@ -95,12 +95,12 @@ def tune_command(
     from perjoule.tuning.study import study
 
     request = Request(metric, trials_count, limit, filesystem, only, less_durable)
-    text, said = text_of(file), parameters.options(overrides, shrink, simulate=simulate)
+    text, options_given = text_of(file), parameters.options(overrides, shrink, simulate=simulate)
     if into is not None and folders.is_tuning(into):
-        folders.require_same(into, folders.opened(into), request, text, said)
+        folders.require_same(into, folders.opened(into), request, text, options_given)
         go_on(into, devices, as_json=as_json)
         return
-    planned = study(request, text, said, file.name, file.parent)
+    planned = study(request, text, options_given, file.name, file.parent)
     if listing:
         _list(planned, as_json=as_json)
         return
@@ -138,12 +138,12 @@ def go_on(folder: Path, devices: tuple[str, ...], *, as_json: bool = False, agai
         f"in at most {counted(begun.request.trials_count, 'trial')}; into {folder}"
     )
     with exits.interruptible(f"continue with: perjoule resume {shlex.quote(str(folder))}"), given_back(folder):
-        found = tune(planned, folder, lambda asked, place: _measure(asked, place, devices, again_failed), _tell)
+        outcome = tune(planned, folder, lambda asked, place: _measure(asked, place, devices, again_failed), _tell)
     reality = least_real(map(drivers.reality, planned.asked.trials))
     if as_json:
-        json_output.print_json("tune", {**_content(found, folder), "reality": reality})
+        json_output.print_json("tune", {**_content(outcome, folder), "reality": reality})
         return
-    _show(found, folder)
+    _show(outcome, folder)
     if reality == "simulated":
         out.print(SIMULATED)
 
@@ -174,11 +174,11 @@ def _measure(asked: "Campaign", place: Path, devices: tuple[str, ...], again_fai
     return results
 
 
-def _tell(now: "Progress") -> None:
+def _tell(progress: "Progress") -> None:
     err.print(
-        f"round {now.round}: {now.trials_count} of at most {now.most_count} trials; "
-        f"best so far: {now.best} ({percent(now.gain_ratio, 1, sign=True)} % expected); "
-        f"another setting is expected to improve on it by {uncertainty_text(now.improvement_ratio)} % at most",
+        f"round {progress.round}: {progress.trials_count} of at most {progress.most_count} trials; "
+        f"best so far: {progress.best} ({percent(progress.gain_ratio, 1, sign=True)} % expected); "
+        f"another setting is expected to improve on it by {uncertainty_text(progress.improvement_ratio)} % at most",
         style="bold",
     )
 
@@ -189,8 +189,8 @@ def _said(value: "Json") -> str:
     return "as it is" if value is None else written(value)
 
 
-def _lost(what: str) -> str:
-    return f" (may lose: {what})" if what else ""
+def _lost(loss: str) -> str:
+    return f" (may lose: {loss})" if loss else ""
 
 
 def _list(planned: "Study", *, as_json: bool) -> None:
@@ -206,11 +206,11 @@ def _list(planned: "Study", *, as_json: bool) -> None:
         return
     rows = [
         (
-            one.name,
-            _said(one.values[one.default]),
-            ", ".join(_said(v) + _lost(one.less_durable.get(n, "")) for n, v in enumerate(one.values)),
+            option.name,
+            _said(option.values[option.default]),
+            ", ".join(_said(v) + _lost(option.less_durable.get(n, "")) for n, v in enumerate(option.values)),
         )
-        for one in options
+        for option in options
     ]
     headers = ("option", "default", "values")
     show(Table(headers, tuple(rows), headers), (), ())
@@ -221,47 +221,50 @@ def _list(planned: "Study", *, as_json: bool) -> None:
     )
 
 
-def _show(found: "Outcome", folder: Path) -> None:
+def _show(outcome: "Outcome", folder: Path) -> None:
     from perjoule.results.table import Table, ratio_text
 
     rows = [
-        (i.option, _said(i.best) + _lost(i.may_lose), _said(i.worst), ratio_text(i.ratio), i.matters) for i in found.importance
+        (i.option, _said(i.best) + _lost(i.may_lose), _said(i.worst), ratio_text(i.ratio), i.matters) for i in outcome.importance
     ]
-    words = ("option", "best", "worst", "importance")
-    headers = (*words[:3], f"{found.objective.metric.label}, best / worst", words[3])
-    show(Table(headers, tuple(rows), words), (), ())
+    headers_of_words = ("option", "best", "worst", "importance")
+    headers = (*headers_of_words[:3], f"{outcome.objective.metric.label}, best / worst", headers_of_words[3])
+    show(Table(headers, tuple(rows), headers_of_words), (), ())
     show_line("Each option by itself, as the race's model estimates it (95 % intervals).")
-    for line in (*(f"failed: {setting}: {why}" for setting, why in found.failed.items()), *(f"doubt: {d}" for d in found.doubts)):
+    for line in (
+        *(f"failed: {setting}: {why}" for setting, why in outcome.failed.items()),
+        *(f"doubt: {d}" for d in outcome.doubts),
+    ):
         show_line(line)
     out.print()
-    out.print(found.sentence, style="bold", soft_wrap=True)
-    settings, trials = counted(found.settings_count, "setting"), counted(found.trials_count, "trial")
-    show_line(f"{settings} in {trials}; the race ended because {found.ended}; results: {folder}")
-    if found.better:
+    out.print(outcome.sentence, style="bold", soft_wrap=True)
+    settings, trials = counted(outcome.settings_count, "setting"), counted(outcome.trials_count, "trial")
+    show_line(f"{settings} in {trials}; the race ended because {outcome.ended}; results: {folder}")
+    if outcome.better:
         show_line(f"campaign with this setting: {folder / 'tuned.toml'}")
 
 
-def _content(found: "Outcome", folder: Path) -> dict[str, object]:
+def _content(outcome: "Outcome", folder: Path) -> dict[str, object]:
     """Return the JSON content."""
-    gain = found.gain
+    gain = outcome.gain
     return {
-        "objective": found.objective.text,
-        "metric": found.objective.metric.key,
-        "sentence": found.sentence,
-        "better": found.better,
-        "changes": found.changes,
-        "gives_up": found.gives_up,
+        "objective": outcome.objective.text,
+        "metric": outcome.objective.metric.key,
+        "sentence": outcome.sentence,
+        "better": outcome.better,
+        "changes": outcome.changes,
+        "gives_up": outcome.gives_up,
         "gain": None
         if gain is None
         else {"ratio": gain.ratio.mean, "low": gain.ratio.low, "high": gain.ratio.high, "p": gain.p, "verdict": gain.word},
-        "repetitions_count": found.repetitions_count,
-        "power_w": found.power_w,
-        "importance": found.importance,
-        "settings_count": found.settings_count,
-        "trials_count": found.trials_count,
-        "ended": found.ended,
-        "failed": found.failed,
-        "doubts": found.doubts,
+        "repetitions_count": outcome.repetitions_count,
+        "power_w": outcome.power_w,
+        "importance": outcome.importance,
+        "settings_count": outcome.settings_count,
+        "trials_count": outcome.trials_count,
+        "ended": outcome.ended,
+        "failed": outcome.failed,
+        "doubts": outcome.doubts,
         "results": folder,
-        "campaign": folder / "tuned.toml" if found.better else None,
+        "campaign": folder / "tuned.toml" if outcome.better else None,
     }

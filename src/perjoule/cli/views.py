@@ -21,9 +21,9 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def chosen(wanted: Mapping[str, bool]) -> list[Flag]:
+def chosen(given: Mapping[str, bool]) -> list[Flag]:
     """Return the options that were given, of the parameters of a command with `options`."""
-    return [flag for flag in views.flags() if wanted[flag.name.replace("-", "_")]]
+    return [flag for flag in views.flags() if given[flag.name.replace("-", "_")]]
 
 
 def comparing() -> list[Flag]:
@@ -33,12 +33,12 @@ def comparing() -> list[Flag]:
 
 def show_views(flag: Flag, content: Content) -> None:
     """Print the tables that have rows. Raises MachineError: none has."""
-    shown = [shown.lay(content) for view in views.every() if view.flag == flag for shown in view.tables]
-    if not any(laid.rows for laid in shown):
+    tables = [tables.lay(content) for view in views.every() if view.flag == flag for tables in view.tables]
+    if not any(laid.rows for laid in tables):
         raise MachineError(flag.none, where=str(content.results.folder), next=flag.advice)
-    for laid in shown:
+    for laid in tables:
         if laid.rows:
             show(laid, (), ())
-    beside = (f"{one.folder.name}: {note}" for one in content.beside for note in simulated_notes(summary(one).cells))
+    beside = (f"{results.folder.name}: {note}" for results in content.beside for note in simulated_notes(summary(results).cells))
     for line in (*simulated_notes(content.cells), *beside, *flag.notes(content)):
         show_line(line)

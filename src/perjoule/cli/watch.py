@@ -76,24 +76,24 @@ def _wait_for_run(page: "Page") -> None:
             break
 
 
-def _print(seen: "Snapshot") -> None:
+def _print(snapshot: "Snapshot") -> None:
     from perjoule.model.format import number
 
-    out.print(f"{seen.name}: {seen.said}")
-    if seen.mark:
-        out.print(seen.mark)
-    if seen.trial:
-        phase = f": {seen.phase}, {seconds_text(seen.phase_s + seen.age_s)}" if seen.phase else ""
-        out.print(f"{seen.trial}{phase}")
-    power = [f"{number(seen.power.watts)} W ({seen.power.grade})"] if seen.power else []
-    rate = [f"{number(sum(seen.rates.values()) / RATE.per)} {RATE.symbol} on the clients' network"] if seen.rates else []
+    out.print(f"{snapshot.name}: {snapshot.said}")
+    if snapshot.mark:
+        out.print(snapshot.mark)
+    if snapshot.trial:
+        phase = f": {snapshot.phase}, {seconds_text(snapshot.phase_s + snapshot.age_s)}" if snapshot.phase else ""
+        out.print(f"{snapshot.trial}{phase}")
+    power = [f"{number(snapshot.power.watts)} W ({snapshot.power.grade})"] if snapshot.power else []
+    rate = [f"{number(sum(snapshot.rates.values()) / RATE.per)} {RATE.symbol} on the clients' network"] if snapshot.rates else []
     if rate or power:
         out.print(", ".join((*rate, *power)))
-    of = f" of {seen.trials_count}" if seen.trials_count else ""
-    failed = f", {seen.measured.failed_count} failed" if seen.measured.failed_count else ""
-    left = f", about {seconds_text(seen.left_s)} left" if seen.left_s else ""
-    out.print(f"{seen.kept_count}{of} trials kept{failed}{left}")
-    for doubt in (*seen.doubts, *seen.measured.doubts):
+    of = f" of {snapshot.trials_count}" if snapshot.trials_count else ""
+    failed = f", {snapshot.measured.failed_count} failed" if snapshot.measured.failed_count else ""
+    time_left = f", about {seconds_text(snapshot.left_s)} left" if snapshot.left_s else ""
+    out.print(f"{snapshot.kept_count}{of} trials kept{failed}{time_left}")
+    for doubt in (*snapshot.doubts, *snapshot.measured.doubts):
         out.print(f"doubt: {doubt}", style="yellow")
 
 

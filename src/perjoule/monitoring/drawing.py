@@ -51,21 +51,21 @@ def dilation(load: Load) -> Dilation:
     return Dilation(load.scale)
 
 
-def choices(shown: Sequence[tuple[Load, State]], values: Sequence[Mapping[Channel, float]]) -> Choices:
+def choices(states: Sequence[tuple[Load, State]], values: Sequence[Mapping[Channel, float]]) -> Choices:
     """Choose the channels of each boundary once for every load, from all that had a value while it ran."""
-    seen: dict[Load, dict[Channel, None]] = {}
-    for (load, _), now in zip(shown, values, strict=True):
-        seen.setdefault(load, {}).update(dict.fromkeys(now))
-    return {load: live.boundaries(channels, _roles(load)) for load, channels in seen.items()}
+    channels_of: dict[Load, dict[Channel, None]] = {}
+    for (load, _), latest in zip(states, values, strict=True):
+        channels_of.setdefault(load, {}).update(dict.fromkeys(latest))
+    return {load: live.boundaries(channels, _roles(load)) for load, channels in channels_of.items()}
 
 
 def _roles(load: Load) -> Roles:
     return live.roles(load.servers, load.clients, {host.name: host.role for host in load.hosts}, dilation(load))
 
 
-def powers(load: Load, chosen: Choices, values: Mapping[Channel, float]) -> Mapping[str, Power]:
+def powers(load: Load, choices_of: Choices, values: Mapping[Channel, float]) -> Mapping[str, Power]:
     """Return the watts of each boundary that a grade covers, by its name in `BOUNDARIES`."""
-    watts = {name: (one.watts(values), one.grade) for name, one in chosen[load].items()}
+    watts = {name: (boundary.watts(values), boundary.grade) for name, boundary in choices_of[load].items()}
     simulated = load.reality == "simulated"
     return {name: Power(w, "simulated" if simulated else grade) for name, (w, grade) in watts.items() if w is not None}
 
@@ -74,20 +74,22 @@ def graded(load: Load, values: Mapping[Channel, T]) -> Mapping[Channel, T]:
     """Return the values of channels by their grade here: a simulated host's watts are simulated, whatever gave them."""
     if load.reality != "simulated":
         return values
-    return {replace(one, grade="simulated") if one.unit in ("W", "J") else one: value for one, value in values.items()}
+    return {
+        replace(channel, grade="simulated") if channel.unit in ("W", "J") else channel: value for channel, value in values.items()
+    }
 
 
-def charts(shown: Sequence[tuple[Load, State]], chosen: Choices, values: Sequence[Mapping[Channel, float]]) -> list[Chart]:
+def charts(states: Sequence[tuple[Load, State]], choices_of: Choices, values: Sequence[Mapping[Channel, float]]) -> list[Chart]:
     """Draw the chart of each view that has one."""
-    moments = [Now(load, now, chosen[load]) for (load, _), now in zip(shown, values, strict=True)]
+    moments = [Now(load, latest, choices_of[load]) for (load, _), latest in zip(states, values, strict=True)]
     charts = (_chart(view.live, moments) for view in views.every() if view.live)
     return [chart for chart in charts if chart.lines]
 
 
 def _chart(live: Live, moments: Sequence[Now]) -> Chart:
     lines: dict[str, list[float | None]] = {}
-    for at, now in enumerate(moments):
-        for name, value in live.values(now).items():
+    for at, moment in enumerate(moments):
+        for name, value in live.values(moment).items():
             lines.setdefault(name, [None] * len(moments))[at] = float(f"{value:.4g}")
     return Chart(live.title, live.unit, _few(lines))
 
@@ -96,36 +98,36 @@ def _few(lines: Mapping[str, Sequence[float | None]]) -> Mapping[str, Sequence[f
     """Return lines, or what is left of too many to tell apart: the lowest, the mean and the highest."""
     if len(lines) <= LINES_COUNT:
         return lines
-    moments = [[value for value in now if value is not None] for now in zip(*lines.values(), strict=True)]
+    moments = [[value for value in moment if value is not None] for moment in zip(*lines.values(), strict=True)]
     of = {f"highest of {len(lines)}": max, "mean": fmean, "lowest": min}
-    return {name: [float(f"{summed(now):.4g}") if now else None for now in moments] for name, summed in of.items()}
+    return {name: [float(f"{summed(moment):.4g}") if moment else None for moment in moments] for name, summed in of.items()}
 
 
 def hosts(load: Load, values: Mapping[Channel, float]) -> Table:
     """Lay out CPU, network and power of each host; the watts of two meters are never added."""
     totals = live.totals(values)
     meters: dict[str, set[tuple[str, str]]] = {}
-    for one in values:
-        if one.quantity == "power":
-            meters.setdefault(one.host, set()).add((one.meter, one.grade))
+    for channel in values:
+        if channel.quantity == "power":
+            meters.setdefault(channel.host, set()).add((channel.meter, channel.grade))
     rows: list[tuple[str, ...]] = []
     for host in load.hosts:
         cpu = totals.get((host.name, "cpu"))
         share = "–" if cpu is None else f"{percent(cpu / host.cores)} %" if host.cores else f"{number(cpu)} cores"
-        ways = (totals.get((host.name, way)) for way in ("network_received", "network_sent"))
-        moved = ("–" if way is None else number(dilation(load).wall(way) / RATE.per) for way in ways)
+        ways = (totals.get((host.name, rate)) for rate in ("network_received", "network_sent"))
+        moved = ("–" if rate is None else number(dilation(load).wall(rate) / RATE.per) for rate in ways)
         watts = number(totals[host.name, "power"]) if len(meters.get(host.name, ())) == 1 else "–"
         rows.append((host.name, host.role, share, *moved, watts))
-    words = ("host", "role")
-    return Table((*words, "CPU", f"in, {RATE.symbol}", f"out, {RATE.symbol}", "W"), tuple(rows), words)
+    name_headers = ("host", "role")
+    return Table((*name_headers, "CPU", f"in, {RATE.symbol}", f"out, {RATE.symbol}", "W"), tuple(rows), name_headers)
 
 
 def meters(values: Mapping[Channel, float]) -> Table:
     """Lay out the power of each channel."""
     rows = [
-        (one.meter, one.host or "+".join(one.covers) or "–", one.component, one.grade, number(value))
-        for one, value in values.items()
-        if one.quantity == "power"
+        (channel.meter, channel.host or "+".join(channel.covers) or "–", channel.component, channel.grade, number(value))
+        for channel, value in values.items()
+        if channel.quantity == "power"
     ]
-    words = ("meter", "host", "component", "grade")
-    return Table((*words, "W"), tuple(sorted(rows)), words)
+    name_headers = ("meter", "host", "component", "grade")
+    return Table((*name_headers, "W"), tuple(sorted(rows)), name_headers)

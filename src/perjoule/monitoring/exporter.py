@@ -31,8 +31,8 @@ def serving(latest: Callable[[], Latest], address: str, port: int) -> Generator[
     try:
         server = LimitedServer((address, port), MetricsHandler.factory(registry))
     except OSError as error:
-        where = f"{address}:{port}"
-        raise MachineError(f"can't listen ({error.strerror})", where=where, next="choose another --port") from None
+        place = f"{address}:{port}"
+        raise MachineError(f"can't listen ({error.strerror})", where=place, next="choose another --port") from None
     thread = threading.Thread(target=server.serve_forever, args=(POLL_S,), name="meters", daemon=True)
     thread.start()
     try:
@@ -72,27 +72,31 @@ class _Campaign:
         """Yield the trial under way, the counts of trials, the clients' rates and the watts of each boundary."""
         from prometheus_client.core import GaugeMetricFamily
 
-        seen = self._snapshot
+        snapshot = self._snapshot
 
         def gauge(name: str, text: str, labels: Sequence[str], values: Mapping[tuple[str, ...], float]) -> Any:
             family = GaugeMetricFamily(name, text, labels=("campaign", *labels))
-            for words, value in values.items():
-                family.add_metric((seen.name, *words), value)
+            for label_values, value in values.items():
+                family.add_metric((snapshot.name, *label_values), value)
             return family
 
-        running, load = seen.state == "running", seen.load
-        trial = (load.filesystem, load.workload, str(load.clients_count), str(load.repetition), seen.phase)
-        failed_count = seen.measured.failed_count
-        counts = {"valid": seen.kept_count - failed_count, "failed": failed_count, "left": seen.trials_count - seen.kept_count}
+        running, load = snapshot.state == "running", snapshot.load
+        trial = (load.filesystem, load.workload, str(load.clients_count), str(load.repetition), snapshot.phase)
+        failed_count = snapshot.measured.failed_count
+        counts = {
+            "valid": snapshot.kept_count - failed_count,
+            "failed": failed_count,
+            "left": snapshot.trials_count - snapshot.kept_count,
+        }
         yield gauge("perjoule_run_up", "1 while the run is under way.", (), {(): running})
         yield gauge("perjoule_trials", "Trials of the campaign.", ("state",), {(k,): v for k, v in counts.items()})
-        yield gauge("perjoule_left_seconds", "Time until the campaign is complete.", (), {(): seen.left_s} if running else {})
+        yield gauge("perjoule_left_seconds", "Time until the campaign is complete.", (), {(): snapshot.left_s} if running else {})
         labels = ("filesystem", "workload", "clients", "repetition", "phase")
-        under_way = {trial: seen.phase_s + seen.age_s} if running and load.trial else {}
+        under_way = {trial: snapshot.phase_s + snapshot.age_s} if running and load.trial else {}
         yield gauge("perjoule_phase_seconds", "Time in the present phase of the trial under way.", labels, under_way)
-        rates = {(host,): rate for host, rate in seen.rates.items()}
+        rates = {(host,): rate for host, rate in snapshot.rates.items()}
         yield gauge("perjoule_client_bytes_per_second", "Network of a client that loads.", ("host",), rates)
-        sums = {(name, one.grade): one.watts for name, one in seen.powers.items()}
+        sums = {(name, power.grade): power.watts for name, power in snapshot.powers.items()}
         yield gauge("perjoule_boundary_watts", "Power inside a boundary.", ("boundary", "grade"), sums)
 
 
@@ -110,16 +114,16 @@ class _Collector:
         now_s = time.monotonic()
         oldest_s: dict[tuple[str, ...], float] = {}  # a meter may give watts and joules under the same labels
         for channel, (t_s, value, _) in self._latest().items():
-            words = (channel.meter, channel.host, channel.component, channel.grade, ",".join(channel.covers))
+            labels = (channel.meter, channel.host, channel.component, channel.grade, ",".join(channel.covers))
             if channel.quantity not in ("power", "energy"):
                 continue
-            oldest_s[words] = max(now_s - t_s, oldest_s.get(words, 0.0))
+            oldest_s[labels] = max(now_s - t_s, oldest_s.get(labels, 0.0))
             if not isfinite(value) or now_s - t_s > max(STALE_S, 3 * (channel.specification.period_s or 0.0)):
                 continue
             if channel.quantity == "power":
-                watts.add_metric(words, value)
+                watts.add_metric(labels, value)
             elif channel.quantity == "energy":
-                joules.add_metric(words, value)
-        for words, age_s in oldest_s.items():
-            ages.add_metric(words, age_s)
+                joules.add_metric(labels, value)
+        for labels, age_s in oldest_s.items():
+            ages.add_metric(labels, age_s)
         yield from (watts, joules, ages)

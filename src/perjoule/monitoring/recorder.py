@@ -33,23 +33,23 @@ class Memory(Sink):
     ) -> None:
         """Take one sample."""
         with self._lock:
-            kept = self._samples.setdefault(channel, array("d"))
-            kept.extend((t_s, duration_s, value, asked_s, arrived_s))
-            if self._most_count is not None and len(kept) > 2 * len(SAMPLE) * self._most_count:
-                del kept[: len(kept) - len(SAMPLE) * self._most_count]
+            row = self._samples.setdefault(channel, array("d"))
+            row.extend((t_s, duration_s, value, asked_s, arrived_s))
+            if self._most_count is not None and len(row) > 2 * len(SAMPLE) * self._most_count:
+                del row[: len(row) - len(SAMPLE) * self._most_count]
 
     def latest(self) -> Latest:
         """Return the last sample of each channel: t_s, value, duration_s."""
         with self._lock:
-            last = {channel: kept[-len(SAMPLE) :] for channel, kept in self._samples.items()}
+            last = {channel: row[-len(SAMPLE) :] for channel, row in self._samples.items()}
         return {channel: (t_s, value, duration_s) for channel, (t_s, duration_s, value, *_) in last.items()}
 
     def series(self) -> tuple[Series, ...]:
         """Return the kept samples, ordered by the channels' names."""
         with self._lock:
-            tables = {channel: np.array(kept).reshape(-1, len(SAMPLE)) for channel, kept in self._samples.items()}
-        found = [Series.of_rows(channel, table) for channel, table in tables.items()]
-        return tuple(sorted(found, key=lambda s: s.channel.name))
+            tables = {channel: np.array(row).reshape(-1, len(SAMPLE)) for channel, row in self._samples.items()}
+        all_series = [Series.of_rows(channel, table) for channel, table in tables.items()]
+        return tuple(sorted(all_series, key=lambda s: s.channel.name))
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def recording(meters: Sequence[Meter], sink: Sink) -> Generator[tuple[list[str],
         yield doubts
 
 
-def found(addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
+def discovered(addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
     """Find meters on this machine, then at each address: the options of complete [[meter]] tables, each once.
 
     All addresses are queried at once, and each by one kind after the other, because plugs and instruments accept few connections.
@@ -70,7 +70,7 @@ def found(addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:
     classes = [drivers.meter_class(kind) for kind in drivers.usable("meters")]
 
     def at(places: Sequence[str]) -> list[Mapping[str, Json]]:
-        return [table for one in classes for table in one.discover(places)]
+        return [table for options in classes for table in options.discover(places)]
 
     tables = [table for answer in _at_once(at, [(), *((address,) for address in addresses)]) for table in answer]
     return tuple(table for n, table in enumerate(tables) if table not in tables[:n])

@@ -111,19 +111,19 @@ def is_loopback(address: str) -> bool:
 def remembered(folder: Path) -> tuple[int, str]:
     """Return port and token with which this user watched a folder before: 0 and a new token the first time."""
     with suppress(OSError, ValueError):
-        if found := _REMEMBERED.fullmatch(_memory(folder).read_text()):
-            return int(found[1]), found[2]
+        if match := _REMEMBERED.fullmatch(_memory(folder).read_text()):
+            return int(match[1]), match[2]
     return 0, secrets.token_urlsafe(TOKEN_BYTES)
 
 
 def remember(folder: Path, url: str) -> None:
     """Remember an address for this user alone, so that an open page continues after `perjoule resume`."""
-    asked, path = urlsplit(url), _memory(folder)
+    parts, path = urlsplit(url), _memory(folder)
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with os.fdopen(file, "w") as memory:
-            memory.write(f"{asked.port} {parse_qs(asked.query)['token'][0]}\n")
+            memory.write(f"{parts.port} {parse_qs(parts.query)['token'][0]}\n")
 
 
 def _memory(folder: Path) -> Path:
@@ -140,8 +140,8 @@ def _server(page: Page, address: str, port: int, earlier_port: int) -> LimitedSe
     try:
         return LimitedServer((address, port), Handler)
     except OSError as error:
-        what = f"can't listen ({(error.strerror or str(error)).lower()})"
-        raise MachineError(what, where=f"{address}:{port}", next="choose another --port or --address") from None
+        problem = f"can't listen ({(error.strerror or str(error)).lower()})"
+        raise MachineError(problem, where=f"{address}:{port}", next="choose another --port or --address") from None
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -152,14 +152,14 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer."""
         try:
-            asked = urlsplit(self.path)
+            parts = urlsplit(self.path)
         except ValueError:  # "//[": no address at all
             self.send_error(400)
             return
-        given = self.headers.get("Authorization", "").removeprefix("Bearer ") or (parse_qs(asked.query).get("token") or [""])[0]
+        given = self.headers.get("Authorization", "").removeprefix("Bearer ") or (parse_qs(parts.query).get("token") or [""])[0]
         if self.served.opens(given):
             cast("LimitedServer", self.server).admit(self.connection)
-        status, kind, content = self.served.answer(asked.path, given)
+        status, kind, content = self.served.answer(parts.path, given)
         self.send_response(status)
         for name, value in {
             "Content-Type": f"{kind}; charset=utf-8",

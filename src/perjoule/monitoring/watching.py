@@ -115,8 +115,8 @@ class Watch:
         except FileNotFoundError:
             return Snapshot(name, str(folder), "none", NO_RUN, measured, kept_count=measured.kept_count)
         except (OSError, *UNEXPECTED) as error:
-            said = f"the progress of this run can't be read: {words(error)}"
-            return Snapshot(name, str(folder), "damaged", said, measured, kept_count=measured.kept_count)
+            sentence = f"the progress of this run can't be read: {words(error)}"
+            return Snapshot(name, str(folder), "damaged", sentence, measured, kept_count=measured.kept_count)
 
     def _read(self) -> Measured:
         """Read the results, if a trial was kept or a report written since the last time."""
@@ -145,10 +145,10 @@ def _measured(results: Results) -> Measured:
     if not entries:
         return Measured()
     content = Content(results)
-    found = content.summary
-    laid = table(found.cells)
+    summary_of = content.summary
+    laid = table(summary_of.cells)
     columns = [at for at, header in enumerate(laid.headers) if header not in LEFT_OUT]
-    shown = [tuple(row[at] for at in columns) for row in (laid.headers, *laid.rows)]
+    columns_shown = [tuple(row[at] for at in columns) for row in (laid.headers, *laid.rows)]
     final = {entry.trial: entry for entry in entries}
     last: list[tuple[str, str, bool]] = []
     for entry in entries[-LAST_COUNT:]:
@@ -156,47 +156,47 @@ def _measured(results: Results) -> Measured:
         failed = record.status == "failed"
         text = record.reason if failed else ", ".join(point_text(point) for point in of_trial(results, record).points)
         last.insert(0, (record.trial.text, text or "kept", failed))
-    doubts = (line for group in limitations(found.cells, found.doubts) for line in group.lines)
+    doubts = (line for group in limitations(summary_of.cells, summary_of.doubts) for line in group.lines)
     return Measured(
         len(final),
         sum(entry.status == "failed" for entry in final.values()),
-        Table(shown[0], tuple(shown[1:]), laid.words),
+        Table(columns_shown[0], tuple(columns_shown[1:]), laid.words),
         tuple(_part(section) for section in views.sections(content) if not section.view.folded),
         last,
         tuple(f"{line.text}{line.more} ({line.rows})" for line in doubts),
         (
-            *simulated_notes(found.cells),
-            *(f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in found.scales),
+            *simulated_notes(summary_of.cells),
+            *(f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in summary_of.scales),
         ),
         (results.folder / "report.html").exists(),
-        least_real(cell.reality for cell in found.cells),
+        least_real(cell.reality for cell in summary_of.cells),
     )
 
 
 def _part(section: views.Section) -> Part:
-    tables = tuple((shown.name, laid, shown.note) for shown, laid in section.tables)
+    tables = tuple((view_table.name, laid, view_table.note) for view_table, laid in section.tables)
     return Part(section.view.title, section.intro, tables, section.lines)
 
 
-def _seen(found: Progress, folder: Path, measured: Measured) -> Snapshot:
-    if not found.states:
-        state, said = _state(found, 0.0, folder)
-        return Snapshot(found.run.name, str(folder), state, said, measured, kept_count=measured.kept_count)
-    load, last = found.states[-1]
+def _seen(progress: Progress, folder: Path, measured: Measured) -> Snapshot:
+    if not progress.states:
+        state, sentence = _state(progress, 0.0, folder)
+        return Snapshot(progress.run.name, str(folder), state, sentence, measured, kept_count=measured.kept_count)
+    load, last = progress.states[-1]
     age_s = max(0.0, time.time() - last.utc_s)
-    state, said = _state(found, age_s, folder)
-    shown = [(one, at) for one, at in found.states[-SHOWN_COUNT:] if at.t_s >= last.t_s - SHOWN_S]
-    moments = [drawing.moment(found.channels, at) for _, at in shown]
+    state, sentence = _state(progress, age_s, folder)
+    states = [(one, at) for one, at in progress.states[-SHOWN_COUNT:] if at.t_s >= last.t_s - SHOWN_S]
+    moments = [drawing.moment(progress.channels, at) for _, at in states]
     values = live.rates(moments)
-    totals, chosen = live.totals(values[-1]), drawing.choices(shown, values)
+    totals, choices = live.totals(values[-1]), drawing.choices(states, values)
     running = state in ("running", "silent")
-    rates = {one: live.client_rate(totals, one, drawing.dilation(load)) for one in load.clients}
-    now = {channel: (last.t_s - t_s, value) for channel, (t_s, value) in moments[-1].items()}
+    rates = {client: live.client_rate(totals, client, drawing.dilation(load)) for client in load.clients}
+    latest = {channel: (last.t_s - t_s, value) for channel, (t_s, value) in moments[-1].items()}
     return Snapshot(
-        name=found.run.name,
+        name=progress.run.name,
         folder=str(folder),
         state=state,
-        said=said,
+        said=sentence,
         measured=measured,
         load=load,
         trial=trial_text(load.filesystem, load.workload, load.clients_count, load.repetition) if load.trial else load.text,
@@ -206,45 +206,45 @@ def _seen(found: Progress, folder: Path, measured: Measured) -> Snapshot:
         trials_count=last.trials_count,
         left_s=last.left_s,
         age_s=age_s,
-        times_s=[round(at.t_s - last.t_s, 1) for _, at in shown],
-        charts=drawing.charts(shown, chosen, values),
-        rates={one: rate for one, rate in rates.items() if rate is not None} if running else {},
-        powers=drawing.powers(load, chosen, values[-1]) if running else {},
-        channels=drawing.graded(load, now) if running else {},
+        times_s=[round(at.t_s - last.t_s, 1) for _, at in states],
+        charts=drawing.charts(states, choices, values),
+        rates={client: rate for client, rate in rates.items() if rate is not None} if running else {},
+        powers=drawing.powers(load, choices, values[-1]) if running else {},
+        channels=drawing.graded(load, latest) if running else {},
         hosts=drawing.hosts(load, values[-1]) if running else drawing.NO_TABLE,
         meters=drawing.meters(drawing.graded(load, values[-1])) if running else drawing.NO_TABLE,
         doubts=last.doubts if running else (),
-        notes=found.notes,
+        notes=progress.notes,
     )
 
 
-def _state(found: Progress, age_s: float, folder: Path) -> tuple[str, str]:
+def _state(progress: Progress, age_s: float, folder: Path) -> tuple[str, str]:
     again = f"continue with: perjoule resume {folder}"
-    if found.ended == "done":
+    if progress.ended == "done":
         return "done", "the run is complete"
-    if found.ended:
-        return "stopped", f"the run stopped: {found.ended}; {again}"
-    alive = processes.alive(found.run.process)
-    where = f"process {found.run.process.pid} on {found.run.process.host}"
+    if progress.ended:
+        return "stopped", f"the run stopped: {progress.ended}; {again}"
+    alive = processes.alive(progress.run.process)
+    process = f"process {progress.run.process.pid} on {progress.run.process.host}"
     if alive is False:
-        return "killed", f"the run was killed ({where} is gone) {seconds_text(age_s)} ago; {again}"
+        return "killed", f"the run was killed ({process} is gone) {seconds_text(age_s)} ago; {again}"
     if alive is None and age_s > SILENT_S:
-        return "silent", f"no sign of life from {where} for {seconds_text(age_s)}"
-    return "running", f"{where}"
+        return "silent", f"no sign of life from {process} for {seconds_text(age_s)}"
+    return "running", f"{process}"
 
 
 def plain(snapshot: Snapshot) -> dict[str, Any]:
     """Return a snapshot as JSON data for the page."""
-    left = {"load", "channels", "rates", "powers"}  # in other fields, as text
-    found = {name: value for name, value in vars(snapshot).items() if name not in left}
-    found["charts"] = [asdict(chart) for chart in snapshot.charts]
-    found |= {name: asdict(found[name]) for name in ("measured", "hosts", "meters")}
+    drawn_apart = {"load", "channels", "rates", "powers"}  # in other fields, as text
+    content = {name: value for name, value in vars(snapshot).items() if name not in drawn_apart}
+    content["charts"] = [asdict(chart) for chart in snapshot.charts]
+    content |= {name: asdict(content[name]) for name in ("measured", "hosts", "meters")}
     rate = sum(snapshot.rates.values())
-    found["mark"] = snapshot.mark
-    found["rate"] = f"{number(rate / drawing.RATE.per)} {drawing.RATE.symbol}" if snapshot.rates else ""
-    found["watts"] = f"{number(snapshot.power.watts)} W" if snapshot.power else ""
-    found["grade"] = f"{snapshot.power.grade}, without the switch" if snapshot.power else ""
-    others = ((words, snapshot.powers[name]) for name, words in OTHERS.items() if name in snapshot.powers)
-    found["others"] = [f"{words}: {number(one.watts)}\N{NO-BREAK SPACE}W" for words, one in others]
-    found["left"] = seconds_text(snapshot.left_s) if snapshot.left_s else ""
-    return found
+    content["mark"] = snapshot.mark
+    content["rate"] = f"{number(rate / drawing.RATE.per)} {drawing.RATE.symbol}" if snapshot.rates else ""
+    content["watts"] = f"{number(snapshot.power.watts)} W" if snapshot.power else ""
+    content["grade"] = f"{snapshot.power.grade}, without the switch" if snapshot.power else ""
+    powers = ((label, snapshot.powers[name]) for name, label in OTHERS.items() if name in snapshot.powers)
+    content["others"] = [f"{label}: {number(power.watts)}\N{NO-BREAK SPACE}W" for label, power in powers]
+    content["left"] = seconds_text(snapshot.left_s) if snapshot.left_s else ""
+    return content

@@ -375,7 +375,7 @@ def test_who_stops_looking_for_meters_waits_for_no_address(monkeypatch: pytest.M
     monkeypatch.setattr(recorder.drivers, "kinds", lambda part: ("slow",))
     monkeypatch.setattr(recorder.drivers, "meter_class", lambda kind: Slow)
     outcomes: list[object] = []
-    thread = Thread(target=lambda: outcomes.append(recorder.found(["a", "b"])))
+    thread = Thread(target=lambda: outcomes.append(recorder.discovered(["a", "b"])))
     thread.start()
     assert looking.wait(5.0)
     ending.set()

@@ -16,16 +16,22 @@ _BARS = " ▁▂▃▄▅▆▇█"
 
 def plot(series: Sequence[Series], now_s: float, *, width: int, span_s: float) -> Table:
     """Lay out the channels with the last `span_s` seconds as bars, `width` of them; a gap is empty."""
-    found = Table(box=None, padding=(0, 1))
+    plotted = Table(box=None, padding=(0, 1))
     for heading in ("channel", "covers", "now", "mean", f"the last {span_s:.0f} s"):
-        found.add_column(heading, justify="right" if heading in ("now", "mean") else "left", no_wrap=True)
-    for one in series:
-        t_s, watts = powers(one)
+        plotted.add_column(heading, justify="right" if heading in ("now", "mean") else "left", no_wrap=True)
+    for channel_series in series:
+        t_s, watts = powers(channel_series)
         recent = watts[t_s > now_s - span_s]
-        failed = bool(len(one.value)) and not isfinite(one.value[-1])
-        now = Text("no answer", style="red") if failed else _watts(recent[-1:])
-        found.add_row(named(one.channel), covered(one.channel), now, _watts(recent), bars(t_s, watts, now_s, width, span_s))
-    return found
+        failed = bool(len(channel_series.value)) and not isfinite(channel_series.value[-1])
+        watts_now = Text("no answer", style="red") if failed else _watts(recent[-1:])
+        plotted.add_row(
+            named(channel_series.channel),
+            covered(channel_series.channel),
+            watts_now,
+            _watts(recent),
+            bars(t_s, watts, now_s, width, span_s),
+        )
+    return plotted
 
 
 def named(channel: Channel) -> str:
@@ -38,7 +44,7 @@ def covered(channel: Channel) -> str:
     if channel.covers:
         return "+".join(channel.covers)
     part = "" if channel.component == "all" else channel.component
-    return " ".join(word for word in (channel.host, part) if word) or "all"
+    return " ".join(part for part in (channel.host, part) if part) or "all"
 
 
 def bars(t_s: np.ndarray, watts: np.ndarray, now_s: float, width: int, span_s: float) -> Text:

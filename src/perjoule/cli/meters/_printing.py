@@ -10,7 +10,7 @@ from perjoule.model import Json
 
 def tell(doubts: Sequence[Sequence[str]]) -> None:
     """Print each doubt about the readings once."""
-    for doubt in dict.fromkeys(one for found in doubts for one in found):
+    for doubt in dict.fromkeys(doubt_text for lines in doubts for doubt_text in lines):
         err.print(doubt, style="yellow")
 
 

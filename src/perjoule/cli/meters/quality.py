@@ -66,20 +66,20 @@ def test(names: tuple[str, ...], overrides: tuple[str, ...], against: str | None
 
 
 def _describe(series: Series) -> None:
-    seen, stated, unit = behaviour(series), series.channel.specification, series.channel.unit
+    measured, specification, unit = behaviour(series), series.channel.specification, series.channel.unit
     out.print(f"{named(series.channel)} of {covered(series.channel)}: {series.channel.semantics}, grade {series.channel.grade}")
-    asked = _told(seen.asked_period_s, seconds_text)
-    step = f"{any_number(seen.resolution)} {unit}" if seen.resolution else "none seen"
+    period = _told(measured.asked_period_s, seconds_text)
+    step = f"{any_number(measured.resolution)} {unit}" if measured.resolution else "none seen"
     lines = {
-        "samples": f"{seen.samples_count}, one in {asked}; {percent(seen.failed_ratio, 1)} % failed",
-        "new value": f"every {_told(seen.update_period_s, seconds_text)}" + _stated(stated.period_s, "s"),
-        "mean": _told(seen.mean, _watts),
-        "noise": f"{_told(seen.noise, _watts)} of a single value",
-        "step": step + _stated(stated.resolution, unit),
-        "frozen": f"{_told(seen.longest_frozen_s, seconds_text)} at the longest",
+        "samples": f"{measured.samples_count}, one in {period}; {percent(measured.failed_ratio, 1)} % failed",
+        "new value": f"every {_told(measured.update_period_s, seconds_text)}" + _stated(specification.period_s, "s"),
+        "mean": _told(measured.mean, _watts),
+        "noise": f"{_told(measured.noise, _watts)} of a single value",
+        "step": step + _stated(specification.resolution, unit),
+        "frozen": f"{_told(measured.longest_frozen_s, seconds_text)} at the longest",
     }
-    for name, words in lines.items():
-        out.print(f"  {name:10} {words}")
+    for name, line in lines.items():
+        out.print(f"  {name:10} {line}")
 
 
 def _told(value: float, text: Callable[[float], str]) -> str:
@@ -94,12 +94,12 @@ def _stated(value: float | None, unit: str) -> str:
     return "" if value is None else f" (stated: {any_number(value)} {unit})"
 
 
-def _compare(found: Agreement | None, against: str) -> None:
-    if found is None:
+def _compare(agreement: Agreement | None, against: str) -> None:
+    if agreement is None:
         out.print(f"against {against}: can't be compared: there is no time for which both have energy")
         return
-    spread = f"{percent(found.scatter_ratio, 2)} % from one to the next of {found.windows_count} windows"
-    out.print(f"against {against}: {found.ratio:.4f} times its energy; the ratio varies by {spread}")
+    spread = f"{percent(agreement.scatter_ratio, 2)} % from one to the next of {agreement.windows_count} windows"
+    out.print(f"against {against}: {agreement.ratio:.4f} times its energy; the ratio varies by {spread}")
 
 
 @click.command(
@@ -135,12 +135,12 @@ def _switched(duration_s: float) -> tuple[float, ...]:
 
 
 def _late(series: Series, edges_s: tuple[float, ...]) -> str:
-    found = alignment.offset(series, edges_s, window_s=series.channel.specification.period_s or 0.0)
-    if found is None:
+    offset = alignment.offset(series, edges_s, window_s=series.channel.specification.period_s or 0.0)
+    if offset is None:
         return "it does not show the load: too few samples, or it covers something else"
-    late = "late" if found.offset_s >= 0 else "early"
-    spread = f"{abs(found.offset_s) * 1e3:.0f} ± {2 * found.uncertainty_s * 1e3:.0f} ms {late}"
-    return f"{spread}; the load drew {number(found.step_w)} W"
+    late = "late" if offset.offset_s >= 0 else "early"
+    spread = f"{abs(offset.offset_s) * 1e3:.0f} ± {2 * offset.uncertainty_s * 1e3:.0f} ms {late}"
+    return f"{spread}; the load drew {number(offset.step_w)} W"
 
 
 def _draw(target: Path, series: Sequence[Series], edges_s: tuple[float, ...]) -> None:
@@ -149,9 +149,9 @@ def _draw(target: Path, series: Sequence[Series], edges_s: tuple[float, ...]) ->
     from perjoule.views.power.alignment import alignments
 
     load = LoadPattern(Clock(time.monotonic(), time.time()), edges_s, ("this machine",))
-    found = alignments([(load, series)])
-    if not found:
+    patterns = alignments([(load, series)])
+    if not patterns:
         raise MachineError("nothing to draw: no meter shows the load", next="look at their readings: perjoule meters watch")
-    svg = rendering.svg(drawn(found))
+    svg = rendering.svg(drawn(patterns))
     write(target, svg)
     out.print(f"{target}")

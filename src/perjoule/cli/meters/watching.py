@@ -32,7 +32,7 @@ def list_command(addresses: tuple[str, ...], as_json: bool) -> None:
 
     `perjoule doctor` reports what each kind needs on this machine.
     """
-    tables = recorder.found(addresses)
+    tables = recorder.discovered(addresses)
     if as_json:
         json_output.print_json("meters list", {"meters": tables})
         return

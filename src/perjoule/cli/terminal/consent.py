@@ -26,35 +26,39 @@ def confirmed(asked: Campaign, trials: Iterable[Trial], flags: Sequence[str]) ->
         CampaignError: a device can't be overwritten, a flag names none, or the user did not confirm.
         MachineError: a device can't be examined.
     """
-    by_word = {word: one.device for one in asked.overwrite for word in (one.device, Path(one.device).name)}
+    by_word = {
+        name: overwritten.device
+        for overwritten in asked.overwrite
+        for name in (overwritten.device, Path(overwritten.device).name)
+    }
     if unknown := [flag for flag in flags if flag not in by_word]:
-        known = ", ".join(one.device for one in asked.overwrite) or "no device"
+        devices = ", ".join(overwritten.device for overwritten in asked.overwrite) or "no device"
         raise CampaignError(
-            f"--overwrite {unknown[0]} is not a device listed in this campaign", next=f"the campaign's overwrite lists {known}"
+            f"--overwrite {unknown[0]} is not a device listed in this campaign", next=f"the campaign's overwrite lists {devices}"
         )
-    said = {by_word[flag] for flag in flags}
+    confirmed_devices = {by_word[flag] for flag in flags}
     by_clients = sorted(trials, key=lambda trial: trial.clients_count)  # the last one has all hosts
-    wanted = {device: trial for trial in by_clients for device in drivers.filesystem(trial.filesystem).devices}
+    trial_of = {device: trial for trial in by_clients for device in drivers.filesystem(trial.filesystem).devices}
     permits: list[Permit] = []
-    for named in (one for one in asked.overwrite if one.device in wanted):
-        trial = wanted[named.device]
+    for overwrite in (overwritten for overwritten in asked.overwrite if overwritten.device in trial_of):
+        trial = trial_of[overwrite.device]
         place = drivers.filesystem(trial.filesystem).devices_at
         testbed = drivers.testbed(trial.testbed)
-        there = testbed.shown(named, trial.clients_count, place) if isinstance(testbed, OverwritesDevices) else []
-        for permit, lines in there:
+        shown_devices = testbed.shown(overwrite, trial.clients_count, place) if isinstance(testbed, OverwritesDevices) else []
+        for permit, lines in shown_devices:
             for line in lines:
                 err.print(f"{permit.host}: {line}" if permit.host else line, soft_wrap=True, markup=False, highlight=False)
             permits.append(permit)
-        if there and named.device not in said:
-            _ask(named.device)
+        if shown_devices and overwrite.device not in confirmed_devices:
+            _ask(overwrite.device)
     return replace(asked, confirmed=tuple(permits))
 
 
 def _ask(device: str) -> None:
     name = Path(device).name
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        what = f"{device} would be overwritten, and this has not been confirmed"
-        raise CampaignError(what, next=f"add --overwrite {name}, or run it in a terminal")
+        problem = f"{device} would be overwritten, and this has not been confirmed"
+        raise CampaignError(problem, next=f"add --overwrite {name}, or run it in a terminal")
     typed = click.prompt(f"all data on it will be lost; type {name} to continue", default="", show_default=False, err=True)
     if typed.strip() != name:
         raise CampaignError(f"{device} was not confirmed", next="nothing has been touched")

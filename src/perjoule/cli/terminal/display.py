@@ -64,9 +64,9 @@ def visible(text: str) -> str:
 class Terminal(Console):
     """The only way to the terminal: its own styles are escape sequences; those within a text are made visible."""
 
-    def print(self, *objects: Any, **words: Any) -> None:
+    def print(self, *objects: Any, **options: Any) -> None:
         """Print; rich drops some control characters of a text before it lays it out."""
-        super().print(*(visible(one) if isinstance(one, str) else one for one in objects), **words)
+        super().print(*(visible(item) if isinstance(item, str) else item for item in objects), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Lay out the text to print."""
@@ -104,28 +104,28 @@ def show_line(line: str) -> None:
 
 def show_checks(checks: Sequence[Check]) -> None:
     """Print the checks of this machine: those that passed first, the most urgent last, each with its fix."""
-    ordered = sorted(checks, key=lambda one: (not one.ok, one.needed))
-    for one, after in zip_longest(ordered, ordered[1:]):
-        mark, style = _mark(one)
-        out.print(f"{mark} {one.name}: {one.detail}", style=style)
-        if not one.ok and one.fix and (after is None or after.fix != one.fix):
-            show_line(f"     {one.fix}")
+    ordered = sorted(checks, key=lambda check: (not check.ok, check.needed))
+    for check, after in zip_longest(ordered, ordered[1:]):
+        mark, style = _mark(check)
+        out.print(f"{mark} {check.name}: {check.detail}", style=style)
+        if not check.ok and check.fix and (after is None or after.fix != check.fix):
+            show_line(f"     {check.fix}")
 
 
 def show_findings(checks: Sequence[Check]) -> None:
     """Print checks as a table: those that passed first, the most urgent last."""
     rich = RichTable("", "where", "found", "fix", box=None, header_style="bold", pad_edge=False)
-    for one in sorted(checks, key=lambda one: (not one.ok, one.needed)):
-        mark, style = _mark(one)
-        rich.add_row(mark.strip(), one.name, one.detail, "" if one.ok else one.fix, style=style)
+    for check in sorted(checks, key=lambda check: (not check.ok, check.needed)):
+        mark, style = _mark(check)
+        rich.add_row(mark.strip(), check.name, check.detail, "" if check.ok else check.fix, style=style)
     out.print(rich)
 
 
 def show_missing(checks: Sequence[Check]) -> None:
     """Warn of what this machine lacks, one line for each fix."""
     names: dict[tuple[str, str], list[str]] = {}
-    for one in checks:
-        names.setdefault((one.detail, one.fix), []).append(one.name)
+    for check in checks:
+        names.setdefault((check.detail, check.fix), []).append(check.name)
     for (detail, fix), alike in names.items():
         out.print(f"missing on this machine: {', '.join(alike)} ({detail}); {fix}", style="yellow")
 
@@ -136,17 +136,21 @@ def _mark(check: Check) -> tuple[str, str]:
 
 def show(table: Table, cells: Sequence[Cell], scales: Sequence[float]) -> None:
     """Print a table, words on the left and numbers on the right, and the notes on its numbers below it."""
-    kept = _fitting(table, out.width)
+    columns = _fitting(table, out.width)
     rich = RichTable(box=None, header_style="bold", pad_edge=False)
-    least = 2 * (len(kept) - 1)
-    for index in kept:
-        there = [row[index] for row in table.rows]
-        words = table.headers[index] in table.words
-        whole = [*table.headers[index].split(), *(cell for cell in there if not words), *" ".join(there).split()]
-        least += max(map(len, whole))
-        rich.add_column(table.headers[index], justify="left" if words else "right", min_width=max(map(len, whole)))
+    least = 2 * (len(columns) - 1)
+    for index in columns:
+        cells_of_column = [row[index] for row in table.rows]
+        of_words = table.headers[index] in table.words
+        pieces = [
+            *table.headers[index].split(),
+            *(cell for cell in cells_of_column if not of_words),
+            *" ".join(cells_of_column).split(),
+        ]
+        least += max(map(len, pieces))
+        rich.add_column(table.headers[index], justify="left" if of_words else "right", min_width=max(map(len, pieces)))
     for row in table.rows:
-        rich.add_row(*(row[index] for index in kept))
+        rich.add_row(*(row[index] for index in columns))
     (out if least <= out.width else _unwrapped).print(rich)  # wrap a table that can't fit rather than lose digits
     for note in notes(cells, scales):
         out.print(note)
@@ -155,19 +159,19 @@ def show(table: Table, cells: Sequence[Cell], scales: Sequence[float]) -> None:
 def _fitting(table: Table, width: int) -> list[int]:
     """Return the columns that fit a width; spare ones are left out as needed."""
     widths = [max(map(len, column)) for column in zip(table.headers, *table.rows, strict=True)]
-    kept = list(range(len(widths)))
+    columns = list(range(len(widths)))
     for spare in _SPARE:
-        if sum(widths[index] + 2 for index in kept) - 2 <= width:
+        if sum(widths[index] + 2 for index in columns) - 2 <= width:
             break
-        kept = [index for index in kept if table.headers[index] != spare]
-    return kept
+        columns = [index for index in columns if table.headers[index] != spare]
+    return columns
 
 
 def notes(cells: Sequence[Cell], scales: Sequence[float]) -> list[str]:
     """List the limitations of numbers: simulation, emulation, failures, and doubts with their rows."""
-    found = [*simulated_notes(cells), *(f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in scales)]
+    lines = [*simulated_notes(cells), *(f"emulated at scale {scale:g}: all numbers are in emulated time" for scale in scales)]
     metered = [cell for cell in cells if cell.reality != "simulated"]
     unmetered = sorted({grade for cell in metered for grade in cell.grade.split("+")} & UNMETERED)
-    found += [f"power is {grade}, not measured" for grade in unmetered]
-    found += in_rows("doubt in", cells, omitted=False)
-    return found + omissions(cells)
+    lines += [f"power is {grade}, not measured" for grade in unmetered]
+    lines += in_rows("doubt in", cells, omitted=False)
+    return lines + omissions(cells)

@@ -44,12 +44,12 @@ def whole_numbers(option: str, text: str, most: int) -> list[int]:
 
     numbers: list[int] = []
     for part in text.replace(" ", "").split(","):
-        found = re.fullmatch(r"(\d{1,6})(?:\.\.(\d{1,6}))?", part)
-        first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+        match = re.fullmatch(r"(\d{1,6})(?:\.\.(\d{1,6}))?", part)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
         numbers += range(first, min(last, first + MOST_NUMBERS_COUNT) + 1)
     if not 0 < min(numbers, default=0) <= max(numbers) <= most or len(numbers) > MOST_NUMBERS_COUNT:
-        what = f"not whole numbers from 1 to {most}, {MOST_NUMBERS_COUNT} of them at most"
-        raise CampaignError(what, where=f"{option} {text}", next="write 4, 1,2,8 or 1..64")
+        problem = f"not whole numbers from 1 to {most}, {MOST_NUMBERS_COUNT} of them at most"
+        raise CampaignError(problem, where=f"{option} {text}", next="write 4, 1,2,8 or 1..64")
     return list(dict.fromkeys(numbers))
 
 

@@ -23,8 +23,8 @@ def print_json(command: str, content: Mapping[str, object]) -> None:
         command: as it is typed, "meters list".
         content: dataclasses, mappings, sequences and plain values. Numbers that JSON lacks, infinities and NaN, become null.
     """
-    found = {"format": f"perjoule {command}", "version": VERSION, **content}
-    click.echo(json.dumps(plain(found), indent=2, ensure_ascii=False, allow_nan=False))
+    document = {"format": f"perjoule {command}", "version": VERSION, **content}
+    click.echo(json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def plain(value: object) -> Any:
@@ -34,12 +34,15 @@ def plain(value: object) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in cast("Mapping[object, object]", value).items()}
+        return {str(key): plain(item) for key, item in cast("Mapping[object, object]", value).items()}
     if isinstance(value, list | tuple | Set):
-        return [plain(one) for one in cast("Iterable[object]", value)]
+        return [plain(item) for item in cast("Iterable[object]", value)]
     return str(value) if isinstance(value, Path) else value
 
 
-def checks(found: Sequence[Check]) -> list[dict[str, object]]:
+def checks(all_checks: Sequence[Check]) -> list[dict[str, object]]:
     """Return checks of this machine and of hosts, with what was found."""
-    return [{"name": one.name, "ok": one.ok, "needed": one.needed, "detail": one.detail, "fix": one.fix} for one in found]
+    return [
+        {"name": check.name, "ok": check.ok, "needed": check.needed, "detail": check.detail, "fix": check.fix}
+        for check in all_checks
+    ]

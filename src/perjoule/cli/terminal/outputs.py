@@ -47,18 +47,18 @@ def require_file(path: Path) -> None:
         raise _refused(path, "it is a folder", "name a file")
     folder = path.parent
     if not folder.is_dir():
-        what = f"{folder} is not a folder" if folder.exists() else f"there is no folder {folder}"
-        raise _refused(path, what, "create it first, or choose another path")
+        problem = f"{folder} is not a folder" if folder.exists() else f"there is no folder {folder}"
+        raise _refused(path, problem, "create it first, or choose another path")
     if not os.access(path if path.exists() else folder, os.W_OK):
         raise _refused(path, "it can't be written", "choose another path, or change its permissions")
 
 
 def require_folder(path: Path) -> None:
     """See that a folder can be filled, or made with those above it. Raises MachineError."""
-    there = next(one for one in (path, *path.absolute().parents) if os.path.lexists(one))
-    if not there.is_dir():
-        raise _refused(path, f"{there} is not a folder" if there != path else "it is not a folder", "choose another path")
-    if not os.access(there, os.W_OK | os.X_OK):
+    existing = next(parent for parent in (path, *path.absolute().parents) if os.path.lexists(parent))
+    if not existing.is_dir():
+        raise _refused(path, f"{existing} is not a folder" if existing != path else "it is not a folder", "choose another path")
+    if not os.access(existing, os.W_OK | os.X_OK):
         raise _refused(path, "it can't be written", "choose another path, or change its permissions")
 
 
@@ -85,7 +85,7 @@ def write(path: Path, content: str | bytes) -> None:
             removal.remove_file(partial)
 
 
-def _refused(path: Path, what: str, advice: str) -> "MachineError":
+def _refused(path: Path, problem: str, advice: str) -> "MachineError":
     from perjoule.model.errors import MachineError
 
-    return MachineError(what, where=str(path), next=advice)
+    return MachineError(problem, where=str(path), next=advice)

@@ -80,12 +80,12 @@ class Progress:
         if record.outcome is None or record.status == "failed":
             err.print(Text(f"{number}: failed: {record.reason}", style="red"))
             return
-        found = ", ".join(point_text(point) for point in notice.points)
+        numbers = ", ".join(point_text(point) for point in notice.points)
         at_scale = Reading(record).dilation.text
         emulated = f" (emulated at {at_scale})" if at_scale else ""
         left_s = self.remaining.left_s()
-        left = f", {seconds_text(left_s)} left" if left_s else ""
-        err.print(f"{number}: {found or 'kept'}{emulated}{left}")
+        time_left = f", {seconds_text(left_s)} left" if left_s else ""
+        err.print(f"{number}: {numbers or 'kept'}{emulated}{time_left}")
 
     def _render(self) -> RenderableType:
         if self.stopping():
@@ -96,8 +96,8 @@ class Progress:
                 lines.append(Text(self._live_text(self.notice.latest(), self.notice), no_wrap=True, overflow="ellipsis"))
         kept_count, trials_count = self.remaining.kept_count, self.remaining.trials_count
         bar = ProgressBar(total=trials_count, completed=kept_count, width=24)
-        left = f"about {seconds_text(self.remaining.left_s())} left"
-        foot = Text(f"{kept_count} of {trials_count} trials, {left}", style="dim")
+        time_left = f"about {seconds_text(self.remaining.left_s())} left"
+        foot = Text(f"{kept_count} of {trials_count} trials, {time_left}", style="dim")
         return Group(*lines, bar, foot)
 
     def _live_text(self, latest: Mapping[Channel, tuple[float, float, float]], notice: Notice) -> str:
@@ -107,15 +107,15 @@ class Progress:
         roles = live.roles(notice.servers, clients, {host.name: host.role for host in notice.hosts.all}, dilation)
         power = live.servers_w({channel: sample[1] for channel, sample in latest.items()}, roles)
         ways = ("network_sent", "network_received")
-        moved = [[s for c, s in latest.items() if c.host in clients and c.quantity == way] for way in ways]
+        moved = [[s for c, s in latest.items() if c.host in clients and c.quantity == quantity] for quantity in ways]
         times_s = [s[0] for samples in moved for s in samples]
         if times_s and (self.before is None or max(times_s) > self.before[0]):
-            now = (max(times_s), *(sum(s[1] for s in samples) for samples in moved))
+            latest_sums = (max(times_s), *(sum(s[1] for s in samples) for samples in moved))
             if self.before is not None:
-                took_s = dilation.emulated(now[0] - self.before[0])
-                both_bytes = [after - before for after, before in zip(now[1:], self.before[1:], strict=True)]
+                took_s = dilation.emulated(latest_sums[0] - self.before[0])
+                both_bytes = [after - before for after, before in zip(latest_sums[1:], self.before[1:], strict=True)]
                 self.rate_bytes_per_s = max(both_bytes) / took_s  # one way is the load, the other its acknowledgements
-            self.before = now
+            self.before = latest_sums
         text = f"{self.rate_bytes_per_s / _RATE.per:6.1f} {_RATE.symbol} on the clients' network" if times_s else ""
         simulated = drivers.reality(notice.trial) == "simulated"
         return text + (f"  {power[0]:6.1f} W ({'simulated' if simulated else power[1]})" if power else "")
