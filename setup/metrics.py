@@ -10,26 +10,24 @@ from perjoule.model.metrics import BOUNDARIES, PIECES, ROLES, STAGES, Metric, en
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "metrics.md"
 HEAD = """# Metrics
 
-The numbers of trials and rows in `perjoule show`, reports, `table.json` and exports. A key ends in its SI unit: `table.json`
-and exports hold values in that unit; tables and figures use the unit listed here. <!-- Written by setup/metrics.py. -->
+The numbers of trials and rows in `perjoule show`, reports, `table.json` and exports: key, label, unit of tables and figures (a
+key ends in its SI unit, that of `table.json` and exports), better direction, definition. <!-- Written by setup/metrics.py. -->
 
-| key | label | unit | better | definition |
-|---|---|---|---|---|
 """
 TAIL = """
-**†** Stop rules (`until`), `compare --metric` and `--fail-if` accept the label, and of keys with a boundary also "gross",
-"clients" or "all" before the label. A write has the metric a second time (but not with the switch), until its last client's
-fsync has returned, with `burst_` before the key and "burst" before the label.
+**†** Stop rules (`until`), `compare --metric` and `--fail-if` accept the label, with a boundary also after
+"gross", "clients" or "all". A write has the metric a second time (but not with the switch), until its last client's fsync has
+returned: `burst_` before the key, "burst" before the label.
 
-**‡** The metric rests on joules: if the power of two values is of different grades, they are not ranked.
+**‡** Rests on joules: power of different grades is not ranked.
 
 `{boundary}` stands for
 
 """
 REST = """
-Energies, and the work per joule, have an uncertainty if the meter states its errors (except those of `cpu_package_` and
-`device_`): half of the 95 % interval of one trial (`energy_uncertainty_j`, `efficiency_uncertainty_bytes_per_j`), and the part of
-it that all repetitions on one meter share (`energy_shared_uncertainty_j`).
+Energies, and the work per joule, have half of their 95 % interval (`energy_uncertainty_j`,
+`efficiency_uncertainty_bytes_per_j`) and the part that all repetitions share (`energy_shared_uncertainty_j`), if the meter
+states its errors; not `cpu_package_` and `device_`.
 
 `{piece}` stands for
 
@@ -60,8 +58,8 @@ def row(one: Metric) -> str:
     """Lay out an entry."""
     definition = one.definition.format(boundary="the boundary", role="the role", piece="the piece", stage="in the stage")
     label = f"{one.label} {'†' * one.headline}{'‡' * one.energy}".strip()
-    unit, better = one.unit.symbol or "1", one.better or "–"
-    return f"| `{one.key}` | {label} | {unit} | {better} | {definition} |\n"
+    of = ", ".join(word for word in (one.unit.symbol, one.better) if word)
+    return f"- `{one.key}`, {label}{f' ({of})' if of else ''}: {definition}\n"
 
 
 if __name__ == "__main__":

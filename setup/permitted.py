@@ -29,13 +29,15 @@ WIDTH = 128
 def page() -> str:
     """Lay out the page."""
     made = {kind: _arguments(words) for kind, words in disk_words.MAKE.items()}
+    common = set[str]().union(*disk_words.MOUNT.values()).intersection(*disk_words.MOUNT.values())
     families = {f"{family}...": stems.split() for family, stems in ceph.FAMILIES.items()}
     parts = [
         HEAD,
         "\n## `make` of a disk: arguments of mkfs (zfs: of `zpool create`)\n",
         *(_named(f"**{kind}**", words) for kind, words in made.items()),
         "\n## `options` of a disk: mount options\n",
-        *(_named(f"**{kind}**", forms) for kind, forms in disk_words.MOUNT.items()),
+        _named("**all of them**", [name for name in next(iter(disk_words.MOUNT.values())) if name in common]),
+        *(_named(f"**{kind}**", [name for name in forms if name not in common]) for kind, forms in disk_words.MOUNT.items()),
         "\n## `options` of nfs: mount options\n",
         _named("", MOUNT_OPTIONS),
         "\n## `conf` of cephfs, rados and rbd\n",
@@ -55,8 +57,15 @@ def page() -> str:
 
 
 def _arguments(words: Mapping[str, object]) -> Iterable[str]:
+    first: dict[int, str] = {}  # by the identity of a form, which long and short names of an argument share
     for name, form in words.items():
-        yield f"{name} ({' '.join(_pairs(form))})" if isinstance(form, Mapping) else name
+        if not isinstance(form, Mapping):
+            yield name
+        elif known := first.get(id(form)):
+            yield f"{name} (as {known})"
+        else:
+            first[id(form)] = name
+            yield f"{name} ({' '.join(_pairs(form))})"
 
 
 def _pairs(words: Iterable[str]) -> Iterable[str]:

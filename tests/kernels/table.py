@@ -36,14 +36,16 @@ def tables(kept: dict[str, Any]) -> str:
     platforms = [name for name in TITLES if name in kept]
     reasons: list[str] = []
     text = HEAD + "".join(_about(name, kept[name]["about"]) for name in platforms)
-    head = f"| | {' | '.join(TITLES[name] for name in platforms)} |\n|---|{'---|' * len(platforms)}\n"
     families = {HEADINGS[family]: {f"`{kind}`": f"{family}/{kind}" for kind in drivers.kinds(family)} for family in FAMILIES}
     machines = {"What depends on the kernel or the processor": {row: row for row in (*APART, UNIT)}}
     for heading, rows in {**machines, **families}.items():
-        text += f"\n## {heading}\n\n{head}"
-        for shown, row in rows.items():
-            cells = [_cell(row.rpartition("/")[2], _merged(kept[name], row), reasons) for name in platforms]
-            text += f"| {shown} | {' | '.join(cells)} |\n"
+        outcomes = {
+            shown: {name: _cell(row.rpartition("/")[2], _merged(kept[name], row), reasons) for name in platforms}
+            for shown, row in rows.items()
+        }
+        ran = [name for name in platforms if any(cells[name] for cells in outcomes.values())]
+        text += f"\n## {heading}\n\n| | {' | '.join(TITLES[name] for name in ran)} |\n|---|{'---|' * len(ran)}\n"
+        text += "".join(f"| {shown} | {' | '.join(cells[name] for name in ran)} |\n" for shown, cells in outcomes.items())
     listed = "".join(f"{n}. {reason}\n" for n, reason in enumerate(reasons, 1))
     return f"{text}\n## Why refused\n\n{listed}"
 
