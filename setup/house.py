@@ -47,16 +47,30 @@ def counts(src: Path) -> Mapping[str, int]:
     }
 
 
-def members(src: Path) -> Mapping[str, int]:
-    """Count what each protocol of drivers declares: attributes, properties and methods, which who writes a driver reads."""
+def members(src: Path) -> Mapping[str, tuple[int, int]]:
+    """Count what each protocol of drivers declares, and how much of it a driver must have, because there is no default.
+
+    It declares attributes, properties and methods.
+    """
     parsed = [ast.parse(path.read_text()) for path in sorted((src / "perjoule/drivers/protocols").glob("*.py"))]
     classes = {node.name: node for tree in parsed for node in tree.body if isinstance(node, ast.ClassDef)}
-    return {name: len(_declared(classes[name])) for name in PROTOCOLS if name in classes}
+    both = {name: (_declared(classes[name]), _required(classes[name])) for name in PROTOCOLS if name in classes}
+    return {name: (len(declared), len(required)) for name, (declared, required) in both.items()}
 
 
 def _declared(cls: ast.ClassDef) -> set[str]:
     named = {node.name for node in cls.body if isinstance(node, ast.FunctionDef)}
     named |= {node.target.id for node in cls.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)}
+    return {name for name in named if not name.startswith("_")}
+
+
+def _required(cls: ast.ClassDef) -> set[str]:
+    methods = (node for node in cls.body if isinstance(node, ast.FunctionDef))
+    named = {
+        node.name for node in methods if any("abstractmethod" in ast.unparse(decorator) for decorator in node.decorator_list)
+    }
+    bare = (node.target for node in cls.body if isinstance(node, ast.AnnAssign) and node.value is None)
+    named |= {target.id for target in bare if isinstance(target, ast.Name)}
     return {name for name in named if not name.startswith("_")}
 
 
@@ -110,5 +124,5 @@ if __name__ == "__main__":
     asked = Path(sys.argv[1] if len(sys.argv) > 1 else "src")
     for counted, count in counts(asked).items():
         print(f"{count:6} {counted}")
-    for protocol, count in members(asked).items():
-        print(f"{count:6} members of {protocol}")
+    for protocol, (count, required_count) in members(asked).items():
+        print(f"{count:6} members of {protocol}, {required_count} of them required")

@@ -114,7 +114,7 @@ class Host(ABC):
     name: str
     role: str  # "storage", "metadata", "management" or "client"
     address: str
-    node: Node | None  # the catalogue's hardware that it is or stands for
+    node: Node | None = None  # the catalogue's hardware that it is or stands for
     directory: Path  # on this host's own disk: ours to fill, gone after the run; the same path seen from inside and outside
     overwrite: tuple[Permit, ...] = ()  # raw devices that the campaign names and the user has confirmed
     mark: str = (
