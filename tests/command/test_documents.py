@@ -90,6 +90,12 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
     return lambda: once(tmp_path_factory, "demo", measure) / "demo"
 
 
+def my_boards(folder: Path, demo: Demo) -> None:
+    """The cluster of the how-to of boards."""
+    text = (ROOT / "docs/how-to/boards.md").read_text()
+    (folder / "my-boards.toml").write_text(re.findall(r"^```text\n(title = .*?)^```$", text, re.M | re.S)[0])
+
+
 def before_and_after(folder: Path, demo: Demo) -> None:
     (folder / "results").mkdir()
     shutil.copytree(demo(), folder / "results" / "demo")
@@ -139,12 +145,11 @@ PREPARED: dict[str, Callable[[Path, Demo], object]] = {
     "history.md": nights,
     "import.md": logs,
     "json.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),
+    "boards.md": my_boards,
     "predict.md": lambda folder, demo: (
         measured(folder / "results" / "moosefs", "repetitions = 2"),
         shutil.copy(SOURCES / "prediction" / "profiles" / "moosefs.json", folder),
-        (folder / "my-boards.toml").write_text(
-            "\n".join(re.findall(r"^```text\n(title = .*?)^```$", (ROOT / "docs/how-to/predict.md").read_text(), re.M | re.S))
-        ),
+        my_boards(folder, demo),
     ),
     "publish.md": lambda folder, demo: laboratory(folder, folder / "results" / "lab"),
     "reproduce.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),

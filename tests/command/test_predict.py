@@ -49,11 +49,11 @@ def test_bands_of_emulated_hosts_are_said_to_be_too_narrow_for_real_ones() -> No
 
 def test_what_rests_on_a_number_that_was_not_identified_has_no_value(tmp_path: Path) -> None:
     """The boards of the documentation, 64 of them, and one client that is faster than all."""
-    page = (Path(__file__).parents[2] / "docs/how-to/predict.md").read_text()
-    text = page.split("```text\n")[1].split("```")[0]
-    before, after = text.split("[board.desktop]")
-    fast = after.replace("280 MiB/s", "1000 GiB/s", 1).replace("70000", "70000000", 1)
-    (tmp_path / "fast.toml").write_text(f"{before}[board.desktop]{fast}")
+    text = (Path(__file__).parents[2] / "docs/how-to/boards.md").read_text().split("## Your cluster")[1]
+    text = text.split("```text\n")[1].split("```")[0]
+    given = 'status = "assumed", source = "x" }'
+    fast = f'nic = {{ value = "1000 GiB/s", {given}\nmips = {{ value = 7e7, {given}'
+    (tmp_path / "fast.toml").write_text(text.replace("[[node]]", f"[board.dell-precision-3650]\n{fast}\n\n[[node]]", 1))
     words = ("predict", "moosefs", "--on", tmp_path / "fast.toml", "--servers", "64", "--clients", "1,64", "--size", "64 GiB")
     told = said(*words).splitlines()
     assert "write, clients 1: a range, because it rests on at_once of moosefs, which calibration did not identify" in told
@@ -193,7 +193,7 @@ def test_a_calibration_with_too_few_conditions_for_a_band_says_so_and_what_to_me
         (["predict", "moosefs", "--on", "my-boards"], 'no cluster "my-boards"; known: cubieboard2, '),
         (["predict", "moosefs", "--on", "my-boards"], "your own hardware in a file: --on my-boards.toml"),
         (["predict", "moosefs", "--on", "odroid"], 'did you mean "odroid-hc4"?'),
-        (["predict", "moosefs", "--on", "my-boards.toml"], 'docs/how-to/predict.md, "Your boards", shows such a file'),
+        (["predict", "moosefs", "--on", "my-boards.toml"], "docs/how-to/boards.md shows such a file"),
         (["predict", "moosefs", "--on", "odroid-hc4", "--set", "gaol=2"], 'moosefs has no option "gaol"; known: '),
         (["predict", "moosefs", "--on", "odroid-hc4", "--set", "goal=two"], "goal: Input should be a valid integer"),
         (["predict", "moosefs", "--on", "odroid-hc4", "--set", "goal=9"], "goal"),

@@ -142,7 +142,7 @@ class Targets(Hosts, Texts, Wires):
             )
         ]
         self.papers = [path.read_text() for path in sorted(Path(published.__file__).parent.glob("*.toml"))]
-        self.clusters = [path.read_text() for path in sorted(Path(catalogue.__file__).parent.glob("*.toml"))]
+        self.clusters = [path.read_text() for path in sorted(Path(catalogue.__file__).parent.glob("clusters/*.toml"))]
         self.imports = corpus("imported/*/*", "fio/*/*.json", "ior/*/*.json", "rados/*/client*.json")
         self.others = contents(self.imports)
         self.logs = corpus("csv/*.csv")

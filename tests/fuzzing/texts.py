@@ -30,8 +30,8 @@ PARTS = """
 [server.mine]
 title = "Mine"
 mips = { value = 20000, low = 15000, high = 25000, status = "assumed", source = "x" }
-idle = "20 W"
-dynamic = "30 W"
+idle_at_wall = "20 W"
+dynamic_at_wall = "30 W"
 supply_efficiency = 0.9
 price = "500 USD"
 embodied = "100 kg"

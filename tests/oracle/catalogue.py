@@ -6,13 +6,43 @@ from pathlib import Path
 from typing import Any
 
 FILES = Path(__file__).parents[2] / "src" / "perjoule" / "catalogue"
-UNITS = {"MiB/s": 2**20, "MB/s": 1e6, "GiB": 2**30, "W": 1.0, "Mbit/s": 1e6 / 8, "Gbit/s": 1e9 / 8}
+UNITS = {"MiB/s": 2**20, "MB/s": 1e6, "GiB/s": 2**30, "GiB": 2**30, "W": 1.0, "Mbit/s": 1e6 / 8, "Gbit/s": 1e9 / 8}
 
 
 @cache
 def cluster(name: str) -> dict[str, Any]:
-    """Read the file of a cluster as it is."""
-    return tomllib.loads((FILES / f"{name}.toml").read_text())
+    """Read the file of a cluster with those of its boards, disks, switch and supply.
+
+    Watts are as they are written: clusters whose boards state them at the wall have supplies without losses, and clients of the
+    others are at the wall.
+    """
+    found = _read("clusters", name)
+    boards = {node["board"] for node in found["node"]}
+    drives = {drive for node in found["node"] for drive in node.get("drives", {})}
+    for kind, folder, named in (("board", "boards", boards), ("drive", "drives", drives)):
+        changed = found.get(kind, {})
+        found[kind] = {part: _plain(_read(folder, part) | changed.get(part, {})) for part in named}
+    found["disk"] = found.pop("drive")
+    for one in found["node"]:
+        one["disks"] = [disk for disk, count in one.get("drives", {}).items() for _ in range(count)]
+    if "switch" in found:
+        files = [tomllib.loads(path.read_text()) for path in (FILES / "switches").glob("*.toml")]
+        switches = {name: switch for file in files for name, switch in file["switch"].items()}
+        found["switch"] = switches[found["switch"]]["watts_at_wall"]
+    else:
+        found["switch"] = found["switch_at_wall"]
+    if "supply_efficiency" not in found:
+        storage = next(n for n in found["node"] if n["role"] == "storage")
+        found["supply_efficiency"] = found["board"][storage["board"]]["supply_efficiency"]
+    return _plain(found)
+
+
+def _read(folder: str, name: str) -> dict[str, Any]:
+    return tomllib.loads((FILES / folder / f"{name}.toml").read_text())
+
+
+def _plain(table: dict[str, Any]) -> dict[str, Any]:
+    return {key.removesuffix("_at_wall").removesuffix("_behind_supply"): value for key, value in table.items()}
 
 
 def si(entry: Any) -> float:

@@ -129,9 +129,9 @@ def rows(name: str, path: Path, table: Table, source: Source, shrink_ratio: floa
         if shrink_ratio != 1:
             chosen = _shrunk(path, kind, chosen, driver, source, shrink_ratio)
             driver = _build(name, path, kind, chosen, source)
-        if isinstance(driver, Testbed) and driver.cluster not in ("", *catalogue.names()):
+        if isinstance(driver, Testbed) and driver.cluster not in ("", *catalogue.choices()):
             what = f'the catalogue has no cluster "{driver.cluster}"'
-            raise source.error((*path, "cluster"), what, instead(driver.cluster, catalogue.names()))
+            raise source.error((*path, "cluster"), what, instead(driver.cluster, catalogue.choices()))
         found.append(Row(name, path, kind, label, chosen, driver))
     return tuple(found)
 

@@ -1,8 +1,9 @@
-"""Hardware as data: boards, disks, switches and clusters, each value with its source and status. One TOML file, one cluster."""
+"""Hardware as data: boards, drives, switches and clusters, one TOML file each, and each value with its source and status."""
 
 from perjoule.catalogue.corrected import corrected
-from perjoule.catalogue.reading import cluster, names, read
-from perjoule.catalogue.totals import at_speed, capacity_bytes, idle_w, peak_w, servers, tpp_bytes_per_s
+from perjoule.catalogue.finding import boards, choices, cluster, drives_by_name, names, servers_by_name, standing_for
+from perjoule.catalogue.reading import read
+from perjoule.catalogue.totals import at_speed, capacity_bytes, idle_w, peak_w, seek_s, servers, tpp_bytes_per_s
 from perjoule.model.hardware import Board, Cluster, Disk, Node, Role, Status, Value
 
 __all__ = [
@@ -14,13 +15,19 @@ __all__ = [
     "Status",
     "Value",
     "at_speed",
+    "boards",
     "capacity_bytes",
+    "choices",
     "cluster",
     "corrected",
+    "drives_by_name",
     "idle_w",
     "names",
     "peak_w",
     "read",
+    "seek_s",
     "servers",
+    "servers_by_name",
+    "standing_for",
     "tpp_bytes_per_s",
 ]

@@ -1,7 +1,7 @@
 """Watts that the catalogue corrected since a record was made of them."""
 
 from perjoule.catalogue.coefficients import EFFICIENCY, LOAD, RATING, coefficients
-from perjoule.catalogue.reading import cluster, names
+from perjoule.catalogue.finding import cluster, names
 from perjoule.model.format import estimate
 from perjoule.model.hardware import Cluster
 

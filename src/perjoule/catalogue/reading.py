@@ -1,113 +1,72 @@
-"""A TOML file to frozen Clusters; anything unknown in the file is refused.
+"""The catalogue's clusters: a TOML file, with the boards, disks and switches that it names, to frozen Clusters.
 
-A file is one cluster with its nodes, or several: `[[variant.NAME]]` are the nodes of each, made of the same boards and disks.
+A file is one cluster with its nodes, or several: `[[variant.NAME]]` are the nodes of each. What it says of a board or a disk
+(`[board.NAME]`, `[drive.NAME]`) changes the catalogue's key by key, such as by what was measured there, or describes another.
 """
 
-import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from functools import cache, partial
-from importlib.resources import files
-from typing import Annotated, Literal, cast
+from functools import cache
+from typing import Any, TypeVar, cast
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from perjoule.model import units
+from perjoule.catalogue import composing, folder
+from perjoule.catalogue.parts import Count, Drive, Mean, Network, Server, Switch, complaint, on_sides
+from perjoule.catalogue.quantities import SOURCED, Bare, Watts
 from perjoule.model.errors import CampaignError
-from perjoule.model.hardware import Board, Cluster, Disk, Node, Role, Value
+from perjoule.model.hardware import Cluster, Node, Role, Value
 
 MOST_HOSTS_COUNT = 100_000  # of a node
-_QUANTITIES = ("value", "sigma", "low", "high")
-_VARIANT = re.compile(r"^\[\[variant\.([\w-]+)\]\]", re.MULTILINE)
+Part = TypeVar("Part")
 
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def _in_si(raw: object, allowed: dict[str, float]) -> object:
-    """Convert the quantities of `{ value = "15.46 W", sigma = "1.13 W", ... }` to numbers; pydantic checks the rest."""
-    if not isinstance(raw, Mapping):
-        return raw
-    written = cast("Mapping[str, object]", raw)
-    return {**written, **{key: units.quantity(written[key], allowed) for key in _QUANTITIES if key in written}}
+class Nodes(_Strict):
+    """Hosts of one kind."""
 
-
-def _ranged(value: Value) -> Value:
-    """Refuse a range that its value is not in. Raises ValueError."""
-    low, high = (value.value if end is None else end for end in (value.low, value.high))
-    if not low <= value.value <= high:
-        raise ValueError("the value is not between low and high")
-    if value.status == "bound" and None in (value.low, value.high):
-        raise ValueError("a bound states low and high")
-    return value
-
-
-_Bytes = Annotated[Value, BeforeValidator(partial(_in_si, allowed=units.BYTES))]
-_Rate = Annotated[Value, BeforeValidator(partial(_in_si, allowed=units.RATES))]
-_Seconds = Annotated[Value, BeforeValidator(partial(_in_si, allowed=units.SECONDS))]
-_Watts = Annotated[Value, BeforeValidator(partial(_in_si, allowed=units.WATTS)), AfterValidator(_ranged)]
-
-
-class _Board(_Strict):
-    cores: int = Field(gt=0)
-    mips: Value
-    nic: _Rate
-    idle: _Watts
-    dynamic: _Watts
-    port_read: _Rate | None = None
-    port_write: _Rate | None = None
-    memory: _Bytes | None = None
-
-
-class _Disk(_Strict):
-    technology: Literal["hdd", "ssd", "nvme"]
-    capacity: _Bytes
-    read: _Rate
-    write: _Rate
-    idle: _Watts
-    active: _Watts
-    seek: _Seconds | None = None
-
-
-class _Node(_Strict):
     name: str
     role: Role
     count: int = Field(gt=0, le=MOST_HOSTS_COUNT)
     board: str
-    disks: list[str] = []
+    drives: dict[str, Count] = {}
+    network: str = ""
+    behind_port: bool = True
 
 
-class _File(_Strict):
+class ClusterFile(_Strict):
+    """What a cluster's file says."""
+
     title: str
     source: str = Field(min_length=1)
     notes: list[str] = []
-    switch: _Watts
-    supply_efficiency: Value
-    load: _Watts | None = None
-    highest: _Watts | None = None
-    board: dict[str, _Board]
-    disk: dict[str, _Disk]
-    node: list[_Node] = []
-    variant: dict[str, list[_Node]] = {}
+    switch: str = ""
+    switch_at_wall: Watts | None = None
+    supply_efficiency: Bare | None = None
+    load_at_wall: Watts | None = None
+    highest_at_wall: Watts | None = None
+    board: dict[str, dict[str, Any]] = {}
+    drive: dict[str, dict[str, Any]] = {}
+    node: list[Nodes] = []
+    variant: dict[str, list[Nodes]] = {}
 
 
-def _rates(file: _File) -> Iterator[tuple[str, Value]]:
-    """List what work is divided by, by its place in the file."""
-    for key, board in file.board.items():
-        yield from ((f"board.{key}.mips", board.mips), (f"board.{key}.nic", board.nic))
-    for key, disk in file.disk.items():
-        yield from ((f"disk.{key}.read", disk.read), (f"disk.{key}.write", disk.write))
+UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")  # pydantic's kinds of errors
 
 
-def _complaint(error: ValidationError) -> str:
-    """Choose one error to show: an unknown key first, because it often explains the missing one."""
-    unknown = ("extra_forbidden", "unexpected_keyword_argument")
-    faults = sorted(error.errors(), key=lambda fault: fault["type"] not in unknown)
-    place = ".".join(str(part) for part in faults[0]["loc"])
-    return f"{place}: {'unknown key' if faults[0]['type'] in unknown else faults[0]['msg']}"
+def _first(error: ValidationError) -> tuple[tuple[int | str, ...], str]:
+    """Choose one error to show, by its place and words: an unknown key first, because it often explains the missing one."""
+    fault = sorted(error.errors(), key=lambda fault: fault["type"] not in UNKNOWN)[0]
+    return fault["loc"], "unknown key" if fault["type"] in UNKNOWN else fault["msg"]
+
+
+def _complaint(error: ValidationError, above: Iterable[str] = ()) -> str:
+    place, what = _first(error)
+    return f"{'.'.join(map(str, (*above, *place)))}: {what}"
 
 
 def read(text: str, name: str) -> Cluster:
@@ -122,103 +81,113 @@ def read_all(text: str, name: str) -> Mapping[str, Cluster]:
     """Read the clusters of a TOML file by name: the file's own, or those of its variants.
 
     Raises:
-        CampaignError: invalid TOML, an unknown or missing key, a wrong unit, or a board or disk that the file does not describe.
+        CampaignError: invalid TOML, an unknown or missing key, a wrong unit, or a board, disk or switch that neither the file nor
+            the catalogue describes.
     """
-    where = f"catalogue file {name}.toml"
+    where = folder.where(name)
     try:
-        file = _File.model_validate(tomllib.loads(text))
+        file = ClusterFile.model_validate(tomllib.loads(text), context=SOURCED)
     except ValidationError as error:
         raise CampaignError(_complaint(error), where=where, next="see the clusters that come with perjoule") from error
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, or a number of thousands of digits
         raise CampaignError(f"not TOML: {error}", where=where) from error
-    for place, value in _rates(file):
-        if not value.value > 0:
-            raise CampaignError(f"{place} is 0", where=where, next="write what it reaches")
-    if not 0 < file.supply_efficiency.value <= 1:
-        raise CampaignError("supply_efficiency is not between 0 and 1", where=where)
+    return read_file(file, name, where)
+
+
+def read_file(file: ClusterFile, name: str, where: str) -> Mapping[str, Cluster]:
+    """Make the clusters of a file. Raises CampaignError as `read_all` does."""
     if bool(file.node) == bool(file.variant):
         raise CampaignError(
             "the file has neither nodes nor variants, or both", where=where, next="write [[node]] or [[variant.NAME]]"
         )
-    boards = {
-        key: Board(key, b.cores, b.mips, b.nic, b.idle, b.dynamic, b.port_read, b.port_write, b.memory)
-        for key, b in file.board.items()
-    }
-    disks = {key: Disk(key, d.technology, d.capacity, d.read, d.write, d.idle, d.active, d.seek) for key, d in file.disk.items()}
+    every = file.variant or {name: file.node}
+    return {key: _Reader(file, where).cluster(key, name, nodes) for key, nodes in every.items()}
+
+
+class _Reader:
+    """A cluster's file beside the catalogue's tables."""
+
+    def __init__(self, file: ClusterFile, where: str) -> None:
+        self._file, self._where, self._tables = file, where, folder.tables()
+        self._mean = part("mean", "", self._tables["mean"], Mean, where)
+
+    def cluster(self, name: str, file: str, nodes: list[Nodes]) -> Cluster:
+        written = self._file
+        servers = {one.board: self._part("board", one.board, written.board, Server) for one in nodes}
+        efficiency = self._efficiency(nodes, servers)
+        made = (self._node(one, servers[one.board], efficiency, fed=_is_fed(one, nodes)) for one in nodes)
+        load, highest = (one.plain if one else None for one in (written.load_at_wall, written.highest_at_wall))
+        title = f"{written.title}, {name}" if written.variant else written.title
+        found = Cluster(
+            name, title, written.source, tuple(made), self._switch_w(nodes), efficiency, tuple(written.notes), file, load, highest
+        )
+        return composing.alone(composing.told_apart(found))
+
+    def _node(self, written: Nodes, server: Server, efficiency: Value, *, fed: bool) -> Node:
+        alike = {name: self._part("drive", name, self._file.drive, Drive) for name in written.drives}
+        drives = [(name, alike[name]) for name, count in written.drives.items() for _ in range(count)]
+        network = written.network or next(reversed(server.networks), "")
+        link = self._part("network", network, {}, Network) if network and server.nic is None else None
+        host = composing.Drawer(written.board, server, drives, link, self._mean, written.behind_port)
+        try:
+            return composing.node(written.name, written.role, written.count, host, composing.Feed(efficiency, not fed))
+        except CampaignError as error:
+            raise CampaignError(error.what, where=self._where, next=error.next) from None
+
+    def _efficiency(self, nodes: list[Nodes], servers: Mapping[str, Server]) -> Value:
+        stated = self._file.supply_efficiency
+        if stated is None:
+            fed = sorted((one for one in nodes if one.role != "client"), key=lambda one: one.role != "storage")
+            stated = next((servers[one.board].supply_efficiency for one in (*fed, *nodes)), None)
+        if stated is None:
+            raise CampaignError("supply_efficiency is not stated", where=self._where, next="add it, or to the file of its board")
+        if not 0 < stated.value <= 1:
+            raise CampaignError("supply_efficiency is not between 0 and 1", where=self._where)
+        return stated.plain
+
+    def _switch_w(self, nodes: list[Nodes]) -> Value:
+        if self._file.switch_at_wall is not None:
+            return self._file.switch_at_wall.plain
+        if not self._file.switch:
+            raise CampaignError("no switch is stated", where=self._where, next='write switch = "NAME", or switch_at_wall')
+        return self._part("switch", self._file.switch, {}, Switch).watts_at_wall.plain
+
+    def _part(self, table: str, name: str, own: Mapping[str, dict[str, Any]], kind: type[Part]) -> Part:
+        """Return a part by its name, as the catalogue and then the file describe it."""
+        tables, merged = self._tables[table], dict[str, Any]()
+        if name not in tables and name not in own:
+            advice = instead(name, (*tables, *own))
+            raise CampaignError(f'no {table} is called "{name}"', where=self._where, next=advice)
+        for one in (tables.get(name, {}), own.get(name, {})):
+            folder.merge(merged, one)
+        return part(table, name, merged, kind, self._where)
+
+
+def part(table: str, name: str, written: Mapping[str, Any], kind: type[Part], where: str) -> Part:
+    """Read a part. Raises CampaignError: a key or a unit is wrong, or its numbers make no such part."""
     try:
-        nodes = {
-            key: tuple(_node(n, boards[n.board], disks) for n in found)
-            for key, found in (file.variant or {name: file.node}).items()
-        }
-    except KeyError as error:
-        raise CampaignError(f"no board or disk is called {error}", where=where, next="describe it in the same file") from error
-    return {
-        key: Cluster(
-            key,
-            f"{file.title}, {key}" if file.variant else file.title,
-            file.source,
-            found,
-            file.switch,
-            file.supply_efficiency,
-            tuple(file.notes),
-            name,
-            file.load,
-            file.highest,
-        )
-        for key, found in nodes.items()
-    }
-
-
-def _node(written: _Node, board: Board, disks: Mapping[str, Disk]) -> Node:
-    return Node(written.name, written.role, written.count, board, tuple(_behind(board, disks[name]) for name in written.disks))
-
-
-def _behind(board: Board, disk: Disk) -> Disk:
-    """Return a disk behind a board's port: with the lower speed of the two, and active power to match."""
-    read, write = (
-        min(own, port or own, key=lambda value: value.value)
-        for own, port in (
-            (disk.read_bytes_per_s, board.port_read_bytes_per_s),
-            (disk.write_bytes_per_s, board.port_write_bytes_per_s),
-        )
-    )
-    if (read, write) == (disk.read_bytes_per_s, disk.write_bytes_per_s):
-        return disk
-    use_ratio = max(read.value / disk.read_bytes_per_s.value, write.value / disk.write_bytes_per_s.value)
-    active_w = disk.idle_w.value + use_ratio * (disk.active_w.value - disk.idle_w.value)
-    share = f"{100 * use_ratio:.0f} % of its power above idle, the share that the port of {board.name} lets through"
-    source = f"{disk.active_w.source}; {share}"
-    active = replace(disk.active_w, value=active_w, source=source, low=None, high=None)
-    return replace(disk, read_bytes_per_s=read, write_bytes_per_s=write, active_w=active)
+        found = _adapter(kind).validate_python(written, context=SOURCED)
+    except ValidationError as error:
+        what = _complaint(error, filter(None, (table, name)))
+        sides = on_sides(str(_first(error)[0][-1]), kind.__annotations__)
+        raise CampaignError(what, where=where, next=f"write {sides}" if sides else "see docs/how-to/boards.md") from error
+    if fault := complaint(table, name, found):
+        raise CampaignError(fault[1], where=where, next=fault[2])
+    return cast("Part", found)
 
 
 @cache
-def names() -> tuple[str, ...]:
-    """List the clusters in the catalogue."""
-    return tuple(sorted(_files()))
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
-@cache
-def _files() -> Mapping[str, str]:
-    """Return the name of each cluster's file, read only up to its variants."""
-    found: dict[str, str] = {}
-    for path in files("perjoule.catalogue").iterdir():
-        if path.name.endswith(".toml"):
-            name = path.name.removesuffix(".toml")
-            found |= dict.fromkeys(_VARIANT.findall(path.read_text("utf-8")) or [name], name)
-    return found
+def _is_fed(node: Nodes, nodes: list[Nodes]) -> bool:
+    """Whether the cluster's supply feeds a host: clients beside servers have their own."""
+    return node.role != "client" or all(one.role == "client" for one in nodes)
 
 
-@cache
-def cluster(name: str) -> Cluster:
-    """Find a cluster by name.
-
-    Raises:
-        CampaignError: the catalogue has no such cluster; the message suggests the nearest name.
-    """
-    if name not in names():
-        near = get_close_matches(name.lower(), names(), n=1, cutoff=0.4)
-        known = f'did you mean "{near[0]}"?' if near else f"the catalogue has {', '.join(names())}"
-        raise CampaignError(f'the catalogue has no cluster "{name}"', next=known)
-    file = _files()[name]
-    return read_all(files("perjoule.catalogue").joinpath(f"{file}.toml").read_text("utf-8"), file)[name]
+def instead(name: str, names: Iterable[str]) -> str:
+    """Advise the nearest of some names, or list them."""
+    known = sorted(names)
+    near = get_close_matches(name.lower(), known, n=1, cutoff=0.4)
+    return f'did you mean "{near[0]}"?' if near else f"the catalogue has {', '.join(known)}"

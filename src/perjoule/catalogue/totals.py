@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Cluster, Disk, Node, Value
 
 
@@ -43,6 +44,15 @@ def peak_w(cluster: Cluster, *, switch: bool) -> float:
         for n in servers(cluster)
     )
     return load_w / cluster.supply_efficiency.value + switch * cluster.switch_w.value
+
+
+def seek_s(node: Node) -> float | None:
+    """Return the longest seek of a host's disks; None if none has an arm. Raises CampaignError: a hard disk's is unknown."""
+    for disk in node.disks:
+        if disk.technology == "hdd" and disk.seek_s is None:
+            what = f"the catalogue does not know the seek time of {disk.name}"
+            raise CampaignError(what, where="disk_latency", next="add seek to its file, or write a time")
+    return max((disk.seek_s.value for disk in node.disks if disk.seek_s), default=None)
 
 
 def at_speed(cluster: Cluster, *, cpu_ratio: float, network_ratio: float, disk_ratio: float) -> Cluster:

@@ -10,6 +10,7 @@ import click
 from perjoule import catalogue
 from perjoule.campaign.messages import neighbour
 from perjoule.catalogue import Cluster, Value
+from perjoule.catalogue.quantities import Quantity
 from perjoule.cli.parameters import completing, examples
 from perjoule.cli.terminal.display import out, show_line
 from perjoule.model.errors import CampaignError
@@ -18,14 +19,16 @@ from perjoule.model.options import option_name
 from perjoule.model.units import BYTES, RATES, WATTS, bytes_text, counted, units_of
 from perjoule.planning.measures import THROUGHPUT
 from perjoule.planning.parts import shipped
-from perjoule.planning.quantities import Quantity
 
 # The tables of a need, as the list has them: the keys that tell one part from another.
 _TABLES = {
-    "server": ("servers without data disks", ("title", "idle", "dynamic", "price")),
+    "server": (
+        "boards and servers without data disks",
+        ("title", "idle_at_wall", "idle_behind_supply", "dynamic_at_wall", "dynamic_behind_supply", "price"),
+    ),
     "drive": ("disks", ("title", "technology", "read", "write")),
-    "network": ("networks", ("goodput", "card")),
-    "switch": ("switches", ("network", "ports", "watts")),
+    "network": ("networks", ("goodput", "card_behind_supply")),
+    "switch": ("switches", ("network", "ports", "watts_at_wall")),
     "filesystem": ("file systems", ("options",)),
     "technology": ("disks that state no price or carbon", ("price_per_tb", "embodied_per_tb")),
 }
@@ -59,7 +62,7 @@ def catalogue_command(name: str | None) -> None:
         near = neighbour(name, names)
         advice = f'did you mean "{near}"?' if near else "perjoule catalogue lists all names"
         raise CampaignError(f'the catalogue has no "{name}"', next=advice)
-    if name in catalogue.names():
+    if name in catalogue.choices():
         _show(_about(catalogue.cluster(name)))
     for table, entries in parts.items():
         if name in entries:
@@ -67,12 +70,13 @@ def catalogue_command(name: str | None) -> None:
 
 
 def _parts() -> dict[str, Mapping[str, Any]]:
-    """Return the tables of parts, by their names in a need."""
-    return {table: getattr(shipped(), table) for table in (*_TABLES, "grid")}
+    """Return the tables of parts, by their names in a need; boards and drives also where no plan is made of them."""
+    every: dict[str, Mapping[str, Any]] = {table: getattr(shipped(), table) for table in (*_TABLES, "grid")}
+    return every | {"server": catalogue.servers_by_name(), "drive": catalogue.drives_by_name()}
 
 
 def _list(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    yield "clusters (cluster of a virtual testbed, --on of predict)"
+    yield "clusters (cluster of a virtual testbed, --on of predict; boards with drives are clusters as well)"
     for cluster in map(catalogue.cluster, catalogue.names()):
         yield f"  {cluster.name}: {cluster.title}; {_totals(cluster)}"
     for table, (title, keys) in _TABLES.items():

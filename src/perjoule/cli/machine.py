@@ -40,7 +40,7 @@ from perjoule.testbeds import cluster, virtual
     default="odroid-hc4",
     show_default=True,
     help="Cluster of the catalogue.",
-    shell_complete=completing(catalogue.names),
+    shell_complete=completing(catalogue.choices),
 )
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="An option of the file system, or testbed.OPTION.")
 def up(kind: str | None, clients: int, cluster: str, overrides: tuple[str, ...]) -> None:

@@ -13,6 +13,7 @@ from perjoule.planning.front import front
 from perjoule.planning.measures import AIMS, Measure
 from perjoule.planning.need import DAY_S, YEAR_S, Need, Question
 from perjoule.planning.outcome import Outcome
+from perjoule.planning.parts import stand_in
 from perjoule.planning.quantities import Bools, Floats
 from perjoule.planning.ranking import Change, changes
 
@@ -150,7 +151,7 @@ def _rows(question: Question, there: Space, some: Candidates, draws_count: int) 
     measured = [
         tuple(
             measurements(
-                servers[there.machines[int(some.machine[n])].server].cluster,
+                stand_in(server := there.machines[int(some.machine[n])].server, servers[server]),
                 there.choices[int(some.choice[n])],
                 int(some.servers_count[n]),
                 {what: float(bands[what][0][n]) for what in (measures.READ, measures.WRITE)},

@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from perjoule import drivers
+from perjoule.catalogue.parts import Network
+from perjoule.catalogue.quantities import Quantity, exact
 from perjoule.drivers.protocols import FileSystem, planned
 from perjoule.model import Amplification, Direction, Json, Redundancy
 from perjoule.model.errors import CampaignError
 from perjoule.planning import profiled
 from perjoule.planning.measures import TB
 from perjoule.planning.need import Question
-from perjoule.planning.parts import Parts
-from perjoule.planning.quantities import Book, Ints, Quantity, exact
+from perjoule.planning.parts import Parts, of_server, of_technology
+from perjoule.planning.quantities import Book, Ints
 from perjoule.prediction import Law
 
 T = TypeVar("T")
@@ -225,14 +227,14 @@ def _machines(question: Question, book: Book, one: int) -> Iterator[Machine]:
     choose, found = question.need.choose, question.parts
     drives = {name: _drive(found, name, book, one) for name in choose.drives or found.drive}
     networks = {
-        name: _entered(book, f"network {name}", network)
+        name: _network(book, name, network)
         for name, network in found.network.items()
         if choose.networks is None or name in choose.networks
     }
     cardless = dict.fromkeys(("card", "card_price", "card_embodied"), book.add(exact(0.0, "no card"), "nothing"))
     for server_name in choose.servers or found.server:
         server = found.server[server_name]
-        own = _entered(book, f"server {server_name}", server)
+        own = {key: book.add(value, f"server {server_name}: {key}") for key, value in of_server(server).items()}
         for drive_name, there in drives.items():
             drive = found.drive[drive_name]
             slots_count = sum(count for kind, count in server.slots.items() if kind in drive.fits)
@@ -246,29 +248,40 @@ def _machines(question: Question, book: Book, one: int) -> Iterator[Machine]:
                         drive_name,
                         count,
                         network,
-                        count * float(drive.capacity_bytes),
-                        drive.capacity_bytes / TB.per if drive.price is None else 1.0,
-                        drive.capacity_bytes / TB.per if drive.embodied is None else 1.0,
-                        server.rack_units,
+                        count * drive.capacity_bytes.value,
+                        drive.capacity_bytes.value / TB.per if drive.price is None else 1.0,
+                        drive.capacity_bytes.value / TB.per if drive.embodied is None else 1.0,
+                        server.rack_units or 0.0,
                         at,
                     )
 
 
+def _network(book: Book, name: str, network: Network) -> dict[str, int]:
+    """Enter a network's quantities."""
+    its = {"goodput": network.goodput, "card": network.card_behind_supply}
+    its |= {"card_price": network.card_price, "card_embodied": network.card_embodied}
+    return {key: book.add(value, f"network {name}: {key}") for key, value in its.items() if value is not None}
+
+
 def _drive(found: Parts, name: str, book: Book, one: int) -> dict[str, int]:
     """Enter a disk's quantities: its own, or those that all disks of its technology share."""
-    drive, technology = found.drive[name], found.technology[found.drive[name].technology]
+    drive = found.drive[name]
+    technology, shared = of_technology(found, drive)
     at = {"drive_read": book.add(drive.read, f"drive {name}: read"), "drive_write": book.add(drive.write, f"drive {name}: write")}
-    for state, watts, ratio in (("idle", drive.idle, found.mean.idle), ("active", drive.active, found.mean.active)):
+    for state, watts, ratio in (
+        ("idle", drive.idle_behind_supply, found.mean.idle),
+        ("active", drive.active_behind_supply, found.mean.active),
+    ):
         if watts is not None:
             at |= {f"drive_{state}": book.add(watts, f"drive {name}: {state}"), f"drive_{state}_ratio": one}
-        elif drive.mean is not None:
-            at[f"drive_{state}"] = book.add(drive.mean, f"drive {name}: mean")
+        elif drive.mean_behind_supply is not None:
+            at[f"drive_{state}"] = book.add(drive.mean_behind_supply, f"drive {name}: mean")
             at[f"drive_{state}_ratio"] = book.add(ratio, f"{state} power of a disk over its mean")
     for key, stated, per_tb in (
-        ("price", drive.price, technology.price_per_tb),
-        ("embodied", drive.embodied, technology.embodied_per_tb),
+        ("price", drive.price, shared.price_per_tb),
+        ("embodied", drive.embodied, shared.embodied_per_tb),
     ):
-        label = f"technology {drive.technology}: {key}_per_tb" if stated is None else f"drive {name}: {key}"
+        label = f"technology {technology}: {key}_per_tb" if stated is None else f"drive {name}: {key}"
         at[f"drive_{key}"] = book.add(stated or per_tb, label)
     return at
 
@@ -279,13 +292,13 @@ def _switches(found: Parts, network: str, most_hosts_count: int, book: Book) -> 
     hosts = np.arange(most_hosts_count + 1)
     needed = np.stack([np.ceil(hosts / switch.ports).astype(int) for switch in there.values()])
     needed = np.where(needed > 1, needed + 1, np.maximum(needed, 1))
-    watts = needed * np.array([[switch.watts.value] for switch in there.values()])
+    watts = needed * np.array([[switch.watts_at_wall.value] for switch in there.values()])
     choice = np.argmin(watts, axis=0)
     return Switches(
         choice,
         needed[choice, hosts],
         tuple(there),
-        np.array([book.add(switch.watts, f"switch {name}: watts") for name, switch in there.items()]),
+        np.array([book.add(switch.watts_at_wall, f"switch {name}: watts") for name, switch in there.items()]),
         np.array([book.add(switch.price, f"switch {name}: price") for name, switch in there.items()]),
         np.array([book.add(switch.embodied, f"switch {name}: embodied") for name, switch in there.items()]),
         np.array([switch.rack_units for switch in there.values()]),

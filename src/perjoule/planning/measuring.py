@@ -13,7 +13,7 @@ from perjoule.model.hardware import Node
 from perjoule.model.units import BYTES, MIB, exact_text
 from perjoule.planning.answer import Answer, Row
 from perjoule.planning.measures import IDLE, PEAK, READ, THROUGHPUT, WRITE
-from perjoule.planning.parts import emulated
+from perjoule.planning.parts import emulated, of_server, stand_in
 
 SHOWN = ("192.0.2", "198.51.100", "203.0.113")  # of documentation, RFC 5737
 METER = "snmp_pdu"  # whose example stands for the meters of the reader
@@ -65,10 +65,15 @@ def _expected(row: Row) -> Iterator[str]:
     yield f"and {peak} at the rates of the need, with the switch."
 
 
+def _cluster(found: Answer, row: Row) -> str:
+    """Name the cluster that emulates a candidate; "" for none."""
+    return stand_in(row.machine.server, found.question.parts.server[row.machine.server])
+
+
 def _storage(found: Answer, row: Row) -> Node:
     """Return the storage host of the cluster that emulates a candidate. Raises CampaignError: its server names none."""
     server = row.machine.server
-    if not (cluster := found.question.parts.server[server].cluster):
+    if not (cluster := _cluster(found, row)):
         what = f"no cluster of the catalogue stands for the server {server}, so virtual hosts can't emulate it"
         known = " or ".join(emulated())
         advice = f'add cluster = "CLUSTER" to [server.{server}] ({known}), or remove --scale for real hosts'
@@ -77,8 +82,7 @@ def _storage(found: Answer, row: Row) -> Node:
 
 
 def _virtual(found: Answer, row: Row, scale: float, storage: Node) -> dict[str, Any]:
-    cluster = found.question.parts.server[row.machine.server].cluster
-    hosts = {"kind": "virtual", "cluster": cluster, "scale": scale, "servers": row.servers_count, "disk": "xfs"}
+    hosts = {"kind": "virtual", "cluster": _cluster(found, row), "scale": scale, "servers": row.servers_count, "disk": "xfs"}
     made_bytes = _size_bytes(found, row, LOAD_S["virtual"]) * found.question.need.clients_count
     each_bytes = made_bytes * row.choice.amplification.write.disk_written_ratio / row.servers_count
     gib_count = ceil(FREE_RATIO * each_bytes / BYTES["GiB"])
@@ -106,7 +110,8 @@ def _speeds(found: Answer, row: Row, storage: Node) -> dict[str, float]:
 
 def _disks(found: Answer, row: Row, each_bytes_per_s: float) -> float:
     """Return the rate of all disks of a server, behind its port."""
-    return min(row.machine.drives_count * each_bytes_per_s, found.question.parts.server[row.machine.server].port.value)
+    port = of_server(found.question.parts.server[row.machine.server])["port"]
+    return min(row.machine.drives_count * each_bytes_per_s, port.value)
 
 
 def _real(found: Answer, row: Row) -> dict[str, Any]:
@@ -155,8 +160,8 @@ def _differences(found: Answer, row: Row, kind: str) -> Iterator[str]:
         yield "For the watts, replace the [[meter]] table at the end by those of your meters, without the # before their lines."
         yield "docs/how-to/meters.md has each meter's; `perjoule meters test` on this file says how good they are."
         return
-    storage, need, server = _storage(found, row), found.question.need, found.question.parts.server[machine.server]
-    drive, cluster = found.question.parts.drive[machine.drive], catalogue.cluster(server.cluster)
+    storage, need = _storage(found, row), found.question.need
+    drive, cluster = found.question.parts.drive[machine.drive], catalogue.cluster(_cluster(found, row))
     own = ", ".join(disk.name for disk in storage.disks)
     hosts = f"The virtual hosts are those of {cluster.name} ({storage.board.name} with {own})"
     speed = f"{machine.server} with {disks}: CPUs by their ratings, disks by their rates of writing"

@@ -11,12 +11,12 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 from perjoule.campaign.lines import Path
 from perjoule.campaign.messages import clauses, fault, instead
 from perjoule.campaign.source import Source, is_table, read_toml, text_of
+from perjoule.catalogue.quantities import Money, Price, Quantity, form, of_units
 from perjoule.model import OPTIONS, option_name
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import KG_PER_J, MIB, Bytes, BytesPerSecond, Ratio, SecondsOrZero, Watts
 from perjoule.planning.measures import GRID
 from perjoule.planning.parts import TABLES, Parts, parts
-from perjoule.planning.quantities import Money, Price, Quantity, form, of_units
 
 DAY_S = 86400.0
 YEAR_S = 365.25 * DAY_S

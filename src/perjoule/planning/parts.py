@@ -1,14 +1,13 @@
 """Hardware, file systems and prices to plan with: what comes with perjoule, and what the user adds or changes in TOML.
 
-The data are in perjoule/catalogue/parts, one table for each part; their format is described in docs/how-to/plan.md.
+The data are in perjoule/catalogue: boards/, drives/ and switches/ have one file each, parts/ the rest. docs/how-to/plan.md
+describes their format.
 """
 
-import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cache
-from importlib.resources import files
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
@@ -16,49 +15,16 @@ from pydantic.dataclasses import dataclass
 from perjoule import catalogue
 from perjoule.campaign.messages import clauses, fault, instead
 from perjoule.campaign.source import Source
-from perjoule.model import OPTIONS, Json, option_name
+from perjoule.catalogue import folder
+from perjoule.catalogue.parts import Drive, Mean, Network, Server, State, Switch, complaint, on_sides, watts
+from perjoule.catalogue.quantities import Bare, Mass, Money, Price, Quantity
+from perjoule.model import Json, option_name
 from perjoule.model.errors import CampaignError
-from perjoule.model.units import Bytes
-from perjoule.planning.quantities import Bare, Mass, Money, Price, Rate, Watts
+from perjoule.model.format import percent
 
 _FORBID = ConfigDict(extra="forbid")
 _Count = Annotated[int, Field(ge=0, le=1000)]
-_RackUnits = Annotated[float, Field(ge=0, le=100)]
-
-
-@dataclass(frozen=True, kw_only=True, config=_FORBID)
-class Server:
-    """A server without data disks; watts at the wall."""
-
-    title: str
-    mips: Bare  # 7-zip rating of all cores
-    idle: Watts
-    dynamic: Watts  # added at full CPU use
-    supply_efficiency: Bare  # for disks and cards, whose watts are behind the supply
-    price: Money
-    embodied: Mass
-    rack_units: _RackUnits
-    slots: Mapping[str, Annotated[int, Field(ge=1, le=200)]]  # of each kind of slot
-    port: Rate  # that all disks together get through
-    networks: tuple[str, ...]
-    cluster: str = ""  # of the catalogue, with this board as its storage host: virtual hosts can emulate it
-
-
-@dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Drive:
-    """A disk; watts behind the server's supply. Without idle and active power it has those of its mean."""
-
-    title: str
-    technology: str
-    fits: tuple[str, ...]  # kinds of slots
-    capacity_bytes: Bytes
-    read: Rate
-    write: Rate
-    idle: Watts | None = None
-    active: Watts | None = None
-    mean: Watts | None = None
-    price: Money | None = None
-    embodied: Mass | None = None
+NVME, SSD = "nvme", "ssd"  # of one price and carbon by the TB
 
 
 @dataclass(frozen=True, kw_only=True, config=_FORBID)
@@ -70,41 +36,11 @@ class Technology:
 
 
 @dataclass(frozen=True, kw_only=True, config=_FORBID)
-class Mean:
-    """Idle and full power of a disk over its mean power."""
-
-    idle: Bare
-    active: Bare
-
-
-@dataclass(frozen=True, kw_only=True, config=_FORBID)
 class Failure:
     """How often disks fail, and how fast their data are made again elsewhere."""
 
     disks_per_year: Bare  # share of disks that fail in a year
     rebuild: Bare  # rate at which a lost disk's data are made again, over a disk's rate of writing
-
-
-@dataclass(frozen=True, kw_only=True, config=_FORBID)
-class Network:
-    """A network speed, and the card that gives it to a server; no card where it is on board."""
-
-    goodput: Rate
-    card: Watts | None = None
-    card_price: Money | None = None
-    card_embodied: Mass | None = None
-
-
-@dataclass(frozen=True, kw_only=True, config=_FORBID)
-class Switch:
-    """A switch; watts at the wall."""
-
-    network: str
-    ports: Annotated[int, Field(ge=2, le=1024)]
-    watts: Watts
-    price: Money
-    embodied: Mass
-    rack_units: _RackUnits
 
 
 @dataclass(frozen=True, kw_only=True, config=_FORBID)
@@ -149,25 +85,25 @@ class Parts:
 TABLES = tuple(Parts.__annotations__)
 
 
-@cache
+PLANNED = {  # what a plan needs of a part; without the first it is left out, unless a need names it
+    "server": ("slots", "networks", "supply_efficiency", "price", "embodied", "rack_units", "port"),
+    "drive": ("fits",),
+}
+
+
 def shipped() -> Parts:
-    """Return the parts that come with perjoule."""
+    """Return the parts that come with perjoule, and those of the user's folders."""
+    return _shipped(folder.places())
+
+
+@cache
+def _shipped(own: tuple[str, ...]) -> Parts:  # the user's folders are part of the key
     return parts({}, Source("", {}))
 
 
-@cache
-def _tables() -> tuple[Mapping[str, Any], ...]:
-    folder = files("perjoule.catalogue") / "parts"
-    return tuple(
-        tomllib.loads(one.read_text("utf-8"))
-        for one in sorted(folder.iterdir(), key=lambda one: one.name)
-        if one.name.endswith(".toml")
-    )
-
-
 def emulated() -> tuple[str, ...]:
-    """Name the clusters of the catalogue that virtual hosts can emulate as the servers of a plan: those with storage hosts."""
-    return tuple(name for name in catalogue.names() if _stores(name))
+    """Name what virtual hosts can emulate as the servers of a plan: clusters with storage hosts, and boards."""
+    return tuple(name for name in catalogue.choices() if _stores(name))
 
 
 def _stores(cluster: str) -> bool:
@@ -175,7 +111,7 @@ def _stores(cluster: str) -> bool:
 
 
 def parts(own: Mapping[str, Any], source: Source) -> Parts:
-    """Read the parts that come with perjoule, changed by the user's own tables.
+    """Read the parts of the catalogue, changed by the user's own tables.
 
     Args:
         own: tables by name, such as {"drive": {"exos-x12": {"price": "700 USD"}}}; a new name adds a part.
@@ -185,8 +121,12 @@ def parts(own: Mapping[str, Any], source: Source) -> Parts:
         CampaignError: a table is wrong, with its line.
     """
     merged: dict[str, Any] = {}
-    for one in (*_tables(), own):
-        _merge(merged, one)
+    for one in ({"server" if table == "board" else table: found for table, found in folder.tables().items()}, own):
+        folder.merge(merged, one)
+    for table, (first, *_) in PLANNED.items():
+        for name in [name for name, one in merged[table].items() if isinstance(one, dict) and first not in one]:
+            if not (isinstance(changed := own.get(table), Mapping) and name in changed):
+                del merged[table][name]
     try:
         found = TypeAdapter(Parts).validate_python(merged)
     except ValidationError as error:
@@ -196,17 +136,35 @@ def parts(own: Mapping[str, Any], source: Source) -> Parts:
     return found
 
 
-def _merge(into: dict[str, Any], new: Mapping[str, Any]) -> None:
-    """Change tables key by key. A quantity replaces the one before: an interval does not outlive its value."""
-    for key, value in new.items():
-        table: object = into.get(key)
-        if isinstance(table, dict) and isinstance(value, Mapping) and "value" not in table and "value" not in value:
-            _merge(cast("dict[str, Any]", table), cast("Mapping[str, Any]", value))
-        elif isinstance(value, Mapping):
-            into[key] = {}
-            _merge(into[key], cast("Mapping[str, Any]", value))
-        else:
-            into[key] = value
+def stand_in(name: str, server: Server) -> str:
+    """Name the cluster whose storage hosts stand for a server: the one that it names, or that the catalogue has; "" for none."""
+    return server.cluster or catalogue.standing_for(name)
+
+
+def of_server(server: Server) -> dict[str, Quantity]:
+    """Return the quantities of a server that plans rest on; its watts at the wall."""
+    its = {"mips": server.mips, "supply_efficiency": server.supply_efficiency, "port": server.port}
+    its |= {"price": server.price, "embodied": server.embodied}
+    states: tuple[State, ...] = ("idle", "dynamic")
+    return {state: _at_wall(server, state) for state in states} | {key: one for key, one in its.items() if one is not None}
+
+
+def _at_wall(server: Server, state: State) -> Quantity:
+    at_wall, behind = watts(server, state)
+    if at_wall is not None:
+        return at_wall
+    assert behind is not None and server.supply_efficiency is not None
+    efficiency = server.supply_efficiency.value
+    source = f"{behind.source}; at the wall, before a supply of {percent(efficiency)} %"
+    return replace(
+        behind, value=behind.value / efficiency, low=behind.low / efficiency, high=behind.high / efficiency, source=source
+    )
+
+
+def of_technology(found: Parts, drive: Drive) -> tuple[str, Technology]:
+    """Return the technology by which a disk without a price or carbon has them; NVMe disks are SSDs."""
+    name = SSD if drive.technology == NVME and NVME not in found.technology else drive.technology
+    return name, found.technology[name]
 
 
 def _wrong(error: ValidationError, source: Source) -> CampaignError:
@@ -218,7 +176,9 @@ def _wrong(error: ValidationError, source: Source) -> CampaignError:
     if found["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         kinds = {key: one for key, one in _KINDS.items() if path and key == path[0]}
         known = [option_name(key) for kind in kinds.values() for key in kind.__annotations__]
-        return source.error(path, f'[{name}] has no key "{path[-1]}"', instead(str(path[-1]), known))
+        sides = on_sides(str(path[-1]), known)
+        advice = f"write {sides}" if sides else instead(str(path[-1]), known)
+        return source.error(path, f'[{name}] has no key "{path[-1]}"', advice)
     if found["type"] in ("value_error", "assertion_error"):
         what, advice = clauses(str(found.get("ctx", {}).get("error", found["msg"])))
         return source.error(path, f"{name}.{path[-1]}: {what}", advice)
@@ -238,34 +198,34 @@ _KINDS: Mapping[str, Any] = {
 }
 
 
-# What work is divided by
-_RATES = {"server": ("mips", "port"), "drive": ("read", "write"), "network": ("goodput",)}
-
-
 def _unfitting(found: Parts) -> Iterator[tuple[tuple[str, ...], str, str]]:
-    """Name what one part says of another that isn't there."""
-    for table, keys in _RATES.items():
+    """Name what makes a part impossible, and what one says of another that isn't there."""
+    for table in ("server", "drive", "network"):
         for name, part in getattr(found, table).items():
-            for key in keys:
-                if not getattr(part, key).value > 0:
-                    yield (table, name, key), f"{table}.{name}.{key} is 0", "write what it reaches"
+            if fault := complaint(table, name, part):
+                yield (table, name, *filter(None, fault[:1])), *fault[1:]
+            for key in PLANNED.get(table, ()):
+                if getattr(part, key) in (None, (), {}):
+                    yield (table, name), f"[{table}.{name}] needs {key}", "see docs/how-to/plan.md for each part's keys"
     for name, drive in found.drive.items():
-        path = ("drive", name)
-        if drive.technology not in found.technology:
-            yield (*path, "technology"), f'no technology "{drive.technology}"', instead(drive.technology, found.technology)
-        if drive.mean is None and (drive.idle is None or drive.active is None):
-            yield path, f"[drive.{name}] needs idle and active, or mean", "write its watts"
+        if drive.technology not in {*found.technology, NVME}:
+            path = ("drive", name, "technology")
+            yield path, f'no technology "{drive.technology}"', instead(drive.technology, found.technology)
+        for state in ("idle", "active"):
+            if watts(drive, state)[0] is not None:
+                key = f"{state}_at_wall"
+                yield (
+                    ("drive", name, key),
+                    f"[drive.{name}] states {key}, and plans need it behind the supply",
+                    f"write {state}_behind_supply",
+                )
     for name, server in found.server.items():
         for network in server.networks:
             if network not in found.network:
                 yield ("server", name, "networks"), f'no network "{network}"', instead(network, found.network)
-        if not 0 < server.supply_efficiency.value <= server.supply_efficiency.high <= 1:
-            yield ("server", name, "supply_efficiency"), f"[server.{name}]: supply_efficiency is not between 0 and 1", ""
-        if server.cluster and not (server.cluster in catalogue.names() and _stores(server.cluster)):
+        if server.cluster and not (server.cluster in catalogue.choices() and _stores(server.cluster)):
             what = f'the catalogue has no cluster "{server.cluster}" with storage hosts'
             yield ("server", name, "cluster"), what, instead(server.cluster, emulated())
-        if not server.networks or not server.slots:
-            yield ("server", name), f"[server.{name}] has no networks or no slots", "name at least one of each"
     for name, switch in found.switch.items():
         if switch.network not in found.network:
             yield ("switch", name, "network"), f'no network "{switch.network}"', instead(switch.network, found.network)

@@ -4,8 +4,8 @@ from functools import cache
 from statistics import median
 
 from perjoule import prediction
+from perjoule.catalogue.quantities import Quantity, exact
 from perjoule.model import Direction, Redundancy
-from perjoule.planning.quantities import Quantity, exact
 from perjoule.prediction import LEVELS, Law, Profile, band_ratio, bound_shares, ends, parameters
 
 OTHER_CPU_RATIO = 2.0  # by which the work may differ on another CPU of the same rating, to either side

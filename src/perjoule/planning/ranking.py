@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perjoule.catalogue.quantities import Quantity
 from perjoule.planning.candidates import Space
 from perjoule.planning.enumeration import Candidates, met, outcomes
 from perjoule.planning.measures import AIMS, Measure
 from perjoule.planning.need import Need
-from perjoule.planning.quantities import Floats, Ints, Quantity
+from perjoule.planning.quantities import Floats, Ints
 
 _HALVINGS_COUNT = 24
 

@@ -56,7 +56,7 @@ class Simulated(Testbed, HasEvents):
     reality: ClassVar[Reality] = "simulated"
 
     cluster: str = "odroid-hc4"
-    """The cluster of the catalogue that provides the hosts."""
+    """The cluster of the catalogue, or board of it, that provides the hosts."""
 
     servers_count: Annotated[int, Field(gt=0)] | None = None
     """Number of storage hosts; the catalogue's by default."""
@@ -93,9 +93,9 @@ class Simulated(Testbed, HasEvents):
 
     def _nodes(self, clients_count: int) -> list[Node]:
         """Give each host's hardware. Raises CampaignError: the catalogue has no such cluster."""
-        if self.cluster not in catalogue.names():
+        if self.cluster not in catalogue.choices():
             raise CampaignError(
-                f'the catalogue has no cluster "{self.cluster}"', where="testbed", next=f"known: {', '.join(catalogue.names())}"
+                f'the catalogue has no cluster "{self.cluster}"', where="testbed", next=f"known: {', '.join(catalogue.choices())}"
             )
         asked = {"client": clients_count, "storage": self.servers_count}
         nodes = catalogue.cluster(self.cluster).nodes

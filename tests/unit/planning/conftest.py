@@ -26,8 +26,8 @@ filesystems = ["moosefs"]
 [server.box]
 title = "A box"
 mips = 1000
-idle = "10 W"
-dynamic = "5 W"
+idle_at_wall = "10 W"
+dynamic_at_wall = "5 W"
 supply_efficiency = 0.5
 price = "100 USD"
 embodied = "10 kg"
@@ -43,8 +43,8 @@ fits = ["bay"]
 capacity = "1 TB"
 read = "100 MB/s"
 write = "100 MB/s"
-idle = "2 W"
-active = "4 W"
+idle_behind_supply = "2 W"
+active_behind_supply = "4 W"
 price = "50 USD"
 embodied = "5 kg"
 
@@ -54,14 +54,14 @@ rebuild = 0.5
 
 [network.wire]
 goodput = "100 MB/s"
-card = "1 W"
+card_behind_supply = "1 W"
 card_price = "10 USD"
 card_embodied = "1 kg"
 
 [switch.hub]
 network = "wire"
 ports = 4
-watts = "8 W"
+watts_at_wall = "8 W"
 price = "40 USD"
 embodied = "20 kg"
 rack_units = 1

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from perjoule.planning.quantities import Book, Quantity, exact
+from perjoule.catalogue.quantities import Quantity, exact
+from perjoule.planning.quantities import Book
 
 
 def test_draws_lie_in_the_interval_half_of_them_below_the_value_and_uniform_by_logarithms() -> None:

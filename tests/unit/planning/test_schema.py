@@ -44,7 +44,7 @@ def test_a_need_may_hold_every_table_that_perjoule_ships(validator: jsonschema.D
         ('capacity = "2.3 TB"', "capacity = 5"),
         ("years = 2", "years = 0"),
         ('read = "50 MB/s"\nwrite = "20 MB/s"', ""),
-        ('idle = "10 W"', 'idle = "10 kg"'),
+        ('idle_at_wall = "10 W"', 'idle_at_wall = "10 kg"'),
         ('price = "100 USD"', 'price = { low = "2 USD" }'),
         ('price = "100 USD"', 'price = { value = "2 USD", status = "guessed" }'),
         ('grid = "360 g/kWh"', 'grid = "360 g/MWh"'),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 MOST_NUMBERS_COUNT = 200
 _LISTED = "ansible-inventory.json"  # of a campaign's files, and kept with its results
-_OWN = 'docs/how-to/predict.md, "Your boards",'
+_OWN = "docs/how-to/boards.md"
 
 
 def campaign_of(path: Path, overrides: Sequence[str], inventory: Path | None) -> "Campaign":
@@ -62,10 +62,10 @@ def hardware(name: str) -> "Cluster":
 
     if name.endswith(".toml"):
         return catalogue.read(text_of(Path(name), "cluster", f"{_OWN} shows such a file"), Path(name).stem)
-    if name in catalogue.names():
+    if name in catalogue.choices():
         return catalogue.cluster(name)
     file = f"{name}.toml"
-    advice = f"{instead(name, catalogue.names())}; {_OWN} shows how to describe your own hardware in a file: --on {file}"
+    advice = f"{instead(name, catalogue.choices())}; {_OWN} shows how to describe your own hardware in a file: --on {file}"
     if Path(file).is_file():
         advice = f'did you mean the file "{file}"?'
     raise CampaignError(f'the catalogue has no cluster "{name}"', where="--on", next=advice)

@@ -57,7 +57,7 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
     deployment_s: ClassVar[float] = 12.0  # from the first runs on two cores
 
     cluster: str = "odroid-hc4"
-    """Cluster of the catalogue that the hosts emulate."""
+    """Cluster of the catalogue, or board of it, that the hosts emulate."""
     scale_ratio: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Speed of CPUs, network and disks relative to the real ones; time is dilated by the same factor."""
     servers_count: Annotated[int, Field(gt=0)] | None = None
@@ -211,7 +211,7 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
     def _delay(self, node: Node) -> Delay | None:
         """Of requests to a node's disks. Several of them are one disk here, with the slowest seek."""
         asked = self.disk_latency_s
-        seek_s = max((disk.seek_s.value for disk in node.disks if disk.seek_s), default=None)
+        seek_s = catalogue.seek_s(node) if asked == "catalogue" else None
         latency_s = seek_s if asked == "catalogue" else asked
         if latency_s is None:
             return None

@@ -1,0 +1,157 @@
+"""Hosts of a cluster from boards, disks and a network: watts all behind the cluster's supply, disks behind their board's port."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import hypot
+
+from perjoule.catalogue.coefficients import EFFICIENCY, coefficients
+from perjoule.catalogue.parts import Drive, Mean, Network, Server, State, of_mean, watts
+from perjoule.model.errors import CampaignError
+from perjoule.model.format import percent
+from perjoule.model.hardware import Board, Cluster, Disk, Node, Role, Value
+
+
+@dataclass(frozen=True)
+class Feed:
+    """What feeds a host: a supply of this efficiency, or the wall itself, for clients are outside of the cluster's supply."""
+
+    efficiency: Value
+    at_wall: bool = False
+
+
+@dataclass(frozen=True)
+class Drawer:
+    """A board with its disks and its network, by their names in the catalogue."""
+
+    name: str
+    server: Server
+    drives: Sequence[tuple[str, Drive]]
+    network: Network | None
+    mean: Mean
+    behind_port: bool = True  # whether the port that all its disks share limits them
+
+
+def node(name: str, role: Role, count: int, host: Drawer, feed: Feed) -> Node:
+    """Return the hosts of a role. Raises CampaignError: the files lack a number that emulation needs."""
+    board, alike = _board(host, feed), tuple(_disk(host, disk, drive, feed) for disk, drive in host.drives)
+    port = host.server.port.plain if host.server.port and host.behind_port else None
+    return Node(name, role, count, board, tuple(_behind(board, disk, port, len(alike)) for disk in alike))
+
+
+def _board(host: Drawer, feed: Feed) -> Board:
+    server = host.server
+    if server.cores is None:
+        raise _lacking(f"[board.{host.name}]", "cores")
+    idle_w, nic = _power(host, server, "idle", feed), server.nic.plain if server.nic else None
+    if nic is None:
+        if host.network is None:
+            raise _lacking(f"[board.{host.name}]", "nic, or networks")
+        nic = host.network.goodput.plain
+        if card := host.network.card_behind_supply:
+            idle_w = _sum(idle_w, _supplied(host, None, card.plain, feed))
+    port_read, port_write, memory = (one.plain if one else None for one in (server.port_read, server.port_write, server.memory))
+    dynamic_w = _power(host, server, "dynamic", feed)
+    return Board(host.name, server.cores, server.mips.plain, nic, idle_w, dynamic_w, port_read, port_write, memory)
+
+
+def _disk(host: Drawer, name: str, drive: Drive, feed: Feed) -> Disk:
+    if drive.technology not in ("hdd", "ssd", "nvme"):
+        what = f'[drive.{name}]: technology "{drive.technology}" is not known'
+        raise CampaignError(what, next="write hdd, ssd or nvme")
+    idle_w, active_w = (_power(host, drive, state, feed) for state in ("idle", "active"))
+    capacity, read, write = drive.capacity_bytes.plain, drive.read.plain, drive.write.plain
+    return Disk(name, drive.technology, capacity, read, write, idle_w, active_w, drive.seek.plain if drive.seek else None)
+
+
+def _power(host: Drawer, part: Server | Drive, state: State, feed: Feed) -> Value:
+    at_wall, behind = watts(part, state)
+    if at_wall is None and behind is None and isinstance(part, Drive):
+        behind = of_mean(part, state, host.mean)
+    return _supplied(host, at_wall and at_wall.plain, behind and behind.plain, feed)
+
+
+def _supplied(host: Drawer, at_wall: Value | None, behind: Value | None, feed: Feed) -> Value:
+    """Return watts where the cluster counts them: behind its supply, or at the wall for hosts that it does not feed."""
+    if feed.at_wall:
+        if at_wall is not None:
+            return at_wall
+        assert behind is not None
+        if host.server.supply_efficiency is None:
+            raise _lacking(f"[board.{host.name}]", "supply_efficiency")
+        return _scaled(behind, 1 / host.server.supply_efficiency.value, "at the wall, before its supply")
+    if behind is not None:
+        return behind
+    assert at_wall is not None
+    efficiency = feed.efficiency
+    if efficiency.value == 1 and not efficiency.sigma:
+        return at_wall
+    found = _scaled(at_wall, efficiency.value, f"behind a supply of {percent(efficiency.value)} %")
+    return replace(found, follows={**found.follows, EFFICIENCY: at_wall.value})
+
+
+def _scaled(value: Value, ratio: float, how: str) -> Value:
+    low, high = (None if end is None else end * ratio for end in (value.low, value.high))
+    follows = {name: by * ratio for name, by in value.follows.items()}
+    return Value(value.value * ratio, f"{value.source}; {how}", value.status, value.sigma * ratio, low, high, follows)
+
+
+def _sum(one: Value, card: Value) -> Value:
+    low, high = (
+        None if (own is None and its is None) else (one.value if own is None else own) + (card.value if its is None else its)
+        for own, its in ((one.low, card.low), (one.high, card.high))
+    )
+    source, sigma = f"{one.source}; with a network card: {card.source}", hypot(one.sigma, card.sigma)
+    return Value(one.value + card.value, source, one.status, sigma, low, high, one.follows)
+
+
+def _behind(board: Board, disk: Disk, port: Value | None, count: int) -> Disk:
+    """Return a disk behind its board's ports: with the lowest speed of these, and active power to match."""
+    share = _scaled(port, 1 / count, f"shared by {count} disks") if port and count > 1 else port
+    read, write = (
+        min((rate for rate in (own, port, share) if rate is not None), key=lambda value: value.value)
+        for own, port in (
+            (disk.read_bytes_per_s, board.port_read_bytes_per_s),
+            (disk.write_bytes_per_s, board.port_write_bytes_per_s),
+        )
+    )
+    if (read, write) == (disk.read_bytes_per_s, disk.write_bytes_per_s):
+        return disk
+    use_ratio = max(read.value / disk.read_bytes_per_s.value, write.value / disk.write_bytes_per_s.value)
+    active_w = disk.idle_w.value + use_ratio * (disk.active_w.value - disk.idle_w.value)
+    limit = f"{percent(use_ratio)} % of its power above idle, the share that the port of {board.name} lets through"
+    active = replace(disk.active_w, value=active_w, source=f"{disk.active_w.source}; {limit}", low=None, high=None)
+    return replace(disk, read_bytes_per_s=read, write_bytes_per_s=write, active_w=active)
+
+
+def told_apart(cluster: Cluster) -> Cluster:
+    """Name a client's board otherwise if it has the watts at the wall that servers of the same board have behind a supply."""
+    fed = {n.board.name: n.board for n in cluster.nodes if n.role != "client"}
+    nodes = (
+        replace(n, board=replace(n.board, name=f"{n.board.name}-client"))
+        if n.role == "client" and fed.get(n.board.name, n.board) != n.board
+        else n
+        for n in cluster.nodes
+    )
+    return replace(cluster, nodes=tuple(nodes))
+
+
+def alone(cluster: Cluster) -> Cluster:
+    """Let values follow only what the cluster has; one that was fitted to more is as uncertain as its interval."""
+    there = coefficients(cluster)
+
+    def value(one: Value) -> Value:
+        if one.follows.keys() <= there.keys() or one.low is None or one.high is None:
+            return one
+        follows = {name: by for name, by in one.follows.items() if name in there}
+        return replace(one, sigma=max(one.sigma, (one.high - one.low) / 12**0.5), follows=follows)
+
+    def host(one: Node) -> Node:
+        board = replace(one.board, idle_w=value(one.board.idle_w), dynamic_w=value(one.board.dynamic_w))
+        disks = tuple(replace(disk, idle_w=value(disk.idle_w), active_w=value(disk.active_w)) for disk in one.disks)
+        return replace(one, board=board, disks=disks)
+
+    return replace(cluster, nodes=tuple(map(host, cluster.nodes)))
+
+
+def _lacking(where: str, keys: str) -> CampaignError:
+    return CampaignError(f"{where} lacks {keys}, which a cluster of it needs", next=f"add {keys} with its source")

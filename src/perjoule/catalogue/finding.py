@@ -1,0 +1,87 @@
+"""What the catalogue has by name: its clusters, its boards, each of which makes a cluster of its own, and its drives."""
+
+from collections.abc import Mapping
+from functools import cache
+
+from perjoule.catalogue import folder
+from perjoule.catalogue.parts import Drive, Server, Switch
+from perjoule.catalogue.reading import ClusterFile, Nodes, instead, part, read_all, read_file
+from perjoule.model.errors import CampaignError
+from perjoule.model.hardware import Cluster, Role
+
+OF_BOARD: Mapping[Role, int] = {"storage": 4, "metadata": 1, "management": 1, "client": 2}  # hosts of a board's own cluster
+
+
+def names() -> tuple[str, ...]:
+    """List the clusters in the catalogue."""
+    return tuple(sorted(folder.clusters()))
+
+
+def boards() -> tuple[str, ...]:
+    """List the boards that make a cluster of their own: those that say which drives a host of them has."""
+    return tuple(name for name, table in folder.tables()["board"].items() if isinstance(table, dict) and "drives" in table)
+
+
+def servers_by_name() -> Mapping[str, Server]:
+    """Return all boards. Raises CampaignError: a file of the user's is wrong."""
+    return {name: part("board", name, table, Server, folder.where(name)) for name, table in folder.tables()["board"].items()}
+
+
+def drives_by_name() -> Mapping[str, Drive]:
+    """Return all drives. Raises CampaignError: a file of the user's is wrong."""
+    return {name: part("drive", name, table, Drive, folder.where(name)) for name, table in folder.tables()["drive"].items()}
+
+
+def choices() -> tuple[str, ...]:
+    """List all that `cluster` knows: clusters, and boards."""
+    return tuple(sorted({*names(), *boards()}))
+
+
+def cluster(name: str) -> Cluster:
+    """Find a cluster by name, or make one of a board.
+
+    Raises:
+        CampaignError: the catalogue has no such cluster; the message suggests the nearest name.
+    """
+    return _cluster(name, folder.places())
+
+
+@cache
+def _cluster(name: str, own: tuple[str, ...]) -> Cluster:  # the user's folders are part of the key
+    if (written := folder.clusters().get(name)) is not None:
+        file, text = written
+        return read_all(text, file)[name]
+    if name not in boards():
+        raise CampaignError(f'the catalogue has no cluster "{name}"', next=instead(name, choices()))
+    return _of_board(name)
+
+
+def _of_board(name: str) -> Cluster:
+    where = folder.where(name)
+    server = part("board", name, folder.tables()["board"][name], Server, where)
+    drives: Mapping[Role, Mapping[str, int]] = {"storage": server.drives, "metadata": server.drives}
+    hosts = [
+        Nodes(name=role, role=role, count=count, board=name, drives={**drives.get(role, {})}) for role, count in OF_BOARD.items()
+    ]
+    hosts_count = sum(OF_BOARD.values())
+    network = next(reversed(server.networks), "")
+    all_switches = {switch: part("switch", switch, table, Switch, where) for switch, table in folder.tables()["switch"].items()}
+    fitting = {switch: one for switch, one in all_switches.items() if one.network == network and one.ports >= hosts_count}
+    if not fitting:
+        what = f'[board.{name}]: no switch of network "{network}" has {hosts_count} ports'
+        raise CampaignError(what, where=where, next="name its networks, and describe a switch of the last")
+    file = ClusterFile(
+        title=f"{OF_BOARD['storage']} x {server.title or name}",
+        source=f"the catalogue's board {name}; number of hosts, disks and switch are chosen, not measured",
+        switch=min(fitting, key=lambda switch: fitting[switch].watts_at_wall.value),
+        node=hosts,
+    )
+    return read_file(file, name, where)[name]
+
+
+def standing_for(board: str) -> str:
+    """Name the cluster whose storage hosts have a board: one of the catalogue's, or the board's own; "" for none."""
+    for name in names():
+        if any(node.role == "storage" and node.board.name == board for node in cluster(name).nodes):
+            return name
+    return board if board in boards() else ""

@@ -1,0 +1,147 @@
+"""Boards, drives, networks and switches as their files describe them; a key says on which side of the supply watts are.
+
+`perjoule.catalogue.reading` makes clusters of them, which are predicted on, emulated and modelled; `perjoule.planning` plans.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+from perjoule.catalogue.quantities import Bare, Capacity, Mass, Memory, Money, Quantity, Rate, Seek, Watts
+from perjoule.model.options import OPTIONS
+
+_FORBID = ConfigDict(extra="forbid")
+Count = Annotated[int, Field(ge=1, le=200)]
+RackUnits = Annotated[float, Field(ge=0, le=100)]
+State = Literal["idle", "dynamic", "active"]
+
+
+@dataclass(frozen=True, kw_only=True, config=_FORBID)
+class Server:
+    """A board or server without data disks. Plans need its `slots` and what stands below them, and `port`."""
+
+    title: str = ""
+    source: str = ""  # whose sections and tables its values name
+    cores: Annotated[int, Field(gt=0)] | None = None
+    mips: Bare  # 7-zip rating of all cores
+    nic: Rate | None = None  # TCP goodput, one direction; that of its last network if absent
+    idle_at_wall: Watts | None = None
+    idle_behind_supply: Watts | None = None
+    dynamic_at_wall: Watts | None = None  # added at full CPU use
+    dynamic_behind_supply: Watts | None = None
+    supply_efficiency: Bare | None = None
+    memory: Memory | None = None
+    port: Rate | None = None  # that all disks together get through
+    port_read: Rate | None = None  # that each disk gets through
+    port_write: Rate | None = None
+    drives: Mapping[str, Count] = field(default_factory=dict[str, Any])  # that a host of it has by default
+    slots: Mapping[str, Count] = field(default_factory=dict[str, Any])  # of each kind of slot
+    networks: tuple[str, ...] = ()
+    price: Money | None = None
+    embodied: Mass | None = None
+    rack_units: RackUnits | None = None
+    cluster: str = ""  # of the catalogue, whose storage hosts stand for it on virtual hosts
+
+
+@dataclass(frozen=True, kw_only=True, config=OPTIONS)
+class Drive:
+    """A disk. Without idle and active power it has those of its mean. Plans need what it `fits`."""
+
+    title: str = ""
+    source: str = ""  # whose sections and tables its values name
+    technology: str
+    fits: tuple[str, ...] = ()  # kinds of slots
+    capacity_bytes: Capacity
+    read: Rate
+    write: Rate
+    idle_at_wall: Watts | None = None
+    idle_behind_supply: Watts | None = None  # spinning, not accessed
+    active_at_wall: Watts | None = None
+    active_behind_supply: Watts | None = None  # at full throughput
+    mean_behind_supply: Watts | None = None
+    seek: Seek | None = None  # per request at random: to move its arm, and half a turn
+    price: Money | None = None
+    embodied: Mass | None = None
+
+
+@dataclass(frozen=True, kw_only=True, config=_FORBID)
+class Mean:
+    """Idle and full power of a disk over its mean power."""
+
+    idle: Bare
+    active: Bare
+
+
+@dataclass(frozen=True, kw_only=True, config=_FORBID)
+class Network:
+    """A network speed, and the card that gives it to a server; no card where it is on board."""
+
+    goodput: Rate
+    card_behind_supply: Watts | None = None
+    card_price: Money | None = None
+    card_embodied: Mass | None = None
+
+
+@dataclass(frozen=True, kw_only=True, config=_FORBID)
+class Switch:
+    """A switch."""
+
+    network: str
+    ports: Annotated[int, Field(ge=2, le=1024)]
+    watts_at_wall: Watts
+    price: Money
+    embodied: Mass
+    rack_units: RackUnits
+
+
+def watts(part: Server | Drive, state: State) -> tuple[Quantity | None, Quantity | None]:
+    """Return the power of a part in a state at the wall, and behind its supply: what is stated of both."""
+    return getattr(part, f"{state}_at_wall", None), getattr(part, f"{state}_behind_supply", None)
+
+
+def on_sides(key: str, known: Iterable[str]) -> str:
+    """Advise the keys of watts that say on which side of the supply they are; "" if none of the known ones is of this key."""
+    return " or ".join(name for name in known if name in (f"{key}_at_wall", f"{key}_behind_supply"))
+
+
+def of_mean(drive: Drive, state: State, mean: Mean) -> Quantity | None:
+    """Return the power of a disk of which the mean of its life is known, behind its supply."""
+    if drive.mean_behind_supply is None:
+        return None
+    return product(drive.mean_behind_supply, mean.idle if state == "idle" else mean.active)
+
+
+def product(one: Quantity, ratio: Quantity) -> Quantity:
+    """Return a quantity times a ratio, with the ends of both."""
+    low, high = one.low * ratio.low, one.high * ratio.high
+    source = f"{one.source}; {ratio.source}"
+    return Quantity(one.value * ratio.value, low, high, "assumed", source, one.name, one.unit, one.per)
+
+
+RATES: Mapping[type, tuple[str, ...]] = {Server: ("mips", "nic", "port"), Drive: ("read", "write"), Network: ("goodput",)}
+
+
+def complaint(table: str, name: str, part: object) -> tuple[str, str, str] | None:
+    """Say what makes a part of these files impossible by itself: its key, what is wrong, what to write; None if nothing is."""
+    for key in RATES.get(type(part), ()):
+        rate = getattr(part, key)
+        if rate is not None and not rate.value > 0:
+            return key, f"{table}.{name}.{key} is 0", "write what it reaches"
+    if isinstance(part, Server):
+        efficiency = part.supply_efficiency
+        if efficiency is not None and not 0 < efficiency.value <= efficiency.high <= 1:
+            return "supply_efficiency", f"[{table}.{name}]: supply_efficiency is not between 0 and 1", ""
+    if isinstance(part, Server | Drive):
+        for state in ("idle", "dynamic") if isinstance(part, Server) else ("idle", "active"):
+            at_wall, behind = watts(part, state)
+            if at_wall is not None and behind is not None:
+                what = f"[{table}.{name}] states {state} both at the wall and behind the supply"
+                return f"{state}_at_wall", what, "remove one of them"
+            if at_wall is None and behind is None and getattr(part, "mean_behind_supply", None) is None:
+                keys = f"{state}_at_wall or {state}_behind_supply"
+                more = ", or mean_behind_supply" if isinstance(part, Drive) else ""
+                return "", f"[{table}.{name}] needs {keys}{more}", "write its watts"
+    return None
