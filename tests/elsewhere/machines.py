@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from perjoule import drivers
-from tests.repository.test_setup import LISTED, OPTIONAL
 
 Environment = dict[str, str | None]
 """What variables are set to; None removes one."""
@@ -40,6 +39,18 @@ GIT = """
 """
 
 
+# What perjoule and its tests start besides the programs that file systems declare.
+PROGRAMS = """
+    7zz Rscript arch-test beegfs beegfs-ctl blockdev btrfs cc ceph ceph-fuse chattr chromedriver chronyc dmsetup dumpe2fs
+    exportfs findmnt fio flock ganesha.nfsd git groff hdparm ior ip ipmitool kill lsblk lvcreate lvm mdadm mdtest
+    mfscreatesclass mfsfileinfo mfsgetsclass mfsgettrashtime mfsmakesnapshot mfssetsclass mfssettrashtime mke2fs mkfs
+    mkfs.btrfs mkfs.ext4 mkfs.f2fs mkfs.xfs mkswap mmdebstrap modprobe mosquitto mount.ceph mount.nfs mountpoint mpirun
+    munged nfs-cp nfs-ls nsenter nvme openssl orted parted perl pgrep pkill ps pvfs2fuse python3 rados rpc.mountd rpc.nfsd
+    rpcbind salloc sbatch scancel scontrol setpriv setsid sinfo slurmctld slurmd snmpget squeue srun ss ssh ssh-keygen
+    ssh-keyscan sshd sshfs sstat sudo swapoff swapon tc timedatectl unshare vgcreate vgremove wipefs xfs_info zpool
+"""
+
+
 def words(folder: Path) -> Iterator[str]:
     """The words that tests have as strings, each of which could be the name of a program."""
     for path in folder.rglob("*.py"):
@@ -52,8 +63,7 @@ def expected() -> set[str]:
     """The programs that perjoule and its tests look for; another one by that name is a broken installation."""
     runs = (getattr(drivers.driver_class("filesystems", kind), "runs", {}) for kind in drivers.kinds("filesystems"))
     return {
-        *OPTIONAL.split(),
-        *(name for programs in LISTED.values() for name in programs.split()),
+        *PROGRAMS.split(),
         *(name for of in runs for by in of.values() for name in by),
     }
 

@@ -136,7 +136,7 @@ class Simulated(Testbed, HasEvents):
             address = f"192.0.2.{index + 1}"  # of TEST-NET-1 (RFC 5737)
             cores = float(node.board.cores_count)
             syncing = _Syncing(self.write_back_s or 0.0, fails=self.failure == "sync")
-            hosts.append(_SimulatedHost(name, node.role, address, node, folder / name, began_s, rates, cores, syncing))
+            hosts.append(_SimulatedHost(name, node.role, address, folder / name, began_s, rates, node, cores, syncing))
         return tuple(hosts)
 
     def checks(self) -> tuple[Check, ...]:
@@ -163,10 +163,10 @@ class _SimulatedHost(Host, LosesPackets, SlowsDisks, TakesLinkDown):
     name: str
     role: str
     address: str
-    node: Node | None
     directory: Path
     began_s: float
     rates: _Rates
+    node: Node | None
     cpu_capacity_cores: float | None
     syncing: _Syncing = _Syncing(0.0, fails=False)
     # From when, for how long:
