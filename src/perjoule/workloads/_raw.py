@@ -50,17 +50,17 @@ class Ran:
 
     def doubts(self, began_s: Mapping[str, float]) -> tuple[Doubt, ...]:
         """Return doubts about clocks that were set meanwhile, and late clients; `began_s` by client in the monotonic clock."""
-        found = [
+        texts = [
             f"the clock of {name} was set by {after_s - before_s:+.3g} s during the run: its times are uncertain by as much"
             for name, (before_s, after_s) in self.ahead_s.items()
             if abs(after_s - before_s) > SET_S
         ]
         if abs(self.drift_s) > SET_S:
-            found.append(f"the clock was set by {self.drift_s:+.3g} s during the run: starts and ends are uncertain by as much")
+            texts.append(f"the clock was set by {self.drift_s:+.3g} s during the run: starts and ends are uncertain by as much")
         if self.start_utc_s is not None:
             late_s = {name: began - self.start_utc_s - self.offset_s for name, began in began_s.items()}
-            found += [f"{name} began {late * 1e3:.0f} ms late" for name, late in late_s.items() if late > LATE_S]
-        return tuple(map(TIMES.doubt, found))
+            texts += [f"{name} began {late * 1e3:.0f} ms late" for name, late in late_s.items() if late > LATE_S]
+        return tuple(map(TIMES.doubt, texts))
 
 
 @dataclass
@@ -81,8 +81,8 @@ def noted(folder: Path, clients: Sequence[Host]) -> Generator[Run]:
     clocks.append(_clock())
     after_s = clock_offsets_s(clients)
     ahead_s = {name: [before_s, after_s[name]] for name, before_s in run.ahead_s.items()}
-    said = {"clients": [c.name for c in clients], "clocks": clocks, "ahead_s": ahead_s, "start_utc_s": run.start_utc_s}
-    (folder / "run.json").write_text(json.dumps(said))
+    clock_facts = {"clients": [c.name for c in clients], "clocks": clocks, "ahead_s": ahead_s, "start_utc_s": run.start_utc_s}
+    (folder / "run.json").write_text(json.dumps(clock_facts))
 
 
 def _clock() -> dict[str, float]:
@@ -96,9 +96,9 @@ class Prepared:
     doubts: tuple[Doubt, ...]
 
 
-def keep_doubts(folder: Path, found: Sequence[Doubt], prefix: str = "") -> None:
+def keep_doubts(folder: Path, doubts: Sequence[Doubt], prefix: str = "") -> None:
     """Keep the doubts found before a run began. Raises OSError."""
-    (folder / f"{prefix}prepared.json").write_text(json.dumps({"doubts": [one.data for one in found]}))
+    (folder / f"{prefix}prepared.json").write_text(json.dumps({"doubts": [doubt.data for doubt in doubts]}))
 
 
 def prepared_doubts(folder: Path, prefix: str = "") -> tuple[Doubt, ...]:
@@ -107,9 +107,9 @@ def prepared_doubts(folder: Path, prefix: str = "") -> tuple[Doubt, ...]:
 
 
 @contextmanager
-def reading(what: str, folder: Path) -> Generator[None]:
+def reading(name: str, folder: Path) -> Generator[None]:
     """Turn any error from a damaged raw folder into a WorkloadError of one sentence."""
     try:
         yield
     except (OSError, *UNEXPECTED) as error:
-        raise WorkloadError(f"{what} can't be read: {words(error)}", where=str(folder)) from error
+        raise WorkloadError(f"{name} can't be read: {words(error)}", where=str(folder)) from error

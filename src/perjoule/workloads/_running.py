@@ -19,7 +19,7 @@ SHORT_S = 60.0  # for commands on one file
 STOP_S = 3.0  # what hangs in a dead mount can't be killed: it is left to the testbed's end
 
 
-def codes(what: str, running: Mapping[str, Process], *, until_s: float, time_limit_s: float, why: str = "") -> dict[str, int]:
+def codes(tool: str, running: Mapping[str, Process], *, until_s: float, time_limit_s: float, why: str = "") -> dict[str, int]:
     """Wait until all have ended, and return their exit codes by name.
 
     Args:
@@ -37,7 +37,7 @@ def codes(what: str, running: Mapping[str, Process], *, until_s: float, time_lim
     except TimeoutError:
         late = ", ".join(name for name, process in running.items() if process.returncode is None)
         raise TransientError(
-            f"{what} not finished within {seconds_text(time_limit_s)} on {late}{why}",
+            f"{tool} not finished within {seconds_text(time_limit_s)} on {late}{why}",
             next="raise time_limit, or check the file system's logs, kept with the trial",
         ) from None
 
@@ -61,12 +61,12 @@ def stop(processes: Iterable[Process]) -> None:
 def rooms(hosts: Sequence[Host], folder: Path, *files: str) -> Generator[dict[str, Path]]:
     """Lend a folder on each host that stands for `folder` (`Host.room`), by host name. Raises TransientError."""
     lent = {host.name: host.room(folder, *files) for host in dict.fromkeys(hosts)}
-    there = dict(zip(lent, each(lent.values(), lambda one: one.__enter__()), strict=True))
+    room_of = dict(zip(lent, each(lent.values(), lambda room: room.__enter__()), strict=True))
     try:
-        yield there
+        yield room_of
     finally:
         ended = sys.exc_info()
-        each(lent.values(), lambda one: one.__exit__(*ended))
+        each(lent.values(), lambda room: room.__exit__(*ended))
 
 
 @contextmanager
@@ -110,16 +110,16 @@ def remove_old(client: Host, folder: Path, names: str, *, timeout_s: float) -> N
     client.run([*BASH, REMOVE_OLD, "perjoule-remove-old", folder, names], timeout_s=timeout_s)
 
 
-def require_common(what: str, clients: Sequence[Host], mounted: Mounted) -> None:
+def require_common(tool: str, clients: Sequence[Host], mounted: Mounted) -> None:
     """Check that all clients are in the same folder of one file system. Raises WorkloadError if each has its own."""
-    first, *others = clients
+    first, *further = clients
     marker = f"perjoule-{time.monotonic_ns()}"
     first.run(["touch", mounted.directories[first.name] / marker], timeout_s=SHORT_S)
     try:
-        for client in others:
-            seen = client.run(["test", "-e", mounted.directories[client.name] / marker], timeout_s=SHORT_S, check=False)
-            if seen.returncode != 0:
-                told = f"{what} needs one folder for all clients, but here each has its own"
-                raise WorkloadError(told, where=client.name, next="use one client, or a file system that they share")
+        for client in further:
+            looked = client.run(["test", "-e", mounted.directories[client.name] / marker], timeout_s=SHORT_S, check=False)
+            if looked.returncode != 0:
+                problem = f"{tool} needs one folder for all clients, but here each has its own"
+                raise WorkloadError(problem, where=client.name, next="use one client, or a file system that they share")
     finally:
         first.run(["rm", "-f", mounted.directories[first.name] / marker], timeout_s=SHORT_S, check=False)

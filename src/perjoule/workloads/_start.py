@@ -83,9 +83,9 @@ class Gates:
         return moment_s
 
     def _wait(self, name: str, running: Mapping[str, Process], until_s: float) -> None:
-        words = [*BASH, LOOK, "perjoule-look", self.path(name)]
+        argv = [*BASH, LOOK, "perjoule-look", self.path(name)]
         while time.monotonic() < until_s and not any(map(_ended, running.values())):
-            if self._hosts[name].run(words, timeout_s=SHORT_S, check=False).returncode == 0:
+            if self._hosts[name].run(argv, timeout_s=SHORT_S, check=False).returncode == 0:
                 return
 
 

@@ -45,8 +45,8 @@ class Device(Fio):
             path = mounted.devices[client.name]
             there_bytes = int(client.run(["blockdev", "--getsize64", path], timeout_s=SHORT_S).stdout)
             if there_bytes < size_bytes:
-                what = f"{path} holds {bytes_text(there_bytes)}, less than the {bytes_text(size_bytes)} of this load"
-                raise WorkloadError(what, where=client.name, next="lower the workload's size, or raise the filesystem's")
+                problem = f"{path} holds {bytes_text(there_bytes)}, less than the {bytes_text(size_bytes)} of this load"
+                raise WorkloadError(problem, where=client.name, next="lower the workload's size, or raise the filesystem's")
         super().prepare(clients, mounted, folder)
         if "write" not in self.operation:
             for client in clients:

@@ -102,8 +102,8 @@ class Idle(Workload):
         loading = [client for client in clients if client.name in mounted.directories]
         if self.data_bytes and not loading:
             raise WorkloadError("an idle trial has data only in folders", where="idle", next="remove data")
-        each(loading, lambda one: self._fill(one, mounted.directories[one.name]))
-        each(loading, lambda one: one.run(["sync", "-f", mounted.directories[one.name]], timeout_s=SYNC_S))
+        each(loading, lambda client: self._fill(client, mounted.directories[client.name]))
+        each(loading, lambda client: client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=SYNC_S))
         if self.data_bytes:
             keep_doubts(folder, cold(clients, mounted))
 
@@ -121,14 +121,14 @@ class Idle(Workload):
             time.sleep(self.duration_s)
             ended_s = time.monotonic()
         results = tuple(ClientResult(client.name, "idle", began_s, ended_s, 0, 0) for client in clients)
-        found = Kept(results, len(clients) if self.mounted else 0, self.least_gap_s)
-        (folder / RAW).write_text(json.dumps(asdict(found)))
+        window = Kept(results, len(clients) if self.mounted else 0, self.least_gap_s)
+        (folder / RAW).write_text(json.dumps(asdict(window)))
         return self.outcome(folder)
 
     def outcome(self, folder: Path) -> Outcome:
         """Read the window. Raises WorkloadError."""
         with reading("the window of an idle trial", folder):
-            found = read_as(Kept, folder / RAW)
+            window = read_as(Kept, folder / RAW)
             doubts = prepared_doubts(folder) if self.data_bytes else ()
-        measured = {MOUNTED: float(found.mounted_count), LEAST_GAP: found.least_gap_s}
-        return Outcome("no load", found.results, doubts, measured=measured)
+        measured = {MOUNTED: float(window.mounted_count), LEAST_GAP: window.least_gap_s}
+        return Outcome("no load", window.results, doubts, measured=measured)

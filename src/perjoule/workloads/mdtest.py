@@ -130,42 +130,42 @@ class MdTest(Workload):
             log = text_of(folder / "mdtest.log")
             client_of = mpi.client_of(ran.clients, self.ranks_count)
             column = f"{'Directory' if self.folders else 'File'} {COLUMNS[self.operation]}"
-            done = ranks(text_of(folder / RANKS), column)
+            done_of = ranks(text_of(folder / RANKS), column)
             began_s = barrier_s(log, len(client_of), ran)
-            if lacking := [rank for rank in client_of if done.get(rank, (0, 0.0))[0] != self.files_count]:
-                found_count = done.get(lacking[0], (0, 0.0))[0]
-                told = f"rank {lacking[0]} of mdtest did {found_count} of {self.files_count} operations and reported no error"
-                raise WorkloadError(told, where=client_of[lacking[0]])
-            results = tuple(self._result(name, client_of, done, began_s) for name in ran.clients)
-            shortest_s = min(one.ended_s - one.began_s for one in results)
+            if lacking := [rank for rank in client_of if done_of.get(rank, (0, 0.0))[0] != self.files_count]:
+                found_count = done_of.get(lacking[0], (0, 0.0))[0]
+                problem = f"rank {lacking[0]} of mdtest did {found_count} of {self.files_count} operations and reported no error"
+                raise WorkloadError(problem, where=client_of[lacking[0]])
+            results = tuple(self._result(name, client_of, done_of, began_s) for name in ran.clients)
+            shortest_s = min(result.ended_s - result.began_s for result in results)
             short = f"a client ran only {shortest_s * 1e3:.0f} ms, whose start is known only to a few"
             return Outcome(
                 engine(log), results, (*prepared, *ran.doubts({}), *([TIMES.doubt(short)] if shortest_s < SHORTEST_S else []))
             )
 
     def _result(
-        self, client: str, client_of: Mapping[int, str], done: Mapping[int, tuple[int, float]], began_s: float
+        self, client: str, client_of: Mapping[int, str], done_of: Mapping[int, tuple[int, float]], began_s: float
     ) -> ClientResult:
-        own = [done[rank] for rank, of in client_of.items() if of == client]
+        client_ranks = [done_of[rank] for rank, of in client_of.items() if of == client]
         return ClientResult(
             host=client,
             direction=self.directions[0],
             began_s=began_s,
-            ended_s=began_s + max(took_s for _, took_s in own),
+            ended_s=began_s + max(took_s for _, took_s in client_ranks),
             moved_bytes=0,
-            operations_count=sum(count for count, _ in own),
+            operations_count=sum(count for count, _ in client_ranks),
         )
 
     def _load(self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str, operation: str) -> None:
-        kept = mpi.room(clients[0]) / RANKS
+        details = mpi.room(clients[0]) / RANKS
         argv = [mpi.program("mdtest", self.prefix), FLAGS[operation], "-D" if self.folders else "-F", "-d", TREE]
         argv += ["-n", str(self.files_count), f"--run-cmd-before-phase=date +${{{mpi.CLIENT}}}:%s.%N"]
-        argv += [f"--saveRankPerformanceDetails={kept}"]
+        argv += [f"--saveRankPerformanceDetails={details}"]
         argv += ["-u"] if self.own_folder else []
         argv += ["-N", "1"] if self.reorder and operation == "stat" else []
         log = folder / f"{prefix}mdtest.log"
         mpi.run(clients, mounted, argv, ranks_count=self.ranks_count, log=log, time_limit_s=self.time_limit_s)
-        (folder / f"{prefix}{RANKS}").write_bytes(clients[0].read(kept))
+        (folder / f"{prefix}{RANKS}").write_bytes(clients[0].read(details))
 
 
 def ranks(text: str, column: str) -> dict[int, tuple[int, float]]:
@@ -178,12 +178,12 @@ def ranks(text: str, column: str) -> dict[int, tuple[int, float]]:
     Raises:
         ValueError, LookupError: it is truncated or something else.
     """
-    found: dict[int, tuple[int, float]] = {}
+    done_of: dict[int, tuple[int, float]] = {}
     for row in csv.DictReader(text.splitlines()):
         if row["rank"] != "all":
             took_s = float(row[f"time-{column}"])
-            found[int(row["rank"])] = (round(float(row[f"rate-{column}"]) * took_s), took_s)
-    return found
+            done_of[int(row["rank"])] = (round(float(row[f"rate-{column}"]) * took_s), took_s)
+    return done_of
 
 
 def _ran(folder: Path) -> Ran:
@@ -201,7 +201,7 @@ def barrier_s(log: str, ranks_count: int, ran: Ran) -> float:
         ranks_count: the number of such lines.
         ran: the clocks of the run.
     """
-    moments = [float(said) + ran.offset_of_s(name) for name, said in _READY.findall(log)]
+    moments = [float(ready_s) + ran.offset_of_s(name) for name, ready_s in _READY.findall(log)]
     if len(moments) != ranks_count:
         raise ValueError(f"{len(moments)} of {ranks_count} ranks reported when they were ready")
     return max(moments)
@@ -209,7 +209,7 @@ def barrier_s(log: str, ranks_count: int, ran: Ran) -> float:
 
 def engine(log: str) -> str:
     """Return mdtest's version from its output. Raises ValueError if it has none."""
-    said = re.search(r"^(mdtest-\S+) was launched", log, re.MULTILINE)
-    if said is None:
+    match = re.search(r"^(mdtest-\S+) was launched", log, re.MULTILINE)
+    if match is None:
         raise ValueError("mdtest printed nothing")
-    return said[1]
+    return match[1]

@@ -147,7 +147,7 @@ class Simulated(Workload):
             self.size_bytes if self.duration_s is None else min(self.size_bytes, round(rate_bytes_per_s * self.duration_s))
         )
         latency_s = min(self.transfer_bytes, self.size_bytes) / rate_bytes_per_s
-        found = ClientResult(
+        claimed = ClientResult(
             host=client,
             direction=self.operation,
             began_s=began_s,
@@ -156,7 +156,7 @@ class Simulated(Workload):
             operations_count=-(-size_bytes // self.transfer_bytes),
             latency_s=dict.fromkeys(("mean", "p50", "p95", "p99", "p99.9", "max"), latency_s),
         )
-        return replace(found, latency_s=self._claimed_s(found)) if self._late_s[0] < math.inf else found
+        return replace(claimed, latency_s=self._claimed_s(claimed)) if self._late_s[0] < math.inf else claimed
 
     @property
     def _late_s(self) -> tuple[float, float]:
@@ -169,15 +169,15 @@ class Simulated(Workload):
         order = np.argsort(latency.value, kind="stable")
         latency_s, so_far = latency.value[order], np.cumsum(calls.value[order])
         shares = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
-        found = {name: float(latency_s[np.searchsorted(so_far, share * so_far[-1])]) for name, share in shares.items()}
-        return {"mean": float(latency.value @ calls.value / so_far[-1]), **found}
+        quantiles = {name: float(latency_s[np.searchsorted(so_far, share * so_far[-1])]) for name, share in shares.items()}
+        return {"mean": float(latency.value @ calls.value / so_far[-1]), **quantiles}
 
     def outcome(self, folder: Path) -> Outcome:
         """Read the results. Raises WorkloadError."""
         with reading("what the simulated load left", folder):
-            kept = read_as(Kept, folder / "simulated.json")
-            series = (one for result in kept.results for one in (_goodput(result), *self._latencies(result)))
-            return Outcome(ENGINE, kept.results, kept.doubts, tuple(series))
+            raw = read_as(Kept, folder / "simulated.json")
+            series = (series_of for result in raw.results for series_of in (_goodput(result), *self._latencies(result)))
+            return Outcome(ENGINE, raw.results, raw.doubts, tuple(series))
 
     def _latencies(self, of: ClientResult) -> tuple[Series, Series]:
         """Return how many calls returned in each window, at an even pace, and how long each of them took."""

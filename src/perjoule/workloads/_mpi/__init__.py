@@ -22,21 +22,21 @@ PREFIX = "PERJOULE_IOR_PREFIX"  # of the environment, where the option is not se
 
 def checks(name: str, prefix: str) -> tuple[Check, ...]:
     """Check for a program of the IOR suite and for Open MPI 4."""
-    found = program(name, prefix)
-    path = shutil.which(found)
-    where = f"not in {Path(found).parent}" if Path(found).is_absolute() else "not on the PATH"
+    path_named = program(name, prefix)
+    path = shutil.which(path_named)
+    place = f"not in {Path(path_named).parent}" if Path(path_named).is_absolute() else "not on the PATH"
     fix = f"install IOR with Open MPI as its documentation says, then set {PREFIX} to its prefix"
-    return (Check(name, bool(path), path or where, fix, look=f"program {found}"), _mpirun())
+    return (Check(name, bool(path), path or place, fix, look=f"program {path_named}"), _mpirun())
 
 
 def has_api(path: str, api: str) -> Check:
     """Return whether a build of IOR has this I/O interface, according to its help."""
     with removal.scratch("perjoule-mpi-") as folder:  # MPI leaves one of its own where TMPDIR is
         env = {**os.environ, "TMPDIR": str(folder)}
-        said = subprocess.run([path, "--help"], capture_output=True, text=True, timeout=SHORT_S, check=False, env=env).stdout
-    there = any(api in line for line in said.splitlines() if "API for I/O" in line)
-    fix = "" if there else "build it with MPI-IO, or use another api"
-    return Check(f"ior {api}", there, "built in" if there else "not built in", fix)
+        help_text = subprocess.run([path, "--help"], capture_output=True, text=True, timeout=SHORT_S, check=False, env=env).stdout
+    has = any(api in line for line in help_text.splitlines() if "API for I/O" in line)
+    fix = "" if has else "build it with MPI-IO, or use another api"
+    return Check(f"ior {api}", has, "built in" if has else "not built in", fix)
 
 
 def _mpirun() -> Check:
@@ -44,8 +44,8 @@ def _mpirun() -> Check:
     fix, look = "apt-get install openmpi-bin", "program mpirun"
     if path is None:
         return Check("mpirun", False, "not found", fix, look=look)
-    said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=SHORT_S, check=False).stdout
-    version = said.strip().partition("\n")[0]
+    stdout = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=SHORT_S, check=False).stdout
+    version = stdout.strip().partition("\n")[0]
     if "(Open MPI) 4." not in version:
         return Check("mpirun", False, f"{path} is not Open MPI 4 ({version or 'no output'})", fix, look=look)
     return Check("mpirun", True, f"{path}, {version}", fix, look=look)

@@ -8,7 +8,7 @@ from perjoule.workloads._mpi.ranks import OPEN_MPI, Ranks, check, environment, i
 from perjoule.workloads._running import codes, stop
 
 
-def run(way: str, clients: Sequence[Host], ranks: Ranks, *, time_limit_s: float) -> None:
+def run(launcher_way: str, clients: Sequence[Host], ranks: Ranks, *, time_limit_s: float) -> None:
     """Run a program to its end, in one of the launcher's ways. Raises as `perjoule.workloads._mpi.run` does."""
     first = clients[0]
     assert first.launcher
@@ -17,7 +17,7 @@ def run(way: str, clients: Sequence[Host], ranks: Ranks, *, time_limit_s: float)
     parameters = {**OPEN_MPI, "btl_tcp_if_include": network([ipv4(client, clients) for client in clients])}
     env = environment() | {f"OMPI_MCA_{name}": value for name, value in parameters.items()}
     prefixes = {client.name: [*ranks.prefix(client), f"TMPDIR={room(client)}"] for client in clients}
-    process = first.launcher.spawn(way, prefixes, ranks.argv, count=ranks.count, log=ranks.log, env=env)
+    process = first.launcher.spawn(launcher_way, prefixes, ranks.argv, count=ranks.count, log=ranks.log, env=env)
     try:
         codes(ranks.name, {first.name: process}, until_s=until_s, time_limit_s=time_limit_s)
         check(ranks.name, process.returncode or 0, ranks.log.read_text(errors="replace"))

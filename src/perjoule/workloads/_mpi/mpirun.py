@@ -19,7 +19,7 @@ from perjoule.workloads._running import codes, last_words, stop
 AGENT = '#!/bin/sh\nhost=$1\nshift\nprintf "%s\\n" "$*" > "$0.$host.part"\nmv "$0.$host.part" "$0.$host"\n'
 GLOBALS = (
     *("--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--leave-session-attached"),
-    *(word for name, value in OPEN_MPI.items() for word in ("--mca", name, value)),
+    *(argument for name, value in OPEN_MPI.items() for argument in ("--mca", name, value)),
     *("--mca", "plm_rsh_no_tree_spawn", "1"),
 )
 LOOK_S = 0.01  # at what the agent wrote
@@ -29,7 +29,7 @@ STUCK_S = 5.0
 
 def run(clients: Sequence[Host], ranks: Ranks, *, time_limit_s: float) -> None:
     """Run a program to its end. Raises as `perjoule.workloads._mpi.run` does."""
-    first, *others = clients
+    first, *further = clients
     until_s = time.monotonic() + time_limit_s
     addresses = {client.name: ipv4(client, clients) for client in clients}
     agent = room(first) / "agent"
@@ -39,14 +39,14 @@ def run(clients: Sequence[Host], ranks: Ranks, *, time_limit_s: float) -> None:
     try:
         argv = _command(addresses, clients, ranks)
         running[first.name] = mpirun = first.spawn([*_clean(first), *argv], log=ranks.log)
-        waiting = list(others)
+        waiting = list(further)
         while mpirun.returncode is None and time.monotonic() < until_s:
             for client in list(waiting):
-                if asked := _asked(first, Path(f"{agent}.{addresses[client.name]}")):
+                if command := _asked(first, Path(f"{agent}.{addresses[client.name]}")):
                     waiting.remove(client)
                     daemon_log = ranks.log.with_name(f"{ranks.log.stem}-orted-{client.name}.log")
                     running[client.name] = client.spawn(
-                        [*_clean(client), *_at_home(daemon(asked), first, client)], log=daemon_log
+                        [*_clean(client), *_at_home(daemon(command), first, client)], log=daemon_log
                     )
             _daemons_live(running, mpirun)
             time.sleep(LOOK_S if waiting else RARE_S)
@@ -56,9 +56,9 @@ def run(clients: Sequence[Host], ranks: Ranks, *, time_limit_s: float) -> None:
         stop(running.values())
 
 
-def _at_home(words: Sequence[str], first: Host, client: Host) -> list[str]:
+def _at_home(argv: Sequence[str], first: Host, client: Host) -> list[str]:
     """Return a client's own room for a path in the first client's: separate hosts have only their own."""
-    return [word.replace(str(room(first)), str(room(client))) for word in words]
+    return [argument.replace(str(room(first)), str(room(client))) for argument in argv]
 
 
 def _daemons_live(running: Mapping[str, Process], mpirun: Process) -> None:
@@ -68,18 +68,18 @@ def _daemons_live(running: Mapping[str, Process], mpirun: Process) -> None:
         try:
             mpirun.wait(timeout_s=STUCK_S)  # it may be about to say why
         except TimeoutError:
-            words = last_words(running[failed].output())
-            raise WorkloadError(f"MPI's daemon ended with {running[failed].returncode}: {words}", where=failed) from None
+            message = last_words(running[failed].output())
+            raise WorkloadError(f"MPI's daemon ended with {running[failed].returncode}: {message}", where=failed) from None
 
 
 def _command(addresses: Mapping[str, str], clients: Sequence[Host], ranks: Ranks) -> list[str | Path]:
     net = network(addresses.values())
-    words: list[str | Path] = ["mpirun", *GLOBALS, "--mca", "btl_tcp_if_include", net, "--mca", "oob_tcp_if_include", net]
-    words += ["--mca", "plm_rsh_agent", room(clients[0]) / "agent"]
+    argv: list[str | Path] = ["mpirun", *GLOBALS, "--mca", "btl_tcp_if_include", net, "--mca", "oob_tcp_if_include", net]
+    argv += ["--mca", "plm_rsh_agent", room(clients[0]) / "agent"]
     for client in clients:
         host = ["--host", f"{addresses[client.name]}:{ranks.count}"]
-        words += ["-np", str(ranks.count), *host, *ranks.prefix(client), *ranks.argv, ":"]
-    return words[:-1]
+        argv += ["-np", str(ranks.count), *host, *ranks.prefix(client), *ranks.argv, ":"]
+    return argv[:-1]
 
 
 def _clean(client: Host) -> list[str]:
@@ -93,13 +93,13 @@ def _asked(first: Host, path: Path) -> str:
         return ""
 
 
-def daemon(asked: str) -> list[str]:
+def daemon(command: str) -> list[str]:
     """Parse the command that the agent got, which is quoted for a remote shell, into an argument list.
 
     With a prefix, lines that set variables come first.
     """
-    words = shlex.split(asked)
-    starts = [number for number, word in enumerate(words) if Path(word).name == "orted"]
+    argv = shlex.split(command)
+    starts = [number for number, argument in enumerate(argv) if Path(argument).name == "orted"]
     if not starts:
-        raise WorkloadError(f"mpirun tried to start something other than its daemon: {asked.strip()}", next="use Open MPI 4")
-    return words[starts[0] :]
+        raise WorkloadError(f"mpirun tried to start something other than its daemon: {command.strip()}", next="use Open MPI 4")
+    return argv[starts[0] :]

@@ -48,60 +48,64 @@ def ready(clients: Sequence[Host], ranks: Ranks) -> str:
         return MPIRUN
     several = len(clients) > 1
     key = f"{ranks.argv[0]} on {'several hosts' if several else 'one host'}"
-    known = launcher.facts.get(key)
-    if not isinstance(known, dict):
-        known = _tried(launcher, clients[:2], ranks)
-        launcher.facts[key] = known
-    if found := known.get("launcher"):
-        return str(found)
-    failed = known["failed"]
-    reasons = "; ".join(f"{way}: {why}" for way, why in failed.items()) if isinstance(failed, dict) else ""
+    tried = launcher.facts.get(key)
+    if not isinstance(tried, dict):
+        tried = _tried(launcher, clients[:2], ranks)
+        launcher.facts[key] = tried
+    if name := tried.get("launcher"):
+        return str(name)
+    failed = tried["failed"]
+    reasons = "; ".join(f"{tried_way}: {why}" for tried_way, why in failed.items()) if isinstance(failed, dict) else ""
     advice = "load the MPI module that the program was built with, or ask who runs the cluster"
     raise WorkloadError(f"nothing starts two ranks of MPI here: {reasons}", next=advice)
 
 
 def _tried(launcher: Launcher, clients: Sequence[Host], ranks: Ranks) -> dict[str, Json]:
     """Try one way after the other; return the first that works, and why others failed."""
-    said = clients[0].run(["bash", "--norc", "-c", _LINKED, "perjoule-ldd", ranks.argv[0]], timeout_s=SHORT_S, check=False).stdout
-    library = linked(said)
+    stdout = (
+        clients[0].run(["bash", "--norc", "-c", _LINKED, "perjoule-ldd", ranks.argv[0]], timeout_s=SHORT_S, check=False).stdout
+    )
+    library = linked(stdout)
     if not library:
-        why = "python3 is missing on the nodes" if "no python3" in said else "the program is linked with no shared library of MPI"
+        why = (
+            "python3 is missing on the nodes" if "no python3" in stdout else "the program is linked with no shared library of MPI"
+        )
         return {"launcher": MPIRUN, "preflight": f"none: {why}"}
     failed: dict[str, Json] = {}
     count = 1 if len(clients) > 1 else 2
-    for number, way in enumerate((*launcher.ways, MPIRUN)):
+    for number, launcher_way in enumerate((*launcher.ways, MPIRUN)):
         log = ranks.log.with_name(f"preflight-{number}.log")
         remove_file(log)
         hello = replace(ranks, argv=["python3", "-c", HELLO, library], count=count, log=log)
         try:
-            start(way, clients, hello, time_limit_s=LIMIT_S)
+            start(launcher_way, clients, hello, time_limit_s=LIMIT_S)
             if why := apart(log.read_text(errors="replace")):
-                failed[way] = why
+                failed[launcher_way] = why
                 continue
         except WorkloadError as error:
-            failed[way] = error.what
+            failed[launcher_way] = error.what
             continue
-        return {"launcher": way, "library": library, "failed": failed}
+        return {"launcher": launcher_way, "library": library, "failed": failed}
     return {"launcher": "", "library": library, "failed": failed}
 
 
-def start(way: str, clients: Sequence[Host], ranks: Ranks, *, time_limit_s: float) -> None:
+def start(launcher_way: str, clients: Sequence[Host], ranks: Ranks, *, time_limit_s: float) -> None:
     """Run a program to its end by a launcher. Raises WorkloadError, TransientError."""
-    if way == MPIRUN:
+    if launcher_way == MPIRUN:
         mpirun.run(clients, ranks, time_limit_s=time_limit_s)
     else:
-        launched.run(way, clients, ranks, time_limit_s=time_limit_s)
+        launched.run(launcher_way, clients, ranks, time_limit_s=time_limit_s)
 
 
-def linked(said: str) -> str:
+def linked(stdout: str) -> str:
     """Return the path of the MPI library among what ldd prints; "" without one."""
-    found = re.search(r"^\s*libmpi(?:ch)?(?:_\w+)?\.so\S* => (/\S+)", said, re.MULTILINE)
-    return found[1] if found else ""
+    match = re.search(r"^\s*libmpi(?:ch)?(?:_\w+)?\.so\S* => (/\S+)", stdout, re.MULTILINE)
+    return match[1] if match else ""
 
 
-def apart(said: str) -> str:
+def apart(stdout: str) -> str:
     """Return why two ranks are not two ranks of one program; "" if they are."""
-    found = sorted(re.findall(r"^perjoule: rank (\d+) of (\d+)$", said, re.MULTILINE))
-    if found == [("0", "2"), ("1", "2")]:
+    ranks_of = sorted(re.findall(r"^perjoule: rank (\d+) of (\d+)$", stdout, re.MULTILINE))
+    if ranks_of == [("0", "2"), ("1", "2")]:
         return ""
-    return f"the ranks did not find each other ({', '.join(f'rank {rank} of {size}' for rank, size in found) or 'no output'})"
+    return f"the ranks did not find each other ({', '.join(f'rank {rank} of {size}' for rank, size in ranks_of) or 'no output'})"

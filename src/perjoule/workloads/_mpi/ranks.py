@@ -61,13 +61,15 @@ def ipv4(client: Host, clients: Sequence[Host]) -> str:
     try:
         return str(ipaddress.IPv4Address(client.address))
     except ValueError:
-        asked = next((other for other in clients if other is not client), client)
-    said = asked.run(["getent", "ahostsv4", client.address], timeout_s=SHORT_S, check=False)
-    found = said.stdout.split()[:1] if said.returncode == 0 else []
-    if not found or (ipaddress.IPv4Address(found[0]).is_loopback and len(clients) > 1):
-        told = f'MPI needs an IPv4 address, and {asked.name} finds {found[0] if found else "none"} for "{client.address}"'
-        raise WorkloadError(told, where=client.name, next="set its IPv4 address in the testbed's table")
-    return found[0]
+        resolver = next((candidate for candidate in clients if candidate is not client), client)
+    answer = resolver.run(["getent", "ahostsv4", client.address], timeout_s=SHORT_S, check=False)
+    addresses = answer.stdout.split()[:1] if answer.returncode == 0 else []
+    if not addresses or (ipaddress.IPv4Address(addresses[0]).is_loopback and len(clients) > 1):
+        problem = (
+            f'MPI needs an IPv4 address, and {resolver.name} finds {addresses[0] if addresses else "none"} for "{client.address}"'
+        )
+        raise WorkloadError(problem, where=client.name, next="set its IPv4 address in the testbed's table")
+    return addresses[0]
 
 
 def network(addresses: Iterable[str]) -> str:
@@ -77,13 +79,13 @@ def network(addresses: Iterable[str]) -> str:
     return str(ipaddress.ip_network((numbers[0], prefix), strict=False))
 
 
-def check(what: str, returncode: int, log: str) -> None:
+def check(program: str, returncode: int, log: str) -> None:
     """Judge how a run ended. Raises WorkloadError with the program's message, TransientError if a mount is gone."""
     if returncode == 0:
         return
-    told = [line for line in log.splitlines() if any(word in line for word in ("ERROR", "failed", "Assertion"))]
-    words = " | ".join(dict.fromkeys(line.strip() for line in told[:2])) or last_words(log.replace("---", ""))
-    sentence = f"{what} failed (exit code {returncode}): {words}"
-    if any(reason in words for reason in GONE):
+    complaints = [line for line in log.splitlines() if any(sign in line for sign in ("ERROR", "failed", "Assertion"))]
+    message = " | ".join(dict.fromkeys(line.strip() for line in complaints[:2])) or last_words(log.replace("---", ""))
+    sentence = f"{program} failed (exit code {returncode}): {message}"
+    if any(reason in message for reason in GONE):
         raise TransientError(sentence, next="check the file system's logs, kept with the trial")
-    raise WorkloadError(sentence, next=f"{what}'s full output is kept with the trial")
+    raise WorkloadError(sentence, next=f"{program}'s full output is kept with the trial")

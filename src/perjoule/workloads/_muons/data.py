@@ -55,18 +55,18 @@ CONTINUUM_RATIO = 0.22  # share of events with a pair of it
 
 def masses_gev(rng: np.random.Generator, kinds: Array) -> Array:
     """Draw the mass of a pair for each event: NaN if it has none. `kinds` are uniform between 0 and 1."""
-    found = np.full(len(kinds), np.nan)
+    masses = np.full(len(kinds), np.nan)
     bounds = np.cumsum([Z.events_ratio, JPSI.events_ratio, CONTINUUM_RATIO])
     which = np.searchsorted(bounds, kinds, side="right")
     z, jpsi, continuum = (which == n for n in range(3))
     low, high = (math.atan((edge - Z.mass_gev) / (Z.width_gev / 2)) for edge in Z_GEV)
-    found[z] = (
+    masses[z] = (
         Z.mass_gev + Z.width_gev / 2 * np.tan(rng.uniform(low, high, int(z.sum()))) + rng.normal(0, Z.resolution_gev, z.sum())
     )
-    found[jpsi] = rng.normal(JPSI.mass_gev, JPSI.resolution_gev, jpsi.sum())
+    masses[jpsi] = rng.normal(JPSI.mass_gev, JPSI.resolution_gev, jpsi.sum())
     roots = rng.uniform(CONTINUUM_GEV[1] ** -0.5, CONTINUUM_GEV[0] ** -0.5, int(continuum.sum()))
-    found[continuum] = roots**-2.0  # a density that falls with the power 1.5 of the mass
-    return found
+    masses[continuum] = roots**-2.0  # a density that falls with the power 1.5 of the mass
+    return masses
 
 
 def pairs(rng: np.random.Generator, mass: Array) -> list[tuple[Array, Array, Array]]:
@@ -93,12 +93,12 @@ def muons(seed: int, number: int, cluster: int, events_count: int) -> tuple[NDAr
     paired = np.flatnonzero(np.isfinite(mass))
     lone = np.repeat(np.arange(events_count), rng.poisson(LONE_MEAN, events_count))
     alone = (rng.exponential(8.0, len(lone)), rng.normal(0, 1.2, len(lone)), rng.uniform(-np.pi, np.pi, len(lone)))
-    pt, eta, phi = (np.concatenate(one) for one in zip(*pairs(rng, mass[paired]), alone, strict=True))
+    pt, eta, phi = (np.concatenate(column) for column in zip(*pairs(rng, mass[paired]), alone, strict=True))
     event = np.concatenate([paired, paired, lone])
     first = rng.choice([-1, 1], len(paired))
     charge = np.concatenate([first, -first, rng.choice([-1, 1], len(lone))])
-    seen = np.flatnonzero((pt > LEAST_PT_GEV) & (np.abs(eta) < MOST_ETA))
-    order = seen[np.lexsort((-pt[seen], event[seen]))]
+    accepted = np.flatnonzero((pt > LEAST_PT_GEV) & (np.abs(eta) < MOST_ETA))
+    order = accepted[np.lexsort((-pt[accepted], event[accepted]))]
     apart = {name: rng.normal(0, width, len(pt)) for name, width in (("dxy", 0.003), ("dz", 0.01))}
     columns = {"pt": pt, "eta": eta, "phi": phi, "mass": np.full(len(pt), MUON_GEV), "charge": charge, **apart}
     ordered = {name: columns[name][order].astype(kind) for name, kind in COLUMNS.items()}

@@ -54,26 +54,26 @@ def fit(name: str, edges_gev: Array, counts: NDArray[np.int64]) -> Fit:
     inside = np.flatnonzero((edges_gev[:-1] >= low) & (edges_gev[1:] <= high))
     lows, highs = edges_gev[inside], edges_gev[inside + 1]
     middles, widths = (lows + highs) / 2, highs - lows
-    seen = counts[inside].astype(np.float64)
-    if seen.sum() < 10 * len(seen):
-        raise ValueError(f"{seen.sum():.0f} pairs are too few")
+    window_counts = counts[inside].astype(np.float64)
+    if window_counts.sum() < 10 * len(window_counts):
+        raise ValueError(f"{window_counts.sum():.0f} pairs are too few")
 
     def model(middles: Array, *parameters: float) -> Array:
         at_edges = density(name, lows, *parameters) + density(name, highs, *parameters)
         return (at_edges + 4 * density(name, middles, *parameters)) / 6 * widths  # Simpson's integral over each bin
 
-    edge = seen[:5].sum() / widths[:5].sum()
+    edge = window_counts[:5].sum() / widths[:5].sum()
     width = truth.width_gev or truth.resolution_gev
-    found: Any = (seen.sum() - edge * (high - low) / 2, truth.mass_gev, width, edge / 2 + 1, -1.0, 0.0)
+    parameters: Any = (window_counts.sum() - edge * (high - low) / 2, truth.mass_gev, width, edge / 2 + 1, -1.0, 0.0)
     error: Any = None
     try:
         for _ in range(ROUNDS_COUNT):
-            sigma = np.sqrt(np.maximum(model(middles, *found), 1.0))
-            found, error = optimize.curve_fit(model, middles, seen, p0=found, sigma=sigma, absolute_sigma=True)
+            sigma = np.sqrt(np.maximum(model(middles, *parameters), 1.0))
+            parameters, error = optimize.curve_fit(model, middles, window_counts, p0=parameters, sigma=sigma, absolute_sigma=True)
     except RuntimeError as failure:
         raise ValueError(str(failure)) from failure
     errors = np.sqrt(np.diag(error))
     if not np.isfinite(errors).all():
         raise ValueError("the errors are not finite")
-    values = tuple(float(value) for value in found)
+    values = tuple(float(value) for value in parameters)
     return Fit(values[1], float(errors[1]), abs(values[2]), float(errors[2]), values)

@@ -54,10 +54,10 @@ def main(path: str) -> None:
 
 def together(tasks: Sequence[Mapping[str, Any]]) -> dict[tuple[str, ...], list[Mapping[str, Any]]]:
     """Group tasks by the hosts that may do them, in order."""
-    found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    by_hosts: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for task in tasks:
-        found.setdefault(tuple(task["workers"]), []).append(task)
-    return found
+        by_hosts.setdefault(tuple(task["workers"]), []).append(task)
+    return by_hosts
 
 
 def own_name(dask_worker: Any) -> str:
@@ -78,14 +78,14 @@ def chosen(names: Mapping[str, str], hosts: Mapping[str, str]) -> dict[str, str]
     Raises:
         SystemExit: a host has no worker.
     """
-    found: dict[str, str] = {}
+    workers: dict[str, str] = {}
     for host, address in hosts.items():
-        own = [worker for worker, name in names.items() if name == host]
-        own += sorted(worker for worker in names if urlsplit(worker).hostname == address)
-        if not own:
+        candidates = [worker for worker, name in names.items() if name == host]
+        candidates += sorted(worker for worker in names if urlsplit(worker).hostname == address)
+        if not candidates:
             sys.exit(f"no worker of Dask on {host} ({address}); workers: {', '.join(sorted(names))}")
-        found[host] = own[0]
-    return found
+        workers[host] = candidates[0]
+    return workers
 
 
 if __name__ == "__main__":

@@ -188,8 +188,8 @@ class Duty(Workload):
         paced = Paced(full_bytes_per_s, len(clients), len(self.steps))
         if (needed_bytes := len(clients) * self._file_bytes(paced)) > room_bytes:
             rate, room = f"{bytes_text(full_bytes_per_s)}/s", bytes_text(room_bytes)
-            what = f"its files need {bytes_text(needed_bytes)} at {rate}, and there is room for {room}"
-            raise WorkloadError(what, where=clients[0].name, next="free space, or choose a shorter duration")
+            problem = f"its files need {bytes_text(needed_bytes)} at {rate}, and there is room for {room}"
+            raise WorkloadError(problem, where=clients[0].name, next="free space, or choose a shorter duration")
         (folder / RAW).write_text(json.dumps(asdict(paced)))
         self.step(0, paced).prepare(clients, mounted, _made(folder / STEP.format(0)))
 
@@ -202,9 +202,9 @@ class Duty(Workload):
         for attempt in range(1, ATTEMPTS + 1):
             load, room = self._load(1.0, 0.0, size_bytes, self.duration_s), _made(folder / FULL.format(attempt))
             load.prepare(clients, mounted, room)
-            found = load.run(clients, mounted, room)
-            rate = rate_bytes_per_s(found.results)
-            if found.ended_s - found.began_s >= self.duration_s / 2 or size_bytes >= most_bytes:
+            outcome = load.run(clients, mounted, room)
+            rate = rate_bytes_per_s(outcome.results)
+            if outcome.ended_s - outcome.began_s >= self.duration_s / 2 or size_bytes >= most_bytes:
                 break
             needed_bytes = round(MARGIN * rate * self.duration_s / len(clients))
             larger_bytes = min(max(size_bytes, needed_bytes), GROWTH * size_bytes)  # a cache's speed would ask for too much
@@ -228,23 +228,23 @@ class Duty(Workload):
 
     def _outcome(self, folder: Path) -> Outcome:
         paced = self._paced(folder)
-        found = [self.step(n, paced).outcome(folder / STEP.format(n)) for n in range(len(self.steps))]
-        whole = found[0] if len(found) == 1 else joined(found)
-        asked = mean([step.load_ratio for step in self.steps], [step.duration_s for step in self.steps])
-        times_s = [one.ended_s - one.began_s for one in found]
-        reached = mean([rate_bytes_per_s(one.results) / paced.full_bytes_per_s for one in found], times_s)
+        outcomes = [self.step(n, paced).outcome(folder / STEP.format(n)) for n in range(len(self.steps))]
+        joined_outcome = outcomes[0] if len(outcomes) == 1 else joined(outcomes)
+        share = mean([step.load_ratio for step in self.steps], [step.duration_s for step in self.steps])
+        times_s = [step_outcome.ended_s - step_outcome.began_s for step_outcome in outcomes]
+        reached = mean([rate_bytes_per_s(step_outcome.results) / paced.full_bytes_per_s for step_outcome in outcomes], times_s)
         full = f"{bytes_text(paced.full_bytes_per_s)}/s, {'stated' if self.full_bytes_per_s else 'measured before'}"
-        doubted = (*whole.doubts, *pace_doubts(asked, reached, found))
+        doubted = (*joined_outcome.doubts, *pace_doubts(share, reached, outcomes))
         return replace(
-            whole,
+            joined_outcome,
             doubts=tuple(dict.fromkeys(doubted)),
-            measured={ASKED_LOAD: asked, REACHED_LOAD: reached, **self._errors(found)},
-            note="; ".join(filter(None, (f"{asked:.3g} of {full}", whole.note))),
+            measured={ASKED_LOAD: share, REACHED_LOAD: reached, **self._errors(outcomes)},
+            note="; ".join(filter(None, (f"{share:.3g} of {full}", joined_outcome.note))),
         )
 
-    def _errors(self, found: Sequence[Outcome]) -> dict[str, float]:
+    def _errors(self, outcomes: Sequence[Outcome]) -> dict[str, float]:
         """Return the errors of all steps, where they are tolerated: steps without a load have none."""
-        counts = (one.measured.get(ERRORS, 0.0) for one in found)
+        counts = (outcome.measured.get(ERRORS, 0.0) for outcome in outcomes)
         return {ERRORS: sum(counts)} if self.tolerate_errors else {}
 
     def _paced(self, folder: Path) -> Paced:

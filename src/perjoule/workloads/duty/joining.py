@@ -12,8 +12,8 @@ BETWEEN_RATIO = 0.05  # of a profile, from which the time between its steps is a
 
 def rate_bytes_per_s(results: Sequence[ClientResult]) -> float:
     """Return the throughput of all clients, in wall time: the bytes until the last one's end."""
-    began_s, ended_s = min(one.began_s for one in results), max(one.ended_s for one in results)
-    return sum(one.moved_bytes for one in results) / (ended_s - began_s)
+    began_s, ended_s = min(result.began_s for result in results), max(result.ended_s for result in results)
+    return sum(result.moved_bytes for result in results) / (ended_s - began_s)
 
 
 def mean(values: Sequence[float], weights: Sequence[float]) -> float:
@@ -21,36 +21,36 @@ def mean(values: Sequence[float], weights: Sequence[float]) -> float:
     return sum(value * weight for value, weight in zip(values, weights, strict=True)) / sum(weights)
 
 
-def joined(found: Sequence[Outcome]) -> Outcome:
+def joined(outcomes: Sequence[Outcome]) -> Outcome:
     """Join steps: each client moved the bytes of all, from the first step's beginning to the last one's end."""
-    began_s, ended_s = found[0].began_s, found[-1].ended_s
+    began_s, ended_s = outcomes[0].began_s, outcomes[-1].ended_s
     loads: dict[str, list[ClientResult]] = {}
-    for one in (one for step in found for one in step.results if one.direction != "idle"):
-        loads.setdefault(one.host, []).append(one)
+    for result in (result for step in outcomes for result in step.results if result.direction != "idle"):
+        loads.setdefault(result.host, []).append(result)
     results = tuple(
         ClientResult(
             host,
-            own[0].direction,
+            host_results[0].direction,
             began_s,
             ended_s,
-            sum(one.moved_bytes for one in own),
-            sum(one.operations_count for one in own),
+            sum(result.moved_bytes for result in host_results),
+            sum(result.operations_count for result in host_results),
         )
-        for host, own in loads.items()
+        for host, host_results in loads.items()
     )
-    engine = next(step.engine for step in found if any(one.direction != "idle" for one in step.results))
-    doubts = tuple(dict.fromkeys(doubt for step in found for doubt in step.doubts))
-    return Outcome(engine, results, doubts, Series.joined(series for step in found for series in step.series))
+    engine = next(step.engine for step in outcomes if any(result.direction != "idle" for result in step.results))
+    doubts = tuple(dict.fromkeys(doubt for step in outcomes for doubt in step.doubts))
+    return Outcome(engine, results, doubts, Series.joined(series for step in outcomes for series in step.series))
 
 
-def pace_doubts(asked: float, reached: float, found: Sequence[Outcome]) -> Iterator[Doubt]:
+def pace_doubts(share: float, reached: float, outcomes: Sequence[Outcome]) -> Iterator[Doubt]:
     """Doubt a share that was missed, a maximum that does not last, and a profile whose steps lie far apart."""
-    if asked < 1 and abs(reached - asked) > MISSED_RATIO * asked:
-        yield UNLIKE.doubt(f"the load was {100 * reached:.1f} % of the maximum, instead of {100 * asked:.1f} %")
-    if asked == 1 and reached < 1 - UNSTEADY_RATIO:
+    if share < 1 and abs(reached - share) > MISSED_RATIO * share:
+        yield UNLIKE.doubt(f"the load was {100 * reached:.1f} % of the maximum, instead of {100 * share:.1f} %")
+    if share == 1 and reached < 1 - UNSTEADY_RATIO:
         yield UNLIKE.doubt(f"at full speed the load was {100 * reached:.1f} % of the maximum measured before: lengthen duration")
-    inside_s = sum(one.ended_s - one.began_s for one in found)
-    whole_s = found[-1].ended_s - found[0].began_s
+    inside_s = sum(outcome.ended_s - outcome.began_s for outcome in outcomes)
+    whole_s = outcomes[-1].ended_s - outcomes[0].began_s
     if whole_s - inside_s > BETWEEN_RATIO * whole_s:
         between = f"{100 * (1 - inside_s / whole_s):.0f} % of the window lie between the steps of the profile: lengthen hour"
         yield UNLIKE.doubt(between)

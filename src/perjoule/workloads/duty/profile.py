@@ -18,18 +18,18 @@ class Step(NamedTuple):
 def profile_steps(text: str, hour_s: float) -> tuple[Step, ...]:
     """Parse a day's profile: lines "hour,load" with the hour from which a share holds. Raises ValueError, with the line."""
     rows = list(csv.reader(text.splitlines()))
-    if not rows or [word.strip() for word in rows[0]] != ["hour", "load"]:
+    if not rows or [header.strip() for header in rows[0]] != ["hour", "load"]:
         raise ValueError('line 1: write "hour,load"')
-    found: list[tuple[float, float]] = []
+    points: list[tuple[float, float]] = []
     for number, row in enumerate(rows[1:], start=2):
         try:
             hour, load = float(row[0]), quantity(row[1].strip(), RATIOS, bare=True)
-            found.append((hour, load))
+            points.append((hour, load))
         except (IndexError, ValueError):
             raise ValueError(f'line {number}: write an hour and a load, such as "8,40 %"') from None
-        if not (0 <= hour < DAY_HOURS and 0 <= load <= 1) or (len(found) > 1 and hour <= found[-2][0]):
+        if not (0 <= hour < DAY_HOURS and 0 <= load <= 1) or (len(points) > 1 and hour <= points[-2][0]):
             raise ValueError(f"line {number}: hours rise from 0 to below 24, and loads are from 0 to 100 %")
-    if not found or not any(load for _, load in found):
+    if not points or not any(load for _, load in points):
         raise ValueError("it has no line with a load")
-    ends = [*(hour for hour, _ in found[1:]), DAY_HOURS]
-    return tuple(Step(load, (end - hour) * hour_s) for (hour, load), end in zip(found, ends, strict=True))
+    ends = [*(hour for hour, _ in points[1:]), DAY_HOURS]
+    return tuple(Step(load, (end - hour) * hour_s) for (hour, load), end in zip(points, ends, strict=True))

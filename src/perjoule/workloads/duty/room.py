@@ -14,5 +14,5 @@ def found_room_bytes(client: Host, mounted: Mounted) -> int:
     """
     place = mounted.directories[client.name]
     free_bytes, total_bytes = space_bytes(client, place)
-    own = client.run(["du", "--summarize", "--block-size=1", place], timeout_s=_LOOK_S).stdout
-    return max(0, free_bytes - round(RESERVE_RATIO * total_bytes) + int(own.split()[0]))
+    usage = client.run(["du", "--summarize", "--block-size=1", place], timeout_s=_LOOK_S).stdout
+    return max(0, free_bytes - round(RESERVE_RATIO * total_bytes) + int(usage.split()[0]))

@@ -58,7 +58,7 @@ class Fio(FioOptions):
         else:
             size_bytes = self.client_bytes(len(clients))
             laid_out = each(clients, lambda client: self._laid_out(client, mounted, size_bytes))
-            bare = [client for client, there in zip(clients, laid_out, strict=True) if not there]
+            bare = [client for client, is_laid in zip(clients, laid_out, strict=True) if not is_laid]
             each(bare, lambda client: self._remove(client, mounted))
             transfer_bytes = self.transfer_bytes if self.verify else min(size_bytes, LAYOUT_TRANSFER_BYTES)
             layout = ["rw=write", f"bs={transfer_bytes}", "ioengine=psync", "end_fsync=1", *self._checksums("write")]
@@ -130,34 +130,37 @@ class Fio(FioOptions):
             return self._outcome(folder)
 
     def _outcome(self, folder: Path) -> Outcome:
-        found = Raw(folder)
+        raw = Raw(folder)
         if self.job is not None:
-            return found.jobs()
+            return raw.jobs()
         if self.round_s:
-            return found.steady(self.rounds_count)
-        whole = found.whole()
-        size_bytes = self.client_bytes(len(found.names))
-        moved = {name: [one for one in whole.results if one.host == name] for name in found.names}
+            return raw.steady(self.rounds_count)
+        outcome = raw.whole()
+        size_bytes = self.client_bytes(len(raw.names))
+        moved = {name: [result for result in outcome.results if result.host == name] for name in raw.names}
         ended_by = {name: self._ended_by(name, results, size_bytes) for name, results in moved.items()}
-        doubts, notes = list(whole.doubts), [report.ended_by_text(ended_by)] if self.duration_s else []
-        measured = {ERRORS: float(found.errors_count)} if self.tolerate_errors else {}
-        if self._reads_back and not found.has_read_back:
+        doubts, notes = list(outcome.doubts), [report.ended_by_text(ended_by)] if self.duration_s else []
+        measured = {ERRORS: float(raw.errors_count)} if self.tolerate_errors else {}
+        if self._reads_back and not raw.has_read_back:
             doubts.append(WORK.doubt("the written data were not read back"))
         elif self._reads_back:
-            doubts += found.read_back(size_bytes)
+            doubts += raw.read_back(size_bytes)
             notes.append(f"read back and verified ({self.verify}) after the measured window")
-        return replace(whole, doubts=tuple(dict.fromkeys(doubts)), measured=measured, note="; ".join(notes))
+        return replace(outcome, doubts=tuple(dict.fromkeys(doubts)), measured=measured, note="; ".join(notes))
 
     def _ended_by(self, client: str, moved: Sequence[ClientResult], size_bytes: int) -> Literal["size", "duration"]:
         """Compare a report with the request. Raises WorkloadError if it reached neither size nor duration."""
-        moved_bytes, took_s = sum(one.moved_bytes for one in moved), max((one.ended_s - one.began_s for one in moved), default=0)
+        moved_bytes, took_s = (
+            sum(result.moved_bytes for result in moved),
+            max((result.ended_s - result.began_s for result in moved), default=0),
+        )
         if moved_bytes == size_bytes:
             return "size"
         if self.duration_s and 0 < moved_bytes < size_bytes and took_s >= self.duration_s - report.UNSURE_S:
             return "duration"
         after = f" after {seconds_text(took_s)} of {seconds_text(self.duration_s)}" if self.duration_s else ""
-        what = f"fio moved {bytes_text(moved_bytes)} of {bytes_text(size_bytes)}{after} and reported no error"
-        raise WorkloadError(what, where=client)
+        problem = f"fio moved {bytes_text(moved_bytes)} of {bytes_text(size_bytes)}{after} and reported no error"
+        raise WorkloadError(problem, where=client)
 
     def _file(self, client: Host, mounted: Mounted) -> Path:
         # What random writes leave has holes until all is written: it must never pass for a layout, nor what has no checksums.
@@ -169,12 +172,12 @@ class Fio(FioOptions):
 
     def _laid_out(self, client: Host, mounted: Mounted, size_bytes: int) -> bool:
         path = self._file(client, mounted)
-        found = client.run(["stat", "--format=%s", path], timeout_s=self.time_limit_s, check=False)
-        return found.returncode == 0 and found.stdout.strip() == str(size_bytes)
+        stat = client.run(["stat", "--format=%s", path], timeout_s=self.time_limit_s, check=False)
+        return stat.returncode == 0 and stat.stdout.strip() == str(size_bytes)
 
     def _cool(self, clients: Sequence[Host], mounted: Mounted, folder: Path, prefix: str = "") -> None:
         """Write back and drop all caches, and record the doubts."""
-        each(clients, lambda one: one.run(["sync", "-f", mounted.directories[one.name]], timeout_s=self.time_limit_s))
+        each(clients, lambda client: client.run(["sync", "-f", mounted.directories[client.name]], timeout_s=self.time_limit_s))
         keep_doubts(folder, cold(clients, mounted), prefix)
 
     def _load(
@@ -188,13 +191,13 @@ class Fio(FioOptions):
         ahead_s: Mapping[str, float] | None = None,
     ) -> float | None:
         """Run one fio per client to its end, each on its own file; gives the moment of a common start."""
-        wanted = {client.name: [_filename(self._file(client, mounted)), *load] for client in clients}
+        lines_of = {client.name: [_filename(self._file(client, mounted)), *load] for client in clients}
         return run_jobs(
             clients,
             mounted,
             folder,
             prefix,
-            wanted,
+            lines_of,
             time_limit_s=self.time_limit_s,
             ahead_s=ahead_s,
             by_server=self.client_server,

@@ -143,17 +143,17 @@ def _outside(line: Line) -> str:
 
 def _jobs(text: str) -> dict[str, dict[str, str]]:
     """Return the options of each job, including those of [global]."""
-    found: dict[str, dict[str, str]] = {}
+    sections: dict[str, dict[str, str]] = {}
     common: dict[str, str] = {}
     for heading in re.findall(r"^\s*\[([^\]]*)\]", text, re.MULTILINE):
         if heading != "global":
-            found.setdefault(heading.strip(), {})
+            sections.setdefault(heading.strip(), {})
     for line in lines(text):
         if line.section == "global":
             common[line.key] = line.value
         else:
-            found[line.section][line.key] = line.value
-    return {name: {**common, **own} for name, own in found.items()}
+            sections[line.section][line.key] = line.value
+    return {name: {**common, **options} for name, options in sections.items()}
 
 
 def directions(text: str) -> tuple[Direction, ...]:
@@ -164,8 +164,8 @@ def directions(text: str) -> tuple[Direction, ...]:
 def moves(text: str) -> tuple[Literal["write", "read"], ...]:
     """Return the directions in which a job file moves bytes, "write" first."""
     patterns = [options.get("rw", options.get("readwrite", "read")).split(":")[0] for options in _jobs(text).values()]
-    found = {direction for pattern in patterns for direction in MOVES.get(pattern, ())}
-    return tuple(direction for direction in ("write", "read") if direction in found)
+    directions = {direction for pattern in patterns for direction in MOVES.get(pattern, ())}
+    return tuple(direction for direction in ("write", "read") if direction in directions)
 
 
 def delayed(text: str) -> bool:
@@ -175,8 +175,10 @@ def delayed(text: str) -> bool:
 
 def waiting(text: str) -> frozenset[str]:
     """Return the jobs that start only when those before them in the file have ended."""
-    words = ("stonewall", "wait_for_previous")
-    return frozenset(name for name, options in _jobs(text).items() if any(options.get(word, "0") != "0" for word in words))
+    options_waiting = ("stonewall", "wait_for_previous")
+    return frozenset(
+        name for name, options in _jobs(text).items() if any(options.get(option, "0") != "0" for option in options_waiting)
+    )
 
 
 def moved_bytes(text: str) -> int:

@@ -23,16 +23,19 @@ def began_s(jobs: Sequence[Job], waiting: Collection[str], reported_s: float) ->
         if not batches or (job["jobname"] in waiting and not clone):
             batches.append([])
         batches[-1].append(job)
-    found: list[float] = []
+    starts_s: list[float] = []
     for batch in reversed(batches):
         reported_s -= max(_ran_s(job) for job in batch)
-        found = [reported_s] * len(batch) + found
-    return found
+        starts_s = [reported_s] * len(batch) + starts_s
+    return starts_s
 
 
 def _ran_s(job: Job) -> float:
     """Return how long a job ran, by its directions: `job_runtime` is the sum over clones that are reported as a group."""
-    return max([job.get(way, {}).get("runtime", 0) for way in ("read", "write", "trim")]) / 1e3 or job["job_runtime"] / 1e3
+    return (
+        max([job.get(direction, {}).get("runtime", 0) for direction in ("read", "write", "trim")]) / 1e3
+        or job["job_runtime"] / 1e3
+    )
 
 
 def results(host: str, jobs: Sequence[Job], waiting: Collection[str], reported_s: float) -> tuple[ClientResult, ...]:
@@ -44,37 +47,37 @@ def placed_results(host: str, jobs: Sequence[Job], starts: Sequence[float]) -> t
     """Return the results of one client's jobs that began at known times, one for each job name and direction."""
     parts: dict[tuple[str, str], list[ClientResult]] = {}
     for job, start_s in zip(jobs, starts, strict=True):
-        for one in report.results(host, job, start_s):
-            parts.setdefault((job["jobname"], one.direction), []).append(one)
+        for result in report.results(host, job, start_s):
+            parts.setdefault((job["jobname"], result.direction), []).append(result)
     several = len({name for name, _ in parts}) > 1
-    return tuple(_merged(found, name if several else "") for (name, _), found in parts.items())
+    return tuple(_merged(same_job, name if several else "") for (name, _), same_job in parts.items())
 
 
 def _merged(parts: Sequence[ClientResult], user: str) -> ClientResult:
     """Return one result of the clones of a job; percentiles weighted by operations lie between theirs."""
-    count = sum(one.operations_count for one in parts)
-    names = [name for name in parts[0].latency_s if all(name in one.latency_s for one in parts)]
-    latency_s = {name: sum(one.latency_s[name] * one.operations_count for one in parts) / max(1, count) for name in names}
+    count = sum(part.operations_count for part in parts)
+    names = [name for name in parts[0].latency_s if all(name in part.latency_s for part in parts)]
+    latency_s = {name: sum(part.latency_s[name] * part.operations_count for part in parts) / max(1, count) for name in names}
     if "max" in names:
-        latency_s["max"] = max(one.latency_s["max"] for one in parts)
+        latency_s["max"] = max(part.latency_s["max"] for part in parts)
     return ClientResult(
         host=parts[0].host,
         direction=parts[0].direction,
-        began_s=min(one.began_s for one in parts),
-        ended_s=max(one.ended_s for one in parts),
-        moved_bytes=sum(one.moved_bytes for one in parts),
+        began_s=min(part.began_s for part in parts),
+        ended_s=max(part.ended_s for part in parts),
+        moved_bytes=sum(part.moved_bytes for part in parts),
         operations_count=count,
         latency_s=latency_s if len(parts) > 1 else parts[0].latency_s,
         user=user,
     )
 
 
-def doubts(host: str, jobs: Sequence[Job], found: Sequence[ClientResult]) -> tuple[Doubt, ...]:
+def doubts(host: str, jobs: Sequence[Job], results: Sequence[ClientResult]) -> tuple[Doubt, ...]:
     """Return doubts about a report: errors that its job file ignores, and a window too short for computed starts."""
     errors_count = sum(map(report.errors_count, jobs))
-    told = [WORK.doubt(f"{host}: fio continued after {errors_count} errors")] if errors_count else []
-    window_s = max(one.ended_s for one in found) - min(one.began_s for one in found)
+    doubts_of = [WORK.doubt(f"{host}: fio continued after {errors_count} errors")] if errors_count else []
+    window_s = max(result.ended_s for result in results) - min(result.began_s for result in results)
     if window_s * SHORT_RATIO < UNSURE_S:
         computed = f"starts of a job file's jobs are computed, to about {UNSURE_S:g} s, and they ran {window_s:.2g} s"
-        told.append(TIMES.doubt(computed))
-    return tuple(told)
+        doubts_of.append(TIMES.doubt(computed))
+    return tuple(doubts_of)

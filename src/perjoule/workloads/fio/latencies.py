@@ -55,16 +55,16 @@ def latencies(log: str, moved: Sequence[ClientResult], offset_s: float) -> tuple
         if len(counts) != len(middle_s):
             return None
         lines.setdefault(DIRECTIONS.get(direction.strip(), ""), []).append([ms, *counts])
-    found: list[Series] = []
-    for one in (one for one in moved if one.direction in lines):
-        numbers = np.array(lines[one.direction], dtype=np.float64)
+    all_series: list[Series] = []
+    for result in (result for result in moved if result.direction in lines):
+        numbers = np.array(lines[result.direction], dtype=np.float64)
         ends_s = numbers[:, 0] / 1e3 + offset_s
-        counts, windows_s = numbers[:, 1:], np.diff(ends_s, prepend=one.began_s)
-        if not ((counts >= 0).all() and counts.sum() <= one.operations_count and (windows_s >= 0).all()):  # NaN is neither
+        counts, windows_s = numbers[:, 1:], np.diff(ends_s, prepend=result.began_s)
+        if not ((counts >= 0).all() and counts.sum() <= result.operations_count and (windows_s >= 0).all()):  # NaN is neither
             return None
         row, column = np.nonzero(counts)
         t_s, duration_s = ends_s[row], windows_s[row]
-        latency = Channel("fio", one.host, one.direction, "latency", "s", "window mean", "counter")
-        calls = Channel("fio", one.host, one.direction, "calls", "1", "window mean", "counter")
-        found += [Series(latency, t_s, duration_s, middle_s[column]), Series(calls, t_s, duration_s, counts[row, column])]
-    return tuple(found)
+        latency = Channel("fio", result.host, result.direction, "latency", "s", "window mean", "counter")
+        calls = Channel("fio", result.host, result.direction, "calls", "1", "window mean", "counter")
+        all_series += [Series(latency, t_s, duration_s, middle_s[column]), Series(calls, t_s, duration_s, counts[row, column])]
+    return tuple(all_series)

@@ -30,7 +30,7 @@ def run_jobs(
     mounted: Mounted,
     folder: Path,
     prefix: str,
-    wanted: Mapping[str, Sequence[str]],
+    lines_of: Mapping[str, Sequence[str]],
     *,
     time_limit_s: float,
     ahead_s: Mapping[str, float] | None = None,
@@ -60,7 +60,7 @@ def run_jobs(
         WorkloadError: fio failed, with its message.
     """
     require_folders(clients, mounted, time_limit_s)
-    jobs = {prefix + c.name: (c, [*wanted[c.name], *_logs(prefix + c.name, duration_s)]) for c in clients}
+    jobs = {prefix + c.name: (c, [*lines_of[c.name], *_logs(prefix + c.name, duration_s)]) for c in clients}
     with daemons_first(mounted):
         if by_server:
             return server.together(jobs, folder, prefix, time_limit_s=time_limit_s, ahead_s=ahead_s)
@@ -103,12 +103,12 @@ def run_file(
     """
     require_folders(clients, mounted, time_limit_s)
 
-    def argv(name: str, place: Path, there: Path, wait: str) -> list[str | Path]:
-        output = ["--eta=never", "--output-format=json", f"--output={there / name}.json"]
-        logs = [f"--{line}" for line in (*LOGS, f"write_bw_log={there / name}")]
-        begun = shlex.quote(str(there / f"{name}.prerun.txt"))
+    def argv(name: str, place: Path, folder_there: Path, wait: str) -> list[str | Path]:
+        output = ["--eta=never", "--output-format=json", f"--output={folder_there / name}.json"]
+        logs = [f"--{line}" for line in (*LOGS, f"write_bw_log={folder_there / name}")]
+        begun = shlex.quote(str(folder_there / f"{name}.prerun.txt"))
         gate = [f"--exec_prerun={wait} >> {begun} #"] if wait else []
-        return ["env", "-C", place, "fio", *output, *logs, *gate, *options, there / JOB]
+        return ["env", "-C", place, "fio", *output, *logs, *gate, *options, folder_there / JOB]
 
     jobs = {prefix + c.name: Job(c, partial(argv, prefix + c.name, job_room(c, mounted))) for c in clients}
     with daemons_first(mounted):
@@ -129,11 +129,11 @@ def require_folders(clients: Sequence[Host], mounted: Mounted, time_limit_s: flo
     for client, gone in zip(clients, each(clients, has_none), strict=True):
         if gone:
             mounted.alive()
-            what = f"the folder in the file system is gone ({mounted.directories[client.name]})"
-            raise TransientError(what, where=client.name)
+            problem = f"the folder in the file system is gone ({mounted.directories[client.name]})"
+            raise TransientError(problem, where=client.name)
 
 
-def _argv(name: str, lines: Sequence[str], steady: Rounds | None, there: Path, wait: str) -> list[str | Path]:
+def _argv(name: str, lines: Sequence[str], steady: Rounds | None, folder_there: Path, wait: str) -> list[str | Path]:
     """Ask for one job, all its outputs in `there`, with interim reports after each round.
 
     Last before its first I/O, fio runs the prerun: it waits for the start and prints the time. (fio's own startdelay is looked at
@@ -142,7 +142,7 @@ def _argv(name: str, lines: Sequence[str], steady: Rounds | None, there: Path, w
     interim = ["--output-format=json"]
     if steady:
         interim = ["--output-format=json+", f"--status-interval={steady.round_s * 1e3:.0f}ms"]
-    argv: list[str | Path] = ["env", "-C", there, "fio", "--eta=never", *interim, f"--output={name}.json"]
+    argv: list[str | Path] = ["env", "-C", folder_there, "fio", "--eta=never", *interim, f"--output={name}.json"]
     return [*argv, f"--name={name}", *([f"--exec_prerun={wait}"] if wait else []), *(f"--{line}" for line in lines)]
 
 

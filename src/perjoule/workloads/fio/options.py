@@ -114,9 +114,9 @@ class FioOptions(Workload):
     @model_validator(mode="after")
     def _possible_job(self, info: ValidationInfo) -> Self:
         if self.job is not None:
-            known: Mapping[str, FieldInfo] = getattr(type(self), "__pydantic_fields__", {})
-            others = {name: info.default for name, info in known.items() if name not in ("job", "time_limit_s")}
-            if more := next((name for name, default in others.items() if getattr(self, name) != default), ""):
+            fields: Mapping[str, FieldInfo] = getattr(type(self), "__pydantic_fields__", {})
+            defaults = {name: info.default for name, info in fields.items() if name not in ("job", "time_limit_s")}
+            if more := next((name for name, default in defaults.items() if getattr(self, name) != default), ""):
                 raise ValueError(f"a job file is run as it is (remove {option_name(more)})")
             try:
                 file.check(self.job.text, to_run=is_to_run(info))
@@ -130,8 +130,8 @@ class FioOptions(Workload):
         if self.transfer_bytes > self.size_bytes:
             raise ValueError(f'a transfer of "{transfer}" does not fit a size of "{size}" (lower transfer or raise size)')
         if self.size_bytes % self.transfer_bytes:
-            whole = exact_text(self.size_bytes // self.transfer_bytes * self.transfer_bytes, BYTES)
-            raise ValueError(f'size "{size}" is not a whole number of transfers of "{transfer}" (write "{whole}")')
+            size_whole = exact_text(self.size_bytes // self.transfer_bytes * self.transfer_bytes, BYTES)
+            raise ValueError(f'size "{size}" is not a whole number of transfers of "{transfer}" (write "{size_whole}")')
         if self.direct and self.transfer_bytes % 512:
             raise ValueError(f'direct I/O moves whole sectors of 512 B, not "{transfer}" (make transfer a multiple of "512 B")')
         if self.read_share_ratio is not None and not self._mixed:
@@ -213,14 +213,14 @@ class FioOptions(Workload):
     def checks(self) -> tuple[Check, ...]:
         """Check for fio, and for io_uring if it is requested."""
         path = shutil.which("fio")
-        found = [Check("fio", bool(path), path or "not found", fix="apt-get install fio", look="program fio")]
+        checked = [Check("fio", bool(path), path or "not found", fix="apt-get install fio", look="program fio")]
         if self._engine == "io_uring":
             switch = Path("/proc/sys/kernel/io_uring_disabled")
             off = switch.exists() and switch.read_text().strip() != "0"
             fix = "sysctl kernel.io_uring_disabled=0"
             detail, look = "disabled in the kernel" if off else "allowed", f"setting {switch} 0"
-            found.append(Check("io_uring", not off, detail, fix=fix, look=look))
-        return tuple(found)
+            checked.append(Check("io_uring", not off, detail, fix=fix, look=look))
+        return tuple(checked)
 
     @property
     def _engine(self) -> str:

@@ -28,8 +28,8 @@ class Raw:
 
     def report(self, name: str, prefix: str = "") -> str:
         """Return the report with a client's job: its own, or that of all servers."""
-        own = self.folder / f"{prefix}{name}.json"
-        return text_of(own if own.exists() else self.folder / f"{prefix}{server.REPORT}")
+        own_report = self.folder / f"{prefix}{name}.json"
+        return text_of(own_report if own_report.exists() else self.folder / f"{prefix}{server.REPORT}")
 
     @cached_property
     def began_s(self) -> dict[str, float]:
@@ -49,7 +49,7 @@ class Raw:
         for name in self.names:
             if not moved[name]:
                 raise WorkloadError("fio moved nothing and reported no error", where=name)
-        results = tuple(one for found in moved.values() for one in found)
+        results = tuple(result for client_results in moved.values() for result in client_results)
         require_time(results)
         logs = {name: [text_of(self.folder / f"{name}_bw.1.log")] for name in self.names}
         series, unlogged = self._goodput(logs, moved)
@@ -66,51 +66,59 @@ class Raw:
         self, logs: Mapping[str, Sequence[str]], moved: Mapping[str, Sequence[ClientResult]]
     ) -> tuple[tuple[Series, ...], tuple[Doubt, ...]]:
         """Each client's goodput over time, and whose logs contradict what it moved."""
-        found = {name: report.goodput(own, moved[name], self.ran.offset_of_s(name)) for name, own in logs.items() if own}
-        unlike = [name for name, series in found.items() if series is None]
+        series_of = {
+            name: report.goodput(client_logs, moved[name], self.ran.offset_of_s(name))
+            for name, client_logs in logs.items()
+            if client_logs
+        }
+        unlike = [name for name, series in series_of.items() if series is None]
         doubts = (WORK.doubt(f"{name}: fio's bandwidth log contradicts the bytes moved") for name in unlike)
-        return tuple(series for series in found.values() if series is not None), tuple(doubts)
+        return tuple(series for series in series_of.values() if series is not None), tuple(doubts)
 
     def _latencies(self, moved: Mapping[str, Sequence[ClientResult]]) -> tuple[tuple[Series, ...], tuple[Doubt, ...]]:
         """Each client's latencies over time, of loads that log them, and whose logs contradict the report."""
         paths = {name: self.folder / f"{name}_clat_hist.1.log" for name in self.names}
-        found = {
+        series_of = {
             name: latencies.latencies(text_of(path), moved[name], self.ran.offset_of_s(name))
             for name, path in paths.items()
             if path.exists()
         }
         doubts = (
-            WORK.doubt(f"{name}: fio's log of latencies contradicts its report") for name, own in found.items() if own is None
+            WORK.doubt(f"{name}: fio's log of latencies contradicts its report")
+            for name, client_series in series_of.items()
+            if client_series is None
         )
-        return tuple(series for own in found.values() for series in own or ()), tuple(doubts)
+        return tuple(series for client_series in series_of.values() for series in client_series or ()), tuple(doubts)
 
     def steady(self, most_count: int) -> Outcome:
         """Return the results of the steady rounds of a load, with the goodput of the whole load."""
-        whole = self.whole()
-        found = rounds.read({name: self.report(name) for name in self.names})
-        start, doubt = found.window(most_count)
-        results = [one for name, jobs in found.jobs.items() for one in rounds.results(name, jobs, start, self.began_s[name])]
-        warmed = rounds.warm_up(found, start)
-        doubts = (*whole.doubts, *([doubt] if doubt else []))
+        outcome = self.whole()
+        read_rounds = rounds.read({name: self.report(name) for name in self.names})
+        start, doubt = read_rounds.window(most_count)
+        results = [
+            result for name, jobs in read_rounds.jobs.items() for result in rounds.results(name, jobs, start, self.began_s[name])
+        ]
+        warmed = rounds.warm_up(read_rounds, start)
+        doubts = (*outcome.doubts, *([doubt] if doubt else []))
         note = rounds.note(start, warmed)
-        return replace(whole, results=tuple(results), doubts=doubts, measured=warmed, note=note, sustained=True)
+        return replace(outcome, results=tuple(results), doubts=doubts, measured=warmed, note=note, sustained=True)
 
     def jobs(self) -> Outcome:
         """Return the results of a job file's jobs."""
         jobs = {name: report.jobs(self.report(name)) for name in self.names}
-        ended_s = {name: found[0]["timestamp_ms"] / 1e3 + self.ran.offset_of_s(name) for name, found in jobs.items()}
+        ended_s = {name: client_jobs[0]["timestamp_ms"] / 1e3 + self.ran.offset_of_s(name) for name, client_jobs in jobs.items()}
         waiting = file.waiting(text_of(self.folder / "job.fio"))
-        moved = {name: job_report.results(name, found, waiting, ended_s[name]) for name, found in jobs.items()}
+        moved = {name: job_report.results(name, client_jobs, waiting, ended_s[name]) for name, client_jobs in jobs.items()}
         doubts = prepared_doubts(self.folder)
         for name in self.names:
             if not moved[name]:
                 raise WorkloadError("fio moved nothing and reported no error", where=name)
             doubts += job_report.doubts(name, jobs[name], moved[name])
         # a job file may put its logs elsewhere, or average them over another time
-        own = {line.key for line in file.lines(text_of(self.folder / "job.fio"))} & {"log_avg_msec", "bwavgtime"}
-        paths = {name: [] if own else sorted(self.folder.glob(f"{name}_bw.*.log")) for name in self.names}
-        logs = {name: [text_of(path) for path in found] for name, found in paths.items()}
-        results = tuple(one for found in moved.values() for one in found)
+        own_logging = {line.key for line in file.lines(text_of(self.folder / "job.fio"))} & {"log_avg_msec", "bwavgtime"}
+        paths = {name: [] if own_logging else sorted(self.folder.glob(f"{name}_bw.*.log")) for name in self.names}
+        logs = {name: [text_of(path) for path in log_paths] for name, log_paths in paths.items()}
+        results = tuple(result for client_results in moved.values() for result in client_results)
         require_time(results)
         series, unlogged = self._goodput(logs, moved)
         began_s = self.began_s if self.ran.start_utc_s is not None else {}

@@ -35,20 +35,20 @@ def documents(text: str) -> list[Mapping[str, Any]]:
         ValueError: the first is missing or truncated. (A later one may still be being written.)
     """
     check_size(text)
-    found: list[Mapping[str, Any]] = []
+    reports: list[Mapping[str, Any]] = []
     begin = _BEGIN.search(text)
     while begin is not None:
         try:
             report, end = json_at(text, begin.start())
         except ValueError as error:
-            if not found:
+            if not reports:
                 raise ValueError(f"fio's report is truncated or empty ({error})") from error
             break
-        found.append(cast("Mapping[str, Any]", report))
+        reports.append(cast("Mapping[str, Any]", report))
         begin = _BEGIN.search(text, end)
-    if not found:
+    if not reports:
         raise ValueError("fio left no report")
-    return found
+    return reports
 
 
 def jobs(text: str) -> Sequence[Mapping[str, Any]]:
@@ -58,19 +58,19 @@ def jobs(text: str) -> Sequence[Mapping[str, Any]]:
 
 def jobs_of(report: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """Find the jobs of a report, as `jobs` does. Raises ValueError."""
-    found = cast("list[Mapping[str, Any]]", report.get("jobs") or report.get("client_stats") or [])
+    entries = cast("list[Mapping[str, Any]]", report.get("jobs") or report.get("client_stats") or [])
     common = {key: report.get(key, {}) for key in ("fio version", "timestamp_ms")}
-    own = [{**common, **one} for one in found if one["jobname"] != "All clients"]
-    if not own:
+    jobs_found = [{**common, **entry} for entry in entries if entry["jobname"] != "All clients"]
+    if not jobs_found:
         raise ValueError("fio's report is truncated or empty (it contains no job)")
-    return own
+    return jobs_found
 
 
 def job(text: str, name: str = "") -> Mapping[str, Any]:
     """Find the job of this name in the last report, or the first job. Raises ValueError."""
-    for one in jobs(text):
-        if not name or one["jobname"] == name:
-            return one
+    for entry in jobs(text):
+        if not name or entry["jobname"] == name:
+            return entry
     raise ValueError(f"fio's report does not name {name}")
 
 
@@ -81,7 +81,7 @@ def words(report: str, log: str) -> str:
     return last_words("\n".join(line for line in lines if not line.startswith("note:")))
 
 
-def check(client: str, returncode: int, report: str, log: str, *, asked: bool = False) -> None:
+def check(client: str, returncode: int, report: str, log: str, *, stopped: bool = False) -> None:
     """Judge how one fio ended. After a failure its `io_bytes` still count the transfer that failed, so only this decides.
 
     A job that was allowed to continue after errors has `total_err`, and the first of them as its `error`: then the exit code
@@ -99,11 +99,11 @@ def check(client: str, returncode: int, report: str, log: str, *, asked: bool = 
         WorkloadError: any other failure, an interruption or a missing report.
     """
     try:
-        ended = [one for one in jobs(report) if returncode or not errors_count(one)]
-        errno, missing = next((error for one in ended if (error := int(one["error"]))), 0), ""
+        ended = [entry for entry in jobs(report) if returncode or not errors_count(entry)]
+        errno, missing = next((error for entry in ended if (error := int(entry["error"]))), 0), ""
     except ValueError as error:
         errno, missing = 0, str(error)
-    if not errno and not missing and (returncode == 0 or (asked and returncode == 128)):
+    if not errno and not missing and (returncode == 0 or (stopped and returncode == 128)):
         return
     if returncode == 0 and missing:
         raise WorkloadError(f"{missing}: {words(report, log)}", where=client, next=KEPT)
@@ -117,41 +117,45 @@ def errors_count(job: Mapping[str, Any]) -> int:
     return job.get("total_err", 0)
 
 
-def fail(client: str, returncode: int, errno: int, said: str) -> NoReturn:
+def fail(client: str, returncode: int, errno: int, message: str) -> NoReturn:
     """Raise the error of a failed fio, with its message. Raises TransientError, WorkloadError."""
-    what = f"fio failed (exit code {returncode}, error {errno}): {said}"
+    problem = f"fio failed (exit code {returncode}, error {errno}): {message}"
     if errno in TRANSIENT_ERRNOS:
-        raise TransientError(what, where=client, next="check the file system's logs, kept with the trial")
-    raise WorkloadError(what, where=client, next=KEPT)
+        raise TransientError(problem, where=client, next="check the file system's logs, kept with the trial")
+    raise WorkloadError(problem, where=client, next=KEPT)
 
 
-def results(host: str, found: Mapping[str, Any], began_s: float) -> tuple[ClientResult, ...]:
+def results(host: str, entry: Mapping[str, Any], began_s: float) -> tuple[ClientResult, ...]:
     """Return the results of one client, in each direction that moved anything; bytes exact, times to 1 ms.
 
     fio's runtime counts from its first I/O to the end of the closing fsync. Its `total_ios` include calls that failed, its bytes
     and latencies don't; a job file may leave latencies out.
     """
-    failed = bool(errors_count(found))
+    failed = bool(errors_count(entry))
     return tuple(
         ClientResult(
             host=host,
             direction=direction,
             began_s=began_s,
-            ended_s=began_s + found[direction]["runtime"] / 1e3,
-            moved_bytes=found[direction]["io_bytes"],
-            operations_count=(found[direction]["lat_ns"].get("N", 0) if failed else 0) or found[direction]["total_ios"],
-            latency_s=_latency_s(found[direction], own_list="percentile_list" in found.get("job options", {})),
+            ended_s=began_s + entry[direction]["runtime"] / 1e3,
+            moved_bytes=entry[direction]["io_bytes"],
+            operations_count=(entry[direction]["lat_ns"].get("N", 0) if failed else 0) or entry[direction]["total_ios"],
+            latency_s=_latency_s(entry[direction], own_list="percentile_list" in entry.get("job options", {})),
         )
         for direction in DIRECTIONS
-        if found[direction]["io_bytes"]
+        if entry[direction]["io_bytes"]
     )
 
 
-def _latency_s(one: Mapping[str, Any], *, own_list: bool) -> dict[str, float]:
-    latency = one["lat_ns"] if "percentile" in one["lat_ns"] else one["clat_ns"]
+def _latency_s(counts: Mapping[str, Any], *, own_list: bool) -> dict[str, float]:
+    latency = counts["lat_ns"] if "percentile" in counts["lat_ns"] else counts["clat_ns"]
     percentiles = {float(key): value for key, value in latency.get("percentile", {}).items()}
-    wanted = {f"p{p:g}": percentiles[p] for p in (percentiles if own_list else PERCENTILES) if p in percentiles}
-    return {name: ns / 1e9 for name, ns in {"mean": latency["mean"], **wanted, "max": latency["max"]}.items() if ns is not None}
+    chosen_percentiles = {f"p{p:g}": percentiles[p] for p in (percentiles if own_list else PERCENTILES) if p in percentiles}
+    return {
+        name: ns / 1e9
+        for name, ns in {"mean": latency["mean"], **chosen_percentiles, "max": latency["max"]}.items()
+        if ns is not None
+    }
 
 
 def goodput(logs: Sequence[str], moved: Sequence[ClientResult], offset_s: float) -> Series | None:
@@ -170,9 +174,9 @@ def goodput(logs: Sequence[str], moved: Sequence[ClientResult], offset_s: float)
     """
     import numpy as np  # `perjoule check` only builds the driver
 
-    began_s, ended_s = min(one.began_s for one in moved), max(one.ended_s for one in moved)
+    began_s, ended_s = min(result.began_s for result in moved), max(result.ended_s for result in moved)
     lines = [line for log in logs for line in _lines(log, began_s, ended_s, offset_s)]
-    moved_bytes = float(sum(one.moved_bytes for one in moved))
+    moved_bytes = float(sum(result.moved_bytes for result in moved))
     unlogged_bytes = moved_bytes - sum(line[1][-1] for line in lines)
     if unlogged_bytes < -ROUNDED_RATIO * moved_bytes:
         return None
@@ -182,7 +186,7 @@ def goodput(logs: Sequence[str], moved: Sequence[ClientResult], offset_s: float)
     if len(t_s) and ended_s - seen_s < MERGED_S:
         t_s, so_far = t_s[:-1], so_far[:-1]
     elif unlogged_bytes > 0 and seen_s + AVERAGED_S + MERGED_S < ended_s:
-        if all(one.direction == "read" for one in moved):
+        if all(result.direction == "read" for result in moved):
             looks_count = (ended_s - MERGED_S - seen_s) // AVERAGED_S
             t_s, so_far = np.append(t_s, seen_s + looks_count * AVERAGED_S), np.append(so_far, seen_bytes)
         elif len(t_s):  # what ended later would have been logged
@@ -204,13 +208,13 @@ def _lines(log: str, began_s: float, ended_s: float, offset_s: float) -> list[tu
     """
     import numpy as np
 
-    found: dict[str, list[tuple[float, float]]] = {}
+    samples_of: dict[str, list[tuple[float, float]]] = {}
     for line in log.splitlines():
         fields = line.split(",")
         if len(fields) >= 3:  # a line that a killed fio tore has fewer
-            found.setdefault(fields[2].strip(), []).append((float(fields[0]) / 1e3 + offset_s, float(fields[1]) * 1024))
+            samples_of.setdefault(fields[2].strip(), []).append((float(fields[0]) / 1e3 + offset_s, float(fields[1]) * 1024))
     lines: list[tuple[Floats, Floats]] = []
-    for samples in found.values():
+    for samples in samples_of.values():
         times, so_far = [began_s], [0.0]
         for t_s, rate_bytes_per_s in samples:
             if not times[-1] < t_s <= ended_s:
@@ -228,7 +232,7 @@ def _lines(log: str, began_s: float, ended_s: float, offset_s: float) -> list[tu
 
 def doubts(moved: Sequence[ClientResult]) -> tuple[Doubt, ...]:
     """Return a doubt about a window too short to time."""
-    shortest_s = min(one.ended_s - one.began_s for one in moved)
+    shortest_s = min(result.ended_s - result.began_s for result in moved)
     short = f"a client ran only {shortest_s * 1e3:.0f} ms, which fio measures to 1 ms"
     return (TIMES.doubt(short),) if shortest_s < SHORTEST_S else ()
 

@@ -49,14 +49,14 @@ class Rounds:
 
 def read(texts: Mapping[str, str]) -> Rounds:
     """Parse the reports so far (by client), without those from before the first I/O, or still being written."""
-    found: dict[str, list[Job]] = {}
+    jobs_of: dict[str, list[Job]] = {}
     for name, text in texts.items():
         try:
-            jobs: list[Job] = [one["jobs"][0] for one in report.documents(text)]
+            jobs: list[Job] = [document["jobs"][0] for document in report.documents(text)]
         except ValueError:
             jobs = []
-        found[name] = [job for job in jobs if any(job[direction]["io_bytes"] for direction in report.DIRECTIONS)]
-    return Rounds(found)
+        jobs_of[name] = [job for job in jobs if any(job[direction]["io_bytes"] for direction in report.DIRECTIONS)]
+    return Rounds(jobs_of)
 
 
 def results(host: str, jobs: Sequence[Job], start: int, began_s: float) -> tuple[ClientResult, ...]:
@@ -108,11 +108,11 @@ def _latency_s(before: Job, after: Job) -> dict[str, float]:
     if not ordered:
         return {}
     count = after["N"] - before["N"]
-    found = {"mean": (after["mean"] * after["N"] - before["mean"] * before["N"]) / max(1, count) / 1e9}
+    latencies = {"mean": (after["mean"] * after["N"] - before["mean"] * before["N"]) / max(1, count) / 1e9}
     total, so_far = sum(n for _, n in ordered), 0
-    wanted = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)]
+    quantiles = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)]
     for ns, n in ordered:
         so_far += n
-        while wanted and so_far >= wanted[0][1] * total:
-            found[wanted.pop(0)[0]] = ns / 1e9
-    return {**found, "max": ordered[-1][0] / 1e9}
+        while quantiles and so_far >= quantiles[0][1] * total:
+            latencies[quantiles.pop(0)[0]] = ns / 1e9
+    return {**latencies, "max": ordered[-1][0] / 1e9}

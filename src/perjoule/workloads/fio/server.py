@@ -62,13 +62,22 @@ def together(
             running[name] = host.spawn(server, log=folder / f"{name}.log")
         for name, (host, _) in jobs.items():
             _wait_listening(host, running[name], port)
-        asked: list[str] = []
+        client_options: list[str] = []
         for name, (host, lines) in jobs.items():
             prerun = gates.command(name) if gates else NOTE_START
             (folder / f"{name}.fio").write_text("\n".join([f"[{name}]", f"exec_prerun={prerun}", *lines]) + "\n")
-            asked += [f"--client=ip:{host.address},{port}", f"{name}.fio"]
-        with first.room(folder, *(f"{name}.fio" for name in jobs)) as there:
-            argv = ["env", "-C", there, "fio", "--eta=never", "--output-format=json", f"--output={prefix}{REPORT}", *asked]
+            client_options += [f"--client=ip:{host.address},{port}", f"{name}.fio"]
+        with first.room(folder, *(f"{name}.fio" for name in jobs)) as folder_there:
+            argv = [
+                "env",
+                "-C",
+                folder_there,
+                "fio",
+                "--eta=never",
+                "--output-format=json",
+                f"--output={prefix}{REPORT}",
+                *client_options,
+            ]
             running["the controlling fio"] = controller = first.spawn(argv, log=folder / f"{prefix}servers.log")
             if gates and ahead_s is not None:
                 moment_s = gates.open(dict.fromkeys(jobs, controller), ahead_s, until_s=until_s)
@@ -91,8 +100,8 @@ def _room(host: Host) -> Path:
 
 def _end_children(host: Host, port: int) -> None:
     """End what a server leaves behind: a child for its connection, whose jobs keep running."""
-    left = host.run(["pgrep", "-f", f"^fio --server=ip:{host.address},{port}$"], timeout_s=SHORT_S, check=False).stdout.split()
-    for pid in left:  # by the random port; the folder distinguishes them from another run's
+    pids = host.run(["pgrep", "-f", f"^fio --server=ip:{host.address},{port}$"], timeout_s=SHORT_S, check=False).stdout.split()
+    for pid in pids:  # by the random port; the folder distinguishes them from another run's
         folder = host.run(["readlink", f"/proc/{pid}/cwd"], timeout_s=SHORT_S, check=False).stdout.strip()
         if folder == str(_room(host)):
             host.run(["kill", "-KILL", "--", pid, f"-{pid}"], timeout_s=SHORT_S, check=False)  # a job leads a group: its prerun
@@ -102,9 +111,11 @@ def _wait_listening(host: Host, server: Process, port: int) -> None:
     until_s = time.monotonic() + LISTENING_S
     while not listens(host.run(["cat", "/proc/self/net/tcp"], timeout_s=SHORT_S).stdout, port):
         if server.returncode is not None or time.monotonic() > until_s:
-            said = " | ".join(server.output().strip().splitlines()[-3:]) or "nothing"
-            what = f"fio's server did not listen at {host.address}, port {port}, within {LISTENING_S:g} s; it last said: {said}"
-            raise TransientError(what, where=host.name)
+            message = " | ".join(server.output().strip().splitlines()[-3:]) or "nothing"
+            problem = (
+                f"fio's server did not listen at {host.address}, port {port}, within {LISTENING_S:g} s; it last said: {message}"
+            )
+            raise TransientError(problem, where=host.name)
         time.sleep(0.02)
 
 
@@ -117,16 +128,16 @@ def listens(table: str, port: int) -> bool:
 def _check(jobs: Mapping[str, object], folder: Path, prefix: str, code: int) -> None:
     """Judge each client by its own entry of the report, if it has one."""
     text = text_of(folder / f"{prefix}{REPORT}")
-    said = _words(text)
+    message = _words(text)
     for name in jobs:
         try:
             errno = int(report.job(text, name)["error"])
         except ValueError as error:
-            raise WorkloadError(f"{error} (exit code {code}): {said}", where=name, next=report.KEPT) from error
+            raise WorkloadError(f"{error} (exit code {code}): {message}", where=name, next=report.KEPT) from error
         if errno:
-            report.fail(name, code, errno, said)
+            report.fail(name, code, errno, message)
     if code:
-        report.fail("", code, 0, said)
+        report.fail("", code, 0, message)
 
 
 def _words(text: str) -> str:

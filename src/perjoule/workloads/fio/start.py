@@ -50,24 +50,26 @@ def together(
     """
     until_s = time.monotonic() + time_limit_s
     running: dict[str, Process] = {}
-    asked, moment_s = False, None
+    stopped, moment_s = False, None
     hosts = {name: job.host for name, job in jobs.items()}
-    with rooms(list(hosts.values()), folder, *files) as there:
+    with rooms(list(hosts.values()), folder, *files) as room_of:
         try:
             gates = Gates(hosts) if ahead_s is not None else None
             for name, job in jobs.items():
-                argv = job.argv(there[job.host.name], gates.command(name) if gates else "")
+                argv = job.argv(room_of[job.host.name], gates.command(name) if gates else "")
                 running[name] = job.host.spawn(argv, log=folder / f"{name}.log")
             if gates and ahead_s is not None:
                 moment_s = gates.open(running, ahead_s, until_s=until_s)
             if enough is not None:
-                reports = {name: (host, there[host.name] / f"{name}.json") for name, host in hosts.items()}
-                asked = _wait_enough(running, until_s, lambda: enough({n: _so_far(*one) for n, one in reports.items()}))
+                reports = {name: (host, room_of[host.name] / f"{name}.json") for name, host in hosts.items()}
+                stopped = _wait_enough(
+                    running, until_s, lambda: enough({n: _so_far(*report_files) for n, report_files in reports.items()})
+                )
             ended = codes("fio", running, until_s=until_s, time_limit_s=time_limit_s)
         finally:
             stop(running.values())
     for name, code in ended.items():
-        check(name, code, *(text_of(folder / f"{name}.{ending}") for ending in ("json", "log")), asked=asked)
+        check(name, code, *(text_of(folder / f"{name}.{ending}") for ending in ("json", "log")), stopped=stopped)
     return moment_s
 
 

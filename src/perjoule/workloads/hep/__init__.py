@@ -108,8 +108,8 @@ class Hep(Workload):
         """Generate the data set unless it exists, locate its files, then drop caches."""
         workers = self._workers(clients)
         if absent := [host.name for host in workers if host.name not in mounted.directories]:
-            what = f"this file system is not mounted on {', '.join(absent)}, where the analysis should run"
-            raise WorkloadError(what, where="hep", next='write workers = "clients"')
+            problem = f"this file system is not mounted on {', '.join(absent)}, where the analysis should run"
+            raise WorkloadError(problem, where="hep", next='write workers = "clients"')
         require_common("the analysis", [host for host in clients if host.name in mounted.directories], mounted)
         first, files = clients[0], [file_name(number) for number in range(self.files_count)]
         place = self._place(mounted, first)
@@ -123,7 +123,7 @@ class Hep(Workload):
         doubts += cold(clients, mounted)
         if (tasks_count := self.files_count * self.tasks_per_file) < len(workers):
             doubts.append(UNLIKE.doubt(f"{tasks_count} tasks for {len(workers)} workers: raise files or tasks_per_file"))
-        prepared = {"doubts": [one.data for one in doubts], "holders": holders, "tasks_per_file": self.tasks_per_file}
+        prepared = {"doubts": [doubt.data for doubt in doubts], "holders": holders, "tasks_per_file": self.tasks_per_file}
         (folder / "prepared.json").write_text(json.dumps(prepared))
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
@@ -131,7 +131,7 @@ class Hep(Workload):
         workers = self._workers(clients)
         names = [host.name for host in workers]
         holders: dict[str, list[str]] = json_of(folder / "prepared.json")["holders"]
-        asked: dict[str, Json] = {
+        job_options: dict[str, Json] = {
             "workers": list[Json](names),
             "directories": {host.name: str(self._place(mounted, host)) for host in workers},
             "tasks_per_file": self.tasks_per_file,
@@ -142,7 +142,7 @@ class Hep(Workload):
         }
         with noted(folder, workers), daemons_first(mounted):
             limits = {"time_limit_s": self.time_limit_s}
-            received_bytes = dask.job(clients[0], workers, asked, folder, **limits, scheduler_file=self.scheduler_file)
+            received_bytes = dask.job(clients[0], workers, job_options, folder, **limits, scheduler_file=self.scheduler_file)
         (folder / "received.json").write_text(json.dumps(received_bytes))
         return self.outcome(folder)
 
@@ -173,12 +173,12 @@ class Hep(Workload):
 
     def _workers(self, hosts: Sequence[Host]) -> list[Host]:
         role = "storage" if self.workers == "storage" else "client"
-        found = [host for host in hosts if host.role == role]
-        if not found:
+        matching = [host for host in hosts if host.role == role]
+        if not matching:
             raise WorkloadError(
                 "there are no storage hosts to run the analysis on", where="hep", next='write workers = "clients"'
             )
-        return found
+        return matching
 
     def _place(self, mounted: Mounted, host: Host) -> Path:
         """Return the folder of this data set, as a host sees it."""
@@ -194,8 +194,8 @@ class Hep(Workload):
             for n, client in enumerate(clients[: self.files_count]):
                 numbers = map(str, range(n, self.files_count, len(clients)))
                 counts = (str(self.seed), str(self.file_events_count), str(self.tasks_per_file))
-                words = [self._place(mounted, client), *counts, self.compression, *numbers]
-                argv = [sys.executable, "-m", "perjoule.workloads._muons.data", *words]
+                arguments = [self._place(mounted, client), *counts, self.compression, *numbers]
+                argv = [sys.executable, "-m", "perjoule.workloads._muons.data", *arguments]
                 running[client.name] = client.spawn(argv, log=folder / f"layout-{client.name}.log")
             ended = codes("the layout of the data set", running, until_s=until_s, time_limit_s=self.time_limit_s)
         finally:

@@ -27,7 +27,7 @@ QUIET = ("--no-dashboard", "--no-show")
 def job(
     first: Host,
     workers: Sequence[Host],
-    asked: Mapping[str, Json],
+    options: Mapping[str, Json],
     folder: Path,
     *,
     time_limit_s: float,
@@ -47,20 +47,20 @@ def job(
     room = f"hep-{secrets.token_hex(4)}"  # several users may run jobs at once
     rooms = {host.name: host.directory / room for host in (first, *workers)}
 
-    def wait(what: str, ready: Callable[[], T | None]) -> T:
-        while (found := ready()) is None:
+    def wait(name_awaited: str, ready: Callable[[], T | None]) -> T:
+        while (result := ready()) is None:
             for name, process in running.items():
                 if process.returncode is not None:
-                    raise TransientError(f"{name} ended while waiting for {what}: {last_words(process.output())}")
+                    raise TransientError(f"{name} ended while waiting for {name_awaited}: {last_words(process.output())}")
             if time.monotonic() > until_s:
-                what_now = f"{what} did not appear within {seconds_text(time_limit_s)}"
+                what_now = f"{name_awaited} did not appear within {seconds_text(time_limit_s)}"
                 raise TransientError(what_now, next="raise time_limit, or check the logs in the trial's raw folder")
             time.sleep(LOOK_S)
-        return found
+        return result
 
-    def start(name: str, host: Host, *words: str | Path) -> Process:
+    def start(name: str, host: Host, *arguments: str | Path) -> Process:
         environment = {"DASK_TEMPORARY_DIRECTORY": str(rooms[host.name]), "OMP_NUM_THREADS": "1"}
-        return host.spawn([sys.executable, "-m", *words], log=folder / f"{name}.log", env=environment)
+        return host.spawn([sys.executable, "-m", *arguments], log=folder / f"{name}.log", env=environment)
 
     try:
         for host in (first, *workers):
@@ -75,14 +75,14 @@ def job(
         for host in workers if not scheduler_file else ():
             place = ["--host", host.address, "--name", host.name, "--local-directory", rooms[host.name]]
             size = ["--nthreads", "1", "--nworkers", "1", "--no-nanny", "--memory-limit", "0", "--no-dashboard"]
-            words = ("distributed.cli.dask_worker", scheduler, *place, *size, "--death-timeout", f"{time_limit_s:.0f}")
-            running[f"the worker on {host.name}"] = start(f"worker-{host.name}", host, *words)
+            arguments = ("distributed.cli.dask_worker", scheduler, *place, *size, "--death-timeout", f"{time_limit_s:.0f}")
+            running[f"the worker on {host.name}"] = start(f"worker-{host.name}", host, *arguments)
         addresses = {host.name: host.address for host in workers}
-        job = {"scheduler": scheduler, "time_limit_s": time_limit_s, "addresses": addresses, **asked}
+        job = {"scheduler": scheduler, "time_limit_s": time_limit_s, "addresses": addresses, **options}
         (folder / "job.json").write_text(json.dumps(job))
         before = {host.name: host.counters().network_received_bytes for host in workers}
-        with first.room(folder, "job.json") as there:
-            worker_job = start("job", first, MODULE, there / "job.json")
+        with first.room(folder, "job.json") as job_room:
+            worker_job = start("job", first, MODULE, job_room / "job.json")
             try:
                 code = wait("the job's end", lambda: worker_job.returncode)
             finally:
@@ -95,8 +95,8 @@ def job(
         for host in (first, *workers):
             with suppress(WorkloadError):
                 host.run(["rm", "-rf", "--one-file-system", "--", rooms[host.name]], timeout_s=SHORT_S)
-    known = {name: (before[name], after[name]) for name in before}
-    return {name: new - old for name, (old, new) in known.items() if old is not None and new is not None}
+    both_counts = {name: (before[name], after[name]) for name in before}
+    return {name: new - old for name, (old, new) in both_counts.items() if old is not None and new is not None}
 
 
 def _address(host: Host, path: Path) -> str | None:

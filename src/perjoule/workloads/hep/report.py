@@ -33,15 +33,15 @@ class Spectrum:
 
 def spectrum(folder: Path) -> Spectrum:
     """Read the histogram of a raw folder. Raises OSError, ValueError, LookupError."""
-    found = json_of(folder / "histogram.json")
-    if not 0 < found["bins_count"] <= MOST_BINS or not 0 < found["low_gev"] < found["high_gev"]:
+    bins = json_of(folder / "histogram.json")
+    if not 0 < bins["bins_count"] <= MOST_BINS or not 0 < bins["low_gev"] < bins["high_gev"]:
         raise ValueError(
-            f"a histogram of {found['bins_count']} bins from {found['low_gev']} to {found['high_gev']} GeV is not valid"
+            f"a histogram of {bins['bins_count']} bins from {bins['low_gev']} to {bins['high_gev']} GeV is not valid"
         )
-    edges_gev = np.exp(np.linspace(math.log(found["low_gev"]), math.log(found["high_gev"]), found["bins_count"] + 1))
-    counts = np.asarray(found["counts"], dtype=np.int64)
-    if counts.shape != (found["bins_count"],):
-        raise ValueError(f"the histogram has {len(counts)} bins, not {found['bins_count']}")
+    edges_gev = np.exp(np.linspace(math.log(bins["low_gev"]), math.log(bins["high_gev"]), bins["bins_count"] + 1))
+    counts = np.asarray(bins["counts"], dtype=np.int64)
+    if counts.shape != (bins["bins_count"],):
+        raise ValueError(f"the histogram has {len(counts)} bins, not {bins['bins_count']}")
     return Spectrum(edges_gev, counts)
 
 
@@ -53,23 +53,23 @@ def outcome(folder: Path) -> Outcome:
     expected = [(file, part) for file in sorted(prepared["holders"]) for part in range(each)]
     if sorted((task["file"], task.get("part", 0)) for task in tasks) != expected:
         raise ValueError(f"{len(tasks)} tasks, not {each} for each of {len(prepared['holders'])} files")
-    own = {name: [task for task in tasks if task["worker"] == name] for name in sorted({task["worker"] for task in tasks})}
-    ran, received_bytes = _ran(folder, list(own))
-    own_s = {name: ran.offset_of_s(name) for name in own}
-    results = tuple(result(name, done, own_s[name]) for name, done in own.items())
+    tasks_of = {name: [task for task in tasks if task["worker"] == name] for name in sorted({task["worker"] for task in tasks})}
+    ran, received_bytes = _ran(folder, list(tasks_of))
+    own_s = {name: ran.offset_of_s(name) for name in tasks_of}
+    results = tuple(result(name, worker_tasks, own_s[name]) for name, worker_tasks in tasks_of.items())
     local = localities(tasks, prepared["holders"], received_bytes)
     measured, doubts = physics(spectrum(folder))
     if local.get(LOCALITY, 0.0) > PLACED_RATIO and local.get(NETWORK_LOCALITY, 1.0) < 1 - REMOTE_RATIO:
         read, placed = (f"{100 * local[name]:.0f} %" for name in (NETWORK_LOCALITY, LOCALITY))
         remote = f"{placed} of the bytes were read on hosts that hold their files, but only {read} not over the network"
         doubts += (UNLIKE.doubt(remote),)
-    if any(one.ended_s - one.began_s < SHORTEST_S for one in results):
+    if any(client_result.ended_s - client_result.began_s < SHORTEST_S for client_result in results):
         doubts += (TIMES.doubt(f"a worker was busy for less than {SHORTEST_S:g} s"),)
     return Outcome(
         engine=str(json_of(folder / "histogram.json")["engine"]),
         results=results,
         doubts=(*map(Doubt.read, prepared["doubts"]), *ran.doubts({}), *doubts),
-        series=tuple(goodput(name, done, own_s[name]) for name, done in own.items()),
+        series=tuple(goodput(name, worker_tasks, own_s[name]) for name, worker_tasks in tasks_of.items()),
         measured={
             TASKS: len(tasks),
             EVENTS: sum(task["events"] for task in tasks),
@@ -81,11 +81,11 @@ def outcome(folder: Path) -> Outcome:
 
 def _ran(folder: Path, workers: list[str]) -> tuple[Ran, Mapping[str, int]]:
     """Return the clocks and the received bytes; older folders keep these in run.json, and hosts' clocks only before the run."""
-    said = json_of(folder / "run.json")
-    if "received_bytes" not in said:
+    run = json_of(folder / "run.json")
+    if "received_bytes" not in run:
         return read_as(Ran, folder / "run.json"), json_of(folder / "received.json")
-    ahead_s: dict[str, Json] = {name: [before_s, before_s] for name, before_s in said.get("ahead_s", {}).items()}
-    return from_json(Ran, {"clients": list[Json](workers), "clocks": said["clocks"], "ahead_s": ahead_s}), said["received_bytes"]
+    ahead_s: dict[str, Json] = {name: [before_s, before_s] for name, before_s in run.get("ahead_s", {}).items()}
+    return from_json(Ran, {"clients": list[Json](workers), "clocks": run["clocks"], "ahead_s": ahead_s}), run["received_bytes"]
 
 
 def result(worker: str, tasks: Sequence[Mapping[str, Any]], offset_s: float) -> ClientResult:
@@ -115,30 +115,30 @@ def localities(
     """
     read_bytes = sum(task["bytes"] for task in tasks)
     local_bytes = sum(task["bytes"] for task in tasks if task["worker"] in holders[task["file"]])
-    found = {LOCALITY: local_bytes / read_bytes} if all(holders.values()) else {}
+    ratios = {LOCALITY: local_bytes / read_bytes} if all(holders.values()) else {}
     if {task["worker"] for task in tasks} <= received_bytes.keys():
-        found[NETWORK_LOCALITY] = max(0.0, 1 - sum(received_bytes.values()) / read_bytes)
-    return found
+        ratios[NETWORK_LOCALITY] = max(0.0, 1 - sum(received_bytes.values()) / read_bytes)
+    return ratios
 
 
-def physics(seen: Spectrum) -> tuple[dict[str, float], tuple[Doubt, ...]]:
+def physics(spectrum: Spectrum) -> tuple[dict[str, float], tuple[Doubt, ...]]:
     """Fit the peaks: masses and widths with their standard errors in eV, in whole keV; and their doubts."""
     measured: dict[str, float] = {}
     doubts: list[Doubt] = []
     for name, peak in fits.PEAKS.items():
         try:
-            found = fits.fit(name, seen.edges_gev, seen.counts)
+            fitted = fits.fit(name, spectrum.edges_gev, spectrum.counts)
         except ValueError as error:
             doubts.append(WORK.doubt(f"the peak {name} can't be fitted: {error}"))
             continue
         values = {
-            f"{name}_mass_ev": found.mass_gev,
-            f"{name}_mass_error_ev": found.mass_error_gev,
-            f"{name}_width_ev": found.width_gev,
-            f"{name}_width_error_ev": found.width_error_gev,
+            f"{name}_mass_ev": fitted.mass_gev,
+            f"{name}_mass_error_ev": fitted.mass_error_gev,
+            f"{name}_width_ev": fitted.width_gev,
+            f"{name}_width_error_ev": fitted.width_error_gev,
         }
         measured |= {key: round(value * EV, -3) for key, value in values.items()}  # another numpy gives other last digits
-        pull = (found.mass_gev - peak.mass_gev) / found.mass_error_gev
+        pull = (fitted.mass_gev - peak.mass_gev) / fitted.mass_error_gev
         if abs(pull) > MOST_PULL:
             doubts.append(WORK.doubt(f"the peak {name} lies {pull:+.1f} standard errors from its true mass"))
     return measured, tuple(doubts)

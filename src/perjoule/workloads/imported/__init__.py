@@ -66,12 +66,12 @@ NEVER = "an imported workload can't be run"
 
 def _single(runs: Callable[[str, Told], tuple[Run, ...]]) -> Callable[[Texts, Told], tuple[Run, ...]]:
     """Return the reader of a format of one file."""
-    return lambda texts, told: runs(next(iter(texts.values())), told)
+    return lambda texts, hints: runs(next(iter(texts.values())), hints)
 
 
-def _ior(text: str, told: Told) -> tuple[Run, ...]:
+def _ior(text: str, hints: Told) -> tuple[Run, ...]:
     """Read IOR's JSON, or its text."""
-    return ior_text.runs(text, told) if ior_text.recognised(text) else ior.runs(text, told)
+    return ior_text.runs(text, hints) if ior_text.recognised(text) else ior.runs(text, hints)
 
 
 FORMATS: Mapping[str, Callable[[Texts, Told], tuple[Run, ...]]] = {
@@ -144,14 +144,14 @@ class Imported(Workload):
             return joined([_part(folder, part) for part in read_as(Manifest, folder / MANIFEST).parts])
 
 
-def read(format: str, texts: Texts, told: Told) -> tuple[Run, ...]:
+def read(format: str, texts: Texts, hints: Told) -> tuple[Run, ...]:
     """Read all runs that the files of one format describe.
 
     Raises:
         WorkloadError: they are damaged, or not of that format.
     """
     try:
-        return tuple(_timed(run) for run in FORMATS[format](texts, told))
+        return tuple(_timed(run) for run in FORMATS[format](texts, hints))
     except UNEXPECTED as error:
         raise WorkloadError(f"this can't be read as {format}: {words(error)}", next="see docs/how-to/import.md") from error
 
@@ -170,18 +170,18 @@ def told_files(format: str, run: Run, names: Texts) -> tuple[str, ...]:
     return io500.files_of(run.operation, names) if format == "io500" else tuple(names)
 
 
-def joined(found: Sequence[Run]) -> Outcome:
+def joined(runs: Sequence[Run]) -> Outcome:
     """Join the runs of several clients. Raises WorkloadError if one of them failed."""
     outcomes: list[Outcome] = []
-    for run in found:
+    for run in runs:
         if run.outcome is None:
             raise WorkloadError(run.failure)
         outcomes.append(run.outcome)
     return Outcome(
         engine=outcomes[0].engine,
-        results=tuple(result for one in outcomes for result in one.results),
-        doubts=tuple(dict.fromkeys(doubt for one in outcomes for doubt in one.doubts)),
-        series=tuple(series for one in outcomes for series in one.series),
+        results=tuple(result for outcome in outcomes for result in outcome.results),
+        doubts=tuple(dict.fromkeys(doubt for outcome in outcomes for doubt in outcome.doubts)),
+        series=tuple(series for outcome in outcomes for series in outcome.series),
     )
 
 
@@ -212,8 +212,8 @@ class Manifest:
     version: int = 1
 
 
-def _told(told: Told) -> dict[str, Any]:
-    return {"stem": told.stem, "clients": told.clients, "zone": told.zone, "ended_s": told.ended_s}
+def _told(hints: Told) -> dict[str, Any]:
+    return {"stem": hints.stem, "clients": hints.clients, "zone": hints.zone, "ended_s": hints.ended_s}
 
 
 def _part(folder: Path, part: Written) -> Run:

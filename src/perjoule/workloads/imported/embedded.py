@@ -25,17 +25,17 @@ def documents(text: str, key: str) -> tuple[dict[str, Any], ...]:
     wanted_count = len(re.findall(rf'"{key}"\s*:', text))
     fault = "it has no JSON of that tool"
     for attempt in (plain, _STRAY.sub("", plain)):
-        objects, told = _objects(attempt)
-        found = tuple(one for one in objects if key in one)
-        if found and len(found) == wanted_count:
-            return found
-        fault = told or fault
+        objects, complaint = _objects(attempt)
+        matching = tuple(candidate for candidate in objects if key in candidate)
+        if matching and len(matching) == wanted_count:
+            return matching
+        fault = complaint or fault
     raise ValueError(f"it is truncated or empty ({fault})")
 
 
 def _objects(text: str) -> tuple[list[dict[str, Any]], str]:
     """Return the objects of a text, and why the first brace that begins none doesn't."""
-    found: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     at, fault, tries_count = 0, "", 0
     while tries_count < MOST_TRIES and (begin := _BEGIN.search(text, at)) is not None:
         try:
@@ -43,5 +43,5 @@ def _objects(text: str) -> tuple[list[dict[str, Any]], str]:
         except ValueError as error:
             fault, at, tries_count = fault or str(error), begin.end(), tries_count + 1
         else:
-            found.append(value)
-    return found, fault
+            objects.append(value)
+    return objects, fault

@@ -32,54 +32,59 @@ WORDS = {  # of parameters, of which a script may set any
 }
 
 
-def runs(text: str, told: Told) -> tuple[Run, ...]:
+def runs(text: str, hints: Told) -> tuple[Run, ...]:
     """Read all runs of a summary; warnings may stand inside it. Raises ValueError, LookupError."""
-    stated = [int(count) for count in MOVED.findall(text)]
+    moved_counts = [int(count) for count in MOVED.findall(text)]
     tests: list[tuple[str, dict[str, Any]]] = [
-        (f"IOR-{one['Version']}", {**test, "command": str(one.get("Command line", ""))})
-        for one in documents(text, "tests")
-        for test in one["tests"]
+        (f"IOR-{document['Version']}", {**test, "command": str(document.get("Command line", ""))})
+        for document in documents(text, "tests")
+        for test in document["tests"]
     ]
     starts = COMMENCING.findall(text)  # with -v
-    ways = [one["access"] for _, test in tests for one in test["Results"] if one["access"] in ("write", "read")]
-    dates = iter([date for _, date in starts]) if [way for way, _ in starts] == ways else None
-    return tuple(run for version, test in tests for run in _test(version, test, text, stated, dates, told))
+    ways = [document["access"] for _, test in tests for document in test["Results"] if document["access"] in ("write", "read")]
+    dates = iter([date for _, date in starts]) if [direction for direction, _ in starts] == ways else None
+    return tuple(run for version, test in tests for run in _test(version, test, text, moved_counts, dates, hints))
 
 
 def _test(
-    version: str, test: dict[str, Any], text: str, stated: list[int], dates: Iterator[str] | None, told: Told
+    version: str, test: dict[str, Any], text: str, moved_counts: list[int], dates: Iterator[str] | None, hints: Told
 ) -> Iterator[Run]:
-    asked, how = test["Parameters"], test["Options"]
+    parameters, how = test["Parameters"], test["Options"]
     nodes_count = int(how["nodes"])
-    hosts = told.hosts(str(asked["platform"]).partition("(")[0], nodes_count)
-    whole_bytes = int(how["tasks"]) * int(asked["segmentCount"]) * int(asked["blockSize"])
-    folder = str(PurePosixPath(str(asked["testFileName"])).parent)
-    at_s = moment_s(test["StartTime"], DATE, told.zone)
-    for one in test["Results"]:
-        took_s = float(one.get("totalTime") or 0.0)
-        if one["access"] not in ("write", "read"):
+    hosts = hints.hosts(str(parameters["platform"]).partition("(")[0], nodes_count)
+    whole_bytes = int(how["tasks"]) * int(parameters["segmentCount"]) * int(parameters["blockSize"])
+    folder = str(PurePosixPath(str(parameters["testFileName"])).parent)
+    at_s = moment_s(test["StartTime"], DATE, hints.zone)
+    for result in test["Results"]:
+        took_s = float(result.get("totalTime") or 0.0)
+        if result["access"] not in ("write", "read"):
             at_s += took_s
             continue
-        operation: Literal["write", "read"] = one["access"]
-        at_s = moment_s(next(dates), DATE, told.zone) if dates else at_s
-        work = (operation, (*_details(asked, how), *options(test["command"], NOT_LOAD)), int(asked["transferSize"]), folder)
-        if not (rate_mib_per_s := float(one["bwMiB"] or 0.0)) or not took_s:
+        operation: Literal["write", "read"] = result["access"]
+        at_s = moment_s(next(dates), DATE, hints.zone) if dates else at_s
+        work = (
+            operation,
+            (*_details(parameters, how), *options(test["command"], NOT_LOAD)),
+            int(parameters["transferSize"]),
+            folder,
+        )
+        if not (rate_mib_per_s := float(result["bwMiB"] or 0.0)) or not took_s:
             yield Run(*work, None, "IOR moved nothing in it, or it was too short for IOR to time")
             continue
-        moved_bytes, doubts = _moved(rate_mib_per_s, took_s, (whole_bytes, *stated))
+        moved_bytes, doubts = _moved(rate_mib_per_s, took_s, (whole_bytes, *moved_counts))
         took_s = moved_bytes / (rate_mib_per_s * MIB)  # which has more digits than the time
         windows = dict.fromkeys(hosts, (at_s, at_s + took_s))
         at_s += took_s
-        results = ior.results(windows, operation, moved_bytes, int(asked["transferSize"]))
+        results = ior.results(windows, operation, moved_bytes, int(parameters["transferSize"]))
         if nodes_count > 1:
             doubts += (DERIVED.doubt("IOR reports the sum of all nodes: each node is assigned an equal share"),)
         against = (TIMES.doubt(STATED_STARTS if dates else STARTS), *doubts, *ior.doubts(text, results, equal=True))
         yield Run(*work, Outcome(version, results, against))
 
 
-def _moved(rate_mib_per_s: float, took_s: float, known: tuple[int, ...]) -> tuple[int, tuple[Doubt, ...]]:
+def _moved(rate_mib_per_s: float, took_s: float, candidates: tuple[int, ...]) -> tuple[int, tuple[Doubt, ...]]:
     """Return the bytes of an operation: of the known candidates, the one on which rate and time agree."""
-    for count in known:
+    for count in candidates:
         if abs(count / (rate_mib_per_s * MIB) - took_s) <= ROUNDED_S + 1e-3 * took_s:
             return count, ()
     return round(rate_mib_per_s * MIB * took_s), (
@@ -87,13 +92,15 @@ def _moved(rate_mib_per_s: float, took_s: float, known: tuple[int, ...]) -> tupl
     )
 
 
-def _details(asked: dict[str, Any], how: dict[str, Any]) -> Iterator[str]:
+def _details(parameters: dict[str, Any], how: dict[str, Any]) -> Iterator[str]:
     tasks_count = int(how["tasks"])
     if tasks_count > 1:
         yield f"{tasks_count} ranks"
-    yield from filter(None, (str(asked["api"]) if asked["api"] != "POSIX" else "", "" if asked["filePerProc"] else "shared file"))
-    total_bytes = int(asked["segmentCount"]) * int(asked["blockSize"])
+    yield from filter(
+        None, (str(parameters["api"]) if parameters["api"] != "POSIX" else "", "" if parameters["filePerProc"] else "shared file")
+    )
+    total_bytes = int(parameters["segmentCount"]) * int(parameters["blockSize"])
     yield f"{total_bytes / MIB:g} MiB per rank"
-    yield from (words for key, words in WORDS.items() if asked.get(key))
-    if asked.get("deadlineForStonewall"):
-        yield f"stonewall {asked['deadlineForStonewall']} s"
+    yield from (meaning for key, meaning in WORDS.items() if parameters.get(key))
+    if parameters.get("deadlineForStonewall"):
+        yield f"stonewall {parameters['deadlineForStonewall']} s"

@@ -56,30 +56,30 @@ def recognised(text: str) -> bool:
     return bool(VERSION.search(text) and not re.search(r'^\s*"tests"\s*:', text, re.MULTILINE))
 
 
-def runs(text: str, told: Told) -> tuple[Run, ...]:
+def runs(text: str, hints: Told) -> tuple[Run, ...]:
     """Read all runs of an output, which may hold several commands. Raises ValueError, LookupError: it is truncated."""
     begins = [match.start() for match in VERSION.finditer(text)]
     if not begins:
         raise ValueError("this is not IOR's text")
     parts = [text[begin:end] for begin, end in zip(begins, [*begins[1:], len(text)], strict=True)]
-    return tuple(run for part in parts for run in _command(part, told))
+    return tuple(run for part in parts for run in _command(part, hints))
 
 
 def machine(text: str) -> str:
     """Return the host of the first rank; "" if IOR does not report it."""
-    found = _MACHINE.search(text)
-    return found[1] if found else ""
+    match = _MACHINE.search(text)
+    return match[1] if match else ""
 
 
-def _command(text: str, told: Told) -> Iterator[Run]:
+def _command(text: str, hints: Told) -> Iterator[Run]:
     version = VERSION.match(text)
     if version is None or version[2].startswith("2."):
         raise ValueError(f"it is the text of {version[1] if version else 'IOR 2'}, which is not supported: measure with IOR 3")
-    asked = _asked(text)
+    rows = _asked(text)
     read_count = 0
     command = tuple(options(command_of(text), NOT_LOAD))
-    for test in _tests(text, told.zone):
-        for run in _test(version[1], test, asked, machine(text), command, told):
+    for test in _tests(text, hints.zone):
+        for run in _test(version[1], test, rows, machine(text), command, hints):
             read_count += 1
             yield run
     if not read_count:
@@ -101,7 +101,7 @@ def _tests(text: str, zone: str) -> Iterator[_Test]:
         yield _Test(next(filter(None, number.groups())) if number else "0", part, moment_s(start[1], DATE, zone), head)
 
 
-def _test(version: str, test: _Test, asked: Asked, named: str, command: tuple[str, ...], told: Told) -> Iterator[Run]:
+def _test(version: str, test: _Test, rows: Asked, host: str, command: tuple[str, ...], hints: Told) -> Iterator[Run]:
     file = _FILE.search(test.text)
     folder = str(PurePosixPath(file[1]).parent) if file else ""
     at_s, before = test.began_s, 0
@@ -115,11 +115,11 @@ def _test(version: str, test: _Test, asked: Asked, named: str, command: tuple[st
             at_s += float(row["total(s)"])
             continue
         operation: Literal["write", "read"] = "write" if match[1] == "write" else "read"
-        if (test.number, operation) not in asked:
+        if (test.number, operation) not in rows:
             raise ValueError(f"IOR's text is truncated: its summary has no {operation} of test {test.number}")
-        of = asked[test.number, operation]
+        of = rows[test.number, operation]
         tasks_count, per_node = int(of["#Tasks"]), int(of["tPN"])
-        hosts = told.hosts(named, max(1, ceil(tasks_count / max(1, per_node))))
+        hosts = hints.hosts(host, max(1, ceil(tasks_count / max(1, per_node))))
         transfer_bytes = int(of["xsize"])
         work = (operation, (*_details(of), *command), transfer_bytes, folder)
         took_s = float(row["total(s)"])
@@ -127,10 +127,10 @@ def _test(version: str, test: _Test, asked: Asked, named: str, command: tuple[st
         if not rate or not took_s or not isfinite(rate):
             yield Run(*work, None, "IOR moved nothing in it, or it was too short for IOR to time")
             continue
-        at_s, placement = began_s(around, operation, row["iter"], at_s, told.zone)
-        stated = [int(count) for part in (around, test.text) for count in MOVED.findall(part)]
+        at_s, placement = began_s(around, operation, row["iter"], at_s, hints.zone)
+        moved_counts = [int(count) for part in (around, test.text) for count in MOVED.findall(part)]
         asked_bytes = tasks_count * int(of["segcnt"]) * int(of["blksiz"])
-        moved_bytes = next((n for n in (*stated, asked_bytes) if _fits(n, rate, took_s)), None)
+        moved_bytes = next((n for n in (*moved_counts, asked_bytes) if _fits(n, rate, took_s)), None)
         if moved_bytes is None:
             moved_bytes = round(rate * MIB * took_s)
             doubts = (*doubts, DERIVED.doubt("IOR does not report the amount moved: it is rate times time, to 10 ms"))
@@ -145,12 +145,12 @@ def _test(version: str, test: _Test, asked: Asked, named: str, command: tuple[st
 
 def began_s(around: str, operation: str, iteration: str, at_s: float, zone: str) -> tuple[float, tuple[Doubt, ...]]:
     """Return when an operation began (UTC), from the lines before its results: as a verbose IOR reports it, or as computed."""
-    opened = [float(t_s) for number, t_s, way in _OPENED.findall(around) if (number, way) == (iteration, operation)]
+    opened = [float(t_s) for number, t_s, direction in _OPENED.findall(around) if (number, direction) == (iteration, operation)]
     if opened and abs(min(opened) - at_s) < DAY_S:
         return min(opened), ()
-    stated = [date for way, date in COMMENCING.findall(around) if way == operation]
-    if stated:
-        return moment_s(stated[-1], DATE, zone), (TIMES.doubt(STATED_STARTS),)
+    dates = [date for direction, date in COMMENCING.findall(around) if direction == operation]
+    if dates:
+        return moment_s(dates[-1], DATE, zone), (TIMES.doubt(STATED_STARTS),)
     return at_s, (TIMES.doubt(STARTS),)
 
 
@@ -162,8 +162,8 @@ def _rate(row: Mapping[str, str], of: Mapping[str, str]) -> tuple[float, tuple[D
     half = 0.5 * 10.0 ** -len(printed.partition(".")[2])
     if abs(float(of["Max(MiB)"]) - float(printed)) <= 1.02 * half:
         return float(of["Max(MiB)"]), ()
-    other = f"IOR's summary states {of['Max(MiB)']} MiB/s and its table {printed}: the table is taken"
-    return float(printed), (WORK.doubt(other),)
+    disagreement = f"IOR's summary states {of['Max(MiB)']} MiB/s and its table {printed}: the table is taken"
+    return float(printed), (WORK.doubt(disagreement),)
 
 
 def _asked(text: str) -> Asked:
@@ -171,7 +171,7 @@ def _asked(text: str) -> Asked:
     head = _SUMMARY.search(text)
     lines = text[head.end() :].splitlines()[1:] if head else []
     columns = head[0].split() if head else []
-    found: dict[tuple[str, str], dict[str, str]] = {}
+    rows: dict[tuple[str, str], dict[str, str]] = {}
     for line in lines:
         values = line.split()
         if not values or values[0] not in ("write", "read"):
@@ -179,12 +179,12 @@ def _asked(text: str) -> Asked:
         if len(values) != len(columns):
             raise ValueError("a row in the summary of IOR's text is truncated")
         row = _row(columns, values)
-        if (row["Test#"], values[0]) in found:
+        if (row["Test#"], values[0]) in rows:
             raise ValueError(f"IOR's summary has two rows of {values[0]} of test {row['Test#']}: which is which is unknown")
-        found[row["Test#"], values[0]] = row
-    if not found:
+        rows[row["Test#"], values[0]] = row
+    if not rows:
         raise ValueError("IOR's text is truncated: its summary is missing")
-    return found
+    return rows
 
 
 def _row(columns: list[str], values: list[str]) -> dict[str, str]:

@@ -36,13 +36,13 @@ _EACH = re.compile(r"((?:Directory|File) \w+) *: +([\d.]+) sec, +([\d.]+) ops/se
 _PATH = re.compile(r"^Path *: (.*\S)", re.MULTILINE)
 
 
-def runs(text: str, told: Told) -> tuple[Run, ...]:
+def runs(text: str, hints: Told) -> tuple[Run, ...]:
     """Read all runs of an output, which may hold several mdtests. Raises ValueError, LookupError."""
     begins = [match.start() for match in _BEGIN.finditer(text)]
     parts = [text[begin:end] for begin, end in zip(begins, [*begins[1:], len(text)], strict=True)]
     if not parts:
         raise ValueError("mdtest does not report when it started")
-    return tuple(run for part in parts for run in _mdtest(part, told))
+    return tuple(run for part in parts for run in _mdtest(part, hints))
 
 
 def direction(operation: str) -> Literal["write", "read"]:
@@ -51,12 +51,13 @@ def direction(operation: str) -> Literal["write", "read"]:
 
 
 def results(
-    hosts: tuple[str, ...], way: Literal["write", "read"], began_s: float, took_s: float, count: int
+    hosts: tuple[str, ...], direction: Literal["write", "read"], began_s: float, took_s: float, count: int
 ) -> tuple[ClientResult, ...]:
     """Give each client an equal share of the operations."""
-    share, rest = divmod(count, len(hosts))
+    share, odd_count = divmod(count, len(hosts))
     return tuple(
-        ClientResult(host, way, began_s, began_s + took_s, 0, share + (number < rest)) for number, host in enumerate(hosts)
+        ClientResult(host, direction, began_s, began_s + took_s, 0, share + (number < odd_count))
+        for number, host in enumerate(hosts)
     )
 
 
@@ -65,12 +66,12 @@ def brief(took_s: float) -> tuple[Doubt, ...]:
     return (TIMES.doubt(f"it ran only {took_s * 1e3:.3g} ms"),) if took_s < SHORTEST_S else ()
 
 
-def _mdtest(text: str, told: Told) -> Iterator[Run]:
-    began, launched, count, table = (found.search(text) for found in (_BEGIN, _LAUNCHED, _COUNT, _ITERATIONS))
+def _mdtest(text: str, hints: Told) -> Iterator[Run]:
+    began, launched, count, table = (form.search(text) for form in (_BEGIN, _LAUNCHED, _COUNT, _ITERATIONS))
     if not (began and launched and count and table and "-- finished at " in text):
         raise ValueError("mdtest's output is truncated")
     version, tasks_count, nodes_count = launched[1], int(launched[2]), int(launched[3])
-    hosts = told.hosts("", nodes_count)
+    hosts = hints.hosts("", nodes_count)
     wall = _WALL.search(text)
     items_count = int(wall[1]) * tasks_count if wall else int(count[1])
     path = _PATH.search(text)
@@ -79,16 +80,18 @@ def _mdtest(text: str, told: Told) -> Iterator[Run]:
     rates = text[table.start() :].partition("SUMMARY time")[0]
     if not _COLUMNS.search(rates):
         raise ValueError("mdtest's table does not have the columns Operation, Max, Min, Mean, Std Dev")
-    at_s = moment_s(began[1], DATE, told.zone)
+    at_s = moment_s(began[1], DATE, hints.zone)
     each = _each(text[: table.start()], int(table[1]), 0 if wall else items_count)
     over_ranks = not each and tasks_count > 1 and _over_ranks(version, int(table[1]), rates)
-    found = [(name, *_iterations(int(table[1]), each.get(name), *map(float, numbers))) for name, *numbers in _RATE.findall(rates)]
+    rates_of = [
+        (name, *_iterations(int(table[1]), each.get(name), *map(float, numbers))) for name, *numbers in _RATE.findall(rates)
+    ]
     fastest = (WORK.doubt(FASTEST),) if not each and tasks_count > 1 and _number(version) < (3, 3) else ()
     spent = _TIMES.search(text)
     alone = spent if table[1] == "1" else None  # of several iterations, only the mean time is known
     times = {name: float(mean) for name, _, _, mean in _RATE.findall(alone[0])} if alone else {}
-    for iteration in range(max((len(values) for _, values, _ in found), default=0)):
-        for operation, values, doubts in found:
+    for iteration in range(max((len(values) for _, values, _ in rates_of), default=0)):
+        for operation, values, doubts in rates_of:
             if iteration >= len(values):
                 continue
             count = round(values[iteration] * times[operation]) if times.get(operation) else items_count
@@ -113,8 +116,8 @@ def _mdtest(text: str, told: Told) -> Iterator[Run]:
 
 def _number(version: str) -> tuple[int, int]:
     """Return a version's first two numbers."""
-    found = re.search(r"(\d+)\.(\d+)", version)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    match = re.search(r"(\d+)\.(\d+)", version)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def _each(text: str, iterations_count: int, items_count: int) -> dict[str, list[float]]:
@@ -128,7 +131,7 @@ def _each(text: str, iterations_count: int, items_count: int) -> dict[str, list[
     Raises:
         ValueError: rates and times contradict the number of items.
     """
-    found: dict[str, list[float]] = {}
+    rates_of: dict[str, list[float]] = {}
     for name, took, rate in _EACH.findall(text):
         took_s, per_s = float(took), float(rate)
         unsure = SAME_RATIO * items_count + 0.5e-3 * per_s
@@ -136,8 +139,8 @@ def _each(text: str, iterations_count: int, items_count: int) -> dict[str, list[
             raise ValueError(
                 f"mdtest prints {rate} {name} a second for {items_count} items in {took} s: its verbose lines are wrong"
             )
-        found.setdefault(name, []).append(per_s)
-    return found if found and all(len(rates) == iterations_count for rates in found.values()) else {}
+        rates_of.setdefault(name, []).append(per_s)
+    return rates_of if rates_of and all(len(rates) == iterations_count for rates in rates_of.values()) else {}
 
 
 def _over_ranks(version: str, iterations_count: int, rates: str) -> bool:
@@ -152,9 +155,9 @@ def _over_ranks(version: str, iterations_count: int, rates: str) -> bool:
 
 def _fits(iterations_count: int, most: float, least: float, mean: float) -> bool:
     """Return whether highest, lowest and mean can be of two or three iterations."""
-    rest = iterations_count * mean - most - least
+    remainder = iterations_count * mean - most - least
     unsure = 0.0005 * (iterations_count + 2)
-    return abs(rest) <= unsure if iterations_count == 2 else least - unsure <= rest <= most + unsure
+    return abs(remainder) <= unsure if iterations_count == 2 else least - unsure <= remainder <= most + unsure
 
 
 def _iterations(

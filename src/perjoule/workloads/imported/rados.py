@@ -16,21 +16,21 @@ SHORTEST_S = 0.1
 MOMENT = "rados bench reports no time of day: its end is taken to be when its file was written"
 
 
-def runs(text: str, told: Told) -> tuple[Run, ...]:
+def runs(text: str, hints: Told) -> tuple[Run, ...]:
     """Read the one run of a report. Raises ValueError, LookupError."""
-    found, *others = documents(text, "datas")
-    if others:
+    report, *further = documents(text, "datas")
+    if further:
         raise ValueError("it has several runs and no times: give each a file of its own")
-    operation = "write" if "total_writes_made" in found else "read"
-    took_s = float(found["total_time_run"])
+    operation = "write" if "total_writes_made" in report else "read"
+    took_s = float(report["total_time_run"])
     # benchmark_data_<host>_<process>
-    named = str(found.get("object_prefix", "")).removeprefix("benchmark_data_").rpartition("_")[0]
-    (host,) = told.hosts(named)
-    result = rados.result(host, operation, json.dumps(found), told.ended_s - took_s)
+    client = str(report.get("object_prefix", "")).removeprefix("benchmark_data_").rpartition("_")[0]
+    (host,) = hints.hosts(client)
+    result = rados.result(host, operation, json.dumps(report), hints.ended_s - took_s)
     short = (TIMES.doubt(f"it ran only {seconds_text(took_s)}"),) if took_s < SHORTEST_S else ()
-    in_flight = (f"{found['concurrent_ios']} in flight",) if "concurrent_ios" in found else ()
-    size_bytes = int(found.get("write_size") or found["read_size"])
+    in_flight = (f"{report['concurrent_ios']} in flight",) if "concurrent_ios" in report else ()
+    size_bytes = int(report.get("write_size") or report["read_size"])
     outcome = Outcome(
-        "rados bench", (result,), (TIMES.doubt(MOMENT), *short), (rados.goodput(result, json.dumps(found)),) if took_s else ()
+        "rados bench", (result,), (TIMES.doubt(MOMENT), *short), (rados.goodput(result, json.dumps(report)),) if took_s else ()
     )
     return (Run(operation, in_flight, size_bytes, "", outcome),)

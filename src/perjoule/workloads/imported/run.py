@@ -26,7 +26,7 @@ class Told:
     zone: str = "UTC"  # of times that name none
     ended_s: float = 0.0  # when the file was written, UTC: the end if it contains no time
 
-    def hosts(self, found: str, count: int = 1) -> tuple[str, ...]:
+    def hosts(self, name_in_file: str, count: int = 1) -> tuple[str, ...]:
         """Name the clients: from the user, or from the file.
 
         Raises:
@@ -36,7 +36,7 @@ class Told:
             raise ValueError(f"it says that {count} clients ran, and no machine has more than {MOST_CLIENTS}")
         if self.clients and len(self.clients) != count:
             raise ValueError(f"{len(self.clients)} clients are named, and {count} ran (name each, or none)")
-        name = found or self.stem
+        name = name_in_file or self.stem
         return self.clients or ((name,) if count == 1 else tuple(f"{name}-{n}" for n in range(1, count + 1)))
 
 
@@ -54,16 +54,16 @@ class Run:
 
 def command_of(text: str) -> str:
     """Return the command line that IOR's or mdtest's text states; "" if it does not."""
-    found = _COMMAND.search(text)
-    return found[1] if found else ""
+    match = _COMMAND.search(text)
+    return match[1] if match else ""
 
 
 def options(command: str, but: frozenset[str]) -> Iterator[str]:
     """Return the options of a command line, each with its value, but for those named and outputs."""
-    words = [word.strip("'\"") for word in command.split()][1:]
-    while words:
-        option = words.pop(0)
-        value = words.pop(0) if words and not words[0].startswith("-") else ""
+    arguments = [argument.strip("'\"") for argument in command.split()][1:]
+    while arguments:
+        option = arguments.pop(0)
+        value = arguments.pop(0) if arguments and not arguments[0].startswith("-") else ""
         if option.startswith("-") and option.partition("=")[0] not in but and not _OUTPUT.match(f"{option} {value}"):
             yield f"{option} {value}".strip()
 
@@ -75,9 +75,9 @@ def moment_s(text: str, form: str, zone: str) -> float:
 
 def local_zone() -> str:
     """Return this machine's time zone: its name if known, else its present offset."""
-    named = os.environ.get("TZ") or str(Path("/etc/localtime").resolve()).partition("zoneinfo/")[2]
+    zone = os.environ.get("TZ") or str(Path("/etc/localtime").resolve()).partition("zoneinfo/")[2]
     try:
-        return ZoneInfo(named).key
+        return ZoneInfo(zone).key
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return datetime.now().astimezone().strftime("%z")
 

@@ -101,9 +101,9 @@ class Ior(Workload):
     def _possible(self) -> Self:
         step = self.transfer_bytes * self.ranks_count
         if self.size_bytes % step:
-            whole = exact_text(max(1, self.size_bytes // step) * step, BYTES)
+            size_whole = exact_text(max(1, self.size_bytes // step) * step, BYTES)
             parts = f'{self.ranks_count} ranks\' transfers of "{bytes_text(self.transfer_bytes)}"'
-            raise ValueError(f'size "{bytes_text(self.size_bytes)}" is not a whole number of {parts} (write "{whole}")')
+            raise ValueError(f'size "{bytes_text(self.size_bytes)}" is not a whole number of {parts} (write "{size_whole}")')
         if self.collective and self.api != "MPIIO":
             raise ValueError(f'collective is for api "MPIIO", not "{self.api}" (remove it)')
         if self.direct and self.api != "POSIX":
@@ -141,10 +141,10 @@ class Ior(Workload):
 
     def checks(self) -> tuple[Check, ...]:
         """Check for IOR, with MPI-IO if it is requested, and Open MPI."""
-        found = mpi.checks("ior", self.prefix)
-        if self.api == "MPIIO" and found[0].ok and not self.prefix:  # only a load starts what a campaign names
-            found += (mpi.has_api(found[0].detail, "MPIIO"),)
-        return found
+        checked = mpi.checks("ior", self.prefix)
+        if self.api == "MPIIO" and checked[0].ok and not self.prefix:  # only a load starts what a campaign names
+            checked += (mpi.has_api(checked[0].detail, "MPIIO"),)
+        return checked
 
     def prepare(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> None:
         """Remove old files before a write, lay missing ones out before a read, then drop caches."""
@@ -189,8 +189,8 @@ class Ior(Workload):
             wanted_bytes = len(windows) * self.size_bytes
             moved_bytes = report.moved_bytes(summary, log, wanted_bytes)
             if not moved_bytes or (moved_bytes < wanted_bytes and self.stonewall_s is None):
-                told = f"IOR moved {bytes_text(moved_bytes)} of {bytes_text(wanted_bytes)} and reported no error"
-                raise WorkloadError(told, where=str(folder))
+                problem = f"IOR moved {bytes_text(moved_bytes)} of {bytes_text(wanted_bytes)} and reported no error"
+                raise WorkloadError(problem, where=str(folder))
             results = report.results(windows, self.operation, moved_bytes, self.transfer_bytes)
             equal = moved_bytes == wanted_bytes or self.wear_out
             doubts = (*prepared, *ran.doubts({}), *report.doubts(log, results, equal=equal))
@@ -199,10 +199,10 @@ class Ior(Workload):
     def _pattern(self) -> list[str]:
         """Return the options that a layout and its readers share."""
         block_bytes = self.size_bytes // self.ranks_count
-        words = ["-a", self.api, "-t", str(self.transfer_bytes), "-b", str(block_bytes), "-k"]
-        words += ["-E"] if self.shared_file else ["-F"]
-        words += ["-c"] if self.collective else []
-        return [*words, "--posix.odirect"] if self.direct else words
+        argv = ["-a", self.api, "-t", str(self.transfer_bytes), "-b", str(block_bytes), "-k"]
+        argv += ["-E"] if self.shared_file else ["-F"]
+        argv += ["-c"] if self.collective else []
+        return [*argv, "--posix.odirect"] if self.direct else argv
 
     def _file(self) -> str:
         # What a stonewalled write leaves must never pass for a layout.
@@ -218,11 +218,11 @@ class Ior(Workload):
         clients[0].run(["touch", mounted.directories[clients[0].name] / self._file()], timeout_s=self.time_limit_s)
         for client in clients:  # one may remember for a while that it was not there
             until_s = time.monotonic() + SEEN_S
-            seen = ["test", "-e", mounted.directories[client.name] / self._file()]
-            while client.run(seen, timeout_s=self.time_limit_s, check=False).returncode:
+            look = ["test", "-e", mounted.directories[client.name] / self._file()]
+            while client.run(look, timeout_s=self.time_limit_s, check=False).returncode:
                 if time.monotonic() > until_s:
-                    told = f"the shared file that {clients[0].name} created is not visible after {SEEN_S:.0f} s"
-                    raise TransientError(told, where=client.name, next="check the file system's logs, kept with the trial")
+                    problem = f"the shared file that {clients[0].name} created is not visible after {SEEN_S:.0f} s"
+                    raise TransientError(problem, where=client.name, next="check the file system's logs, kept with the trial")
                 time.sleep(LOOK_S)
 
     def _laid_out(self, clients: Sequence[Host], mounted: Mounted) -> bool:
@@ -231,10 +231,10 @@ class Ior(Workload):
         whole_bytes = str(len(clients) * self.size_bytes if self.shared_file else self.size_bytes // self.ranks_count)
         names = {rank: self._file() if self.shared_file else f"{self._file()}.{rank:08}" for rank in range(ranks_count)}
         for number, client in enumerate(clients):
-            own = [names[number * self.ranks_count + rank] for rank in range(self.ranks_count)]
-            files = [mounted.directories[client.name] / name for name in dict.fromkeys(own)]
-            found = client.run(["stat", "--format=%s", *files], timeout_s=self.time_limit_s, check=False)
-            if found.returncode or set(found.stdout.split()) != {whole_bytes}:
+            client_names = [names[number * self.ranks_count + rank] for rank in range(self.ranks_count)]
+            files = [mounted.directories[client.name] / name for name in dict.fromkeys(client_names)]
+            stat = client.run(["stat", "--format=%s", *files], timeout_s=self.time_limit_s, check=False)
+            if stat.returncode or set(stat.stdout.split()) != {whole_bytes}:
                 return False
         return True
 

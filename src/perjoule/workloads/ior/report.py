@@ -36,11 +36,11 @@ def summary(text: str) -> Summary:
         ValueError: it is truncated.
         LookupError: it is something else.
     """
-    found = json_from(text)
-    return Summary(f"IOR-{found['Version']}", float(found["summary"][0]["xsizeMiB"]))
+    document = json_from(text)
+    return Summary(f"IOR-{document['Version']}", float(document["summary"][0]["xsizeMiB"]))
 
 
-def moved_bytes(told: Summary, log: str, wanted_bytes: int) -> int:
+def moved_bytes(summary_of: Summary, log: str, wanted_bytes: int) -> int:
     """Return the bytes of all ranks: from the log if they differ from the expected ones, a comparison that IOR makes itself.
 
     Raises:
@@ -48,8 +48,8 @@ def moved_bytes(told: Summary, log: str, wanted_bytes: int) -> int:
     """
     exact = _MOVED.search(log)
     moved = int(exact[1]) if exact else wanted_bytes
-    if abs(moved / MIB - told.moved_mib) > ROUNDED_MIB:
-        raise ValueError(f"the log reports {moved / MIB:.4f} MiB, the summary {told.moved_mib:.4f} MiB")
+    if abs(moved / MIB - summary_of.moved_mib) > ROUNDED_MIB:
+        raise ValueError(f"the log reports {moved / MIB:.4f} MiB, the summary {summary_of.moved_mib:.4f} MiB")
     return moved
 
 
@@ -69,11 +69,11 @@ def windows(
     """
     moments: dict[tuple[int, str], float] = {
         (int(rank), moment): float(utc_s) + offset_s[client_of[int(rank)]]
-        for rank, utc_s, what, moment in _MOMENT.findall(log)
-        if what == operation and int(rank) in client_of
+        for rank, utc_s, direction, moment in _MOMENT.findall(log)
+        if direction == operation and int(rank) in client_of
     }
-    wanted = {(rank, moment) for rank in client_of for moment in ("open start", "close stop")}
-    if missing := wanted - moments.keys():
+    expected = {(rank, moment) for rank in client_of for moment in ("open start", "close stop")}
+    if missing := expected - moments.keys():
         rank, moment = min(missing)
         raise ValueError(f"rank {rank} did not report its {operation} {moment}")
     return {
@@ -103,17 +103,17 @@ def results(
     )
 
 
-def doubts(log: str, found: tuple[ClientResult, ...], *, equal: bool) -> tuple[Doubt, ...]:
+def doubts(log: str, results: tuple[ClientResult, ...], *, equal: bool) -> tuple[Doubt, ...]:
     """Return doubts from IOR's own data; `equal` is whether all ranks moved the same."""
-    told = [WORK.doubt(f"IOR warned: {words}") for words in _WARNING.findall(log) if not words.startswith(_EXPECTED)]
-    first = min(found, key=lambda one: one.began_s)  # ranks leave MPI's barrier one by one
-    for one in found:
-        if (late_s := one.began_s - first.began_s) > LATE_S:
-            told.append(TIMES.doubt(f"{one.host} opened its file {late_s * 1e3:.0f} ms after {first.host}"))
-    shortest_s = min(one.ended_s - one.began_s for one in found)
+    doubts_of = [WORK.doubt(f"IOR warned: {warning}") for warning in _WARNING.findall(log) if not warning.startswith(_EXPECTED)]
+    first = min(results, key=lambda result: result.began_s)  # ranks leave MPI's barrier one by one
+    for result in results:
+        if (late_s := result.began_s - first.began_s) > LATE_S:
+            doubts_of.append(TIMES.doubt(f"{result.host} opened its file {late_s * 1e3:.0f} ms after {first.host}"))
+    shortest_s = min(result.ended_s - result.began_s for result in results)
     if shortest_s < SHORTEST_S:
-        told.append(TIMES.doubt(f"a client ran only {shortest_s * 1e3:.0f} ms"))
-    if not equal and len(found) > 1:
+        doubts_of.append(TIMES.doubt(f"a client ran only {shortest_s * 1e3:.0f} ms"))
+    if not equal and len(results) > 1:
         shared = "the stonewall ended the load: IOR reports the sum of the bytes, and each client is assigned an equal share"
-        told.append(DERIVED.doubt(shared))
-    return tuple(dict.fromkeys(told))
+        doubts_of.append(DERIVED.doubt(shared))
+    return tuple(dict.fromkeys(doubts_of))

@@ -86,9 +86,11 @@ class RadosBench(Workload):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.size_bytes % self.object_bytes:
-            whole = max(1, self.size_bytes // self.object_bytes) * self.object_bytes
-            size, one = bytes_text(self.size_bytes), bytes_text(self.object_bytes)
-            raise ValueError(f'size "{size}" is not a whole number of objects of "{one}" (write "{exact_text(whole, BYTES)}")')
+            whole_bytes = max(1, self.size_bytes // self.object_bytes) * self.object_bytes
+            size, object_size = bytes_text(self.size_bytes), bytes_text(self.object_bytes)
+            raise ValueError(
+                f'size "{size}" is not a whole number of objects of "{object_size}" (write "{exact_text(whole_bytes, BYTES)}")'
+            )
         if self.duration_s % 1:
             raise ValueError(f'rados bench counts in whole seconds (write duration = "{math.ceil(self.duration_s)} s")')
         if self.duration_s >= self.time_limit_s:
@@ -137,8 +139,8 @@ class RadosBench(Workload):
             for client in bare:
                 made = report((folder / f"layout-{client.name}.json").read_text())[1]
                 if made < self.objects_count:
-                    what = f"rados wrote {made} of {self.objects_count} objects and reported no error"
-                    raise WorkloadError(what, where=client.name)
+                    problem = f"rados wrote {made} of {self.objects_count} objects and reported no error"
+                    raise WorkloadError(problem, where=client.name)
                 self._mark(client, mounted)
         keep_doubts(folder, cold(clients, mounted))
 
@@ -162,15 +164,15 @@ class RadosBench(Workload):
         """Parse a raw folder. Raises WorkloadError if a client moved nothing, or a file is damaged."""
         with reading("the raw output of rados", folder):
             ran = _began(folder)
-            found = (*prepared_doubts(folder), *ran.doubts)
+            all_doubts = (*prepared_doubts(folder), *ran.doubts)
             texts = {name: text_of(folder / f"{name}.json") for name in ran.began_s}
             results = tuple(result(name, self.operation, text, ran.began_s[name]) for name, text in texts.items())
             require_time(results)
-            series = tuple(goodput(one, texts[one.host]) for one in results)
-            shortest_s = min(one.ended_s - one.began_s for one in results)
+            series = tuple(goodput(client_result, texts[client_result.host]) for client_result in results)
+            shortest_s = min(client_result.ended_s - client_result.began_s for client_result in results)
             if shortest_s < SHORTEST_S:
-                found += (TIMES.doubt(f"a client ran only {shortest_s * 1e3:.0f} ms"),)
-            return Outcome(ran.version, results, found, series)
+                all_doubts += (TIMES.doubt(f"a client ran only {shortest_s * 1e3:.0f} ms"),)
+            return Outcome(ran.version, results, all_doubts, series)
 
     def _load(
         self,
@@ -228,8 +230,8 @@ def _rados(client: Host, mounted: Mounted) -> list[str | Path]:
 
 
 def _version(client: Host) -> str:
-    words = client.run(["rados", "--version"], timeout_s=SHORT_S).stdout.split()
-    return f"rados bench of {' '.join(words[:3])}"
+    stdout = client.run(["rados", "--version"], timeout_s=SHORT_S).stdout.split()
+    return f"rados bench of {' '.join(stdout[:3])}"
 
 
 def report(text: str) -> tuple[dict[str, Any], int]:
@@ -241,37 +243,37 @@ def report(text: str) -> tuple[dict[str, Any], int]:
     begin = text.find("{")
     if begin < 0:
         raise ValueError("rados left no report")
-    found: dict[str, Any] = json_from(text[begin:])
-    return found, int(found.get("total_writes_made", found.get("total_reads_made", 0)))
+    document: dict[str, Any] = json_from(text[begin:])
+    return document, int(document.get("total_writes_made", document.get("total_reads_made", 0)))
 
 
 def result(host: str, operation: str, text: str, began_s: float) -> ClientResult:
     """Return the result of one client: bytes exact, its time to the microsecond. Raises ValueError if it moved nothing."""
-    found, operations_count = report(text)
+    document, operations_count = report(text)
     if not operations_count:
         raise ValueError(f"{host} moved nothing")
     return ClientResult(
         host=host,
         direction="write" if operation == "write" else "read",
         began_s=began_s,
-        ended_s=began_s + float(found["total_time_run"]),
-        moved_bytes=operations_count * _operation_bytes(found),
+        ended_s=began_s + float(document["total_time_run"]),
+        moved_bytes=operations_count * _operation_bytes(document),
         operations_count=operations_count,
-        latency_s={"mean": float(found["average_latency"]), "max": float(found["max_latency"])},
+        latency_s={"mean": float(document["average_latency"]), "max": float(document["max_latency"])},
     )
 
 
 def goodput(moved: ClientResult, text: str) -> Series:
     """Return one client's bytes per second over each second, like fio's; their sum is exact."""
-    found, _ = report(text)
-    rows = [(moved.began_s + int(row["sec"]), int(row["finished"])) for row in found["datas"]]
+    document, _ = report(text)
+    rows = [(moved.began_s + int(row["sec"]), int(row["finished"])) for row in document["datas"]]
     inner = [row for row in rows if moved.began_s < row[0] < moved.ended_s]
     t_s = np.array([t for t, _ in inner] + [moved.ended_s])
     finished = np.array([count for _, count in inner] + [moved.operations_count], dtype=np.float64)
     duration_s = np.diff(t_s, prepend=moved.began_s)
     channel = Channel("rados", moved.host, "all", "goodput", "B/s", "window mean", "counter")
-    return Series(channel, t_s, duration_s, np.diff(finished, prepend=0.0) * _operation_bytes(found) / duration_s)
+    return Series(channel, t_s, duration_s, np.diff(finished, prepend=0.0) * _operation_bytes(document) / duration_s)
 
 
-def _operation_bytes(found: dict[str, Any]) -> int:
-    return int(found.get("write_size") or found["read_size"])
+def _operation_bytes(document: dict[str, Any]) -> int:
+    return int(document.get("write_size") or document["read_size"])

@@ -44,13 +44,13 @@ def together(
     running: dict[str, Process] = {}
     readers: dict[str, Process] = {}
     hosts = {name: host for name, (host, _) in jobs.items()}
-    with rooms(list(hosts.values()), folder) as there:
+    with rooms(list(hosts.values()), folder) as room_of:
         try:
             gates = Gates(hosts)
             for name, (host, argv) in jobs.items():
                 pipe = Path(f"{gates.path(name)}.pipe")
                 host.run(["mkfifo", "-m", "600", pipe], timeout_s=SHORT_S)
-                read = ["bash", "--norc", "-c", _READ, "perjoule-read", gates.path(name), pipe, there[host.name] / name]
+                read = ["bash", "--norc", "-c", _READ, "perjoule-read", gates.path(name), pipe, room_of[host.name] / name]
                 readers[name] = host.spawn(read, log=folder / f"{name}.start.log")
                 running[name] = host.spawn([*argv, "--format", "json", "-o", pipe], log=folder / f"{name}.log")
             time.sleep(CONNECTED_S)
@@ -66,5 +66,5 @@ def together(
 
 def _check(client: str, returncode: int, log: str) -> None:
     if returncode != 0:
-        said = last_words("\n".join(line for line in log.splitlines() if not line.startswith("hints =")))
-        raise WorkloadError(f"rados bench failed (exit code {returncode}): {said}", where=client)
+        message = last_words("\n".join(line for line in log.splitlines() if not line.startswith("hints =")))
+        raise WorkloadError(f"rados bench failed (exit code {returncode}): {message}", where=client)

@@ -91,16 +91,16 @@ class Together(Workload):
 
     @cached_property
     def _users(self) -> tuple[tuple[User, Workload], ...]:
-        found: list[tuple[User, Workload]] = []
+        users: list[tuple[User, Workload]] = []
         for table in self.together:
-            own, rest = _USERS.split(table)
-            options = {key: value for key, value in rest.items() if key not in ("kind", "label")}
-            kind = str(rest.get("kind", ""))
+            user_options, options_of_workload = _USERS.split(table)
+            options = {key: value for key, value in options_of_workload.items() if key not in ("kind", "label")}
+            kind = str(options_of_workload.get("kind", ""))
             try:
-                found.append((User(**own), drivers.workload(Spec(kind, options))))
+                users.append((User(**user_options), drivers.workload(Spec(kind, options))))
             except KeyError:
                 raise ValueError(f'unknown workload "{kind}" (see `perjoule drivers`)') from None
-        return tuple(found)
+        return tuple(users)
 
     @cached_property
     def _jobs(self) -> Mapping[str, tuple[Job, ...]]:
@@ -126,8 +126,8 @@ class Together(Workload):
     @property
     def directions(self) -> tuple[Direction, ...]:
         """The one direction of all users, or "mixed"."""
-        found: dict[Direction, None] = dict.fromkeys(d for jobs in self._jobs.values() for d in jobs[0].workload.directions)
-        return tuple(found) if len(found) == 1 else ("mixed",)
+        directions: dict[Direction, None] = dict.fromkeys(d for jobs in self._jobs.values() for d in jobs[0].workload.directions)
+        return tuple(directions) if len(directions) == 1 else ("mixed",)
 
     def loading_s(self, clients_count: int, bytes_per_s: float) -> float:
         """Not less than the window in which jobs go on to arrive."""
@@ -149,11 +149,13 @@ class Together(Workload):
         """Prepare every scheduled job, one after another, each in folders of its own."""
         for job in self._all_jobs:
             hosts, raw = job.user.hosts(clients, job.workload.using), job.raw(folder)
-            own = job.mounted(mounted, hosts)
+            job_mounted = job.mounted(mounted, hosts)
             for host in hosts:
-                host.put("", own.directories[host.name] / ".user")
+                host.put("", job_mounted.directories[host.name] / ".user")
             raw.mkdir(parents=True)
-            _told(job, lambda job=job, hosts=hosts, own=own, raw=raw: job.workload.prepare(hosts, own, raw))
+            _told(
+                job, lambda job=job, hosts=hosts, job_mounted=job_mounted, raw=raw: job.workload.prepare(hosts, job_mounted, raw)
+            )
 
     def run(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         """Run all users' jobs as they arrive, wait until all have ended, and read the reports.
@@ -191,23 +193,30 @@ class Together(Workload):
 
     def read_back(self, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome | None:
         """Check every job's data, one job after the other. Raises WorkloadError, TransientError."""
-        found: list[Outcome | None] = []
+        outcomes: list[Outcome | None] = []
         for job in self._all_jobs:
             hosts = job.user.hosts(clients, job.workload.using)
-            own, raw = job.mounted(mounted, hosts), job.raw(folder)
-            found.append(_told(job, lambda job=job, hosts=hosts, own=own, raw=raw: job.workload.read_back(hosts, own, raw)))
-        return self.outcome(folder) if any(found) else None
+            job_mounted, raw = job.mounted(mounted, hosts), job.raw(folder)
+            outcomes.append(
+                _told(
+                    job,
+                    lambda job=job, hosts=hosts, job_mounted=job_mounted, raw=raw: job.workload.read_back(
+                        hosts, job_mounted, raw
+                    ),
+                )
+            )
+        return self.outcome(folder) if any(outcomes) else None
 
     def outcome(self, folder: Path) -> Outcome:
         """Parse all jobs' raw outputs. Raises WorkloadError."""
         with reading("the times of the users' jobs", folder):
             starts_s = read_as(Starts, folder / "together.json").starts_s
             waits_s = {n: [s - j.due_s for s, j in zip(starts_s[n], jobs, strict=True)] for n, jobs in self._jobs.items()}
-        found = {
+        outcomes = {
             n: [_told(job, lambda job=job: job.workload.outcome(job.raw(folder))) for job in jobs]
             for n, jobs in self._jobs.items()
         }
-        return mixed(found, waits_s)
+        return mixed(outcomes, waits_s)
 
 
 def _told(job: Job, call: Callable[[], T]) -> T:

@@ -11,14 +11,14 @@ TOGETHER_RATIO = 1 / 3  # of the time with any load, below which a mix is mostly
 LATE_S = 0.05  # behind its time, above which a job is said to have waited
 
 
-def mixed(found: Mapping[str, Sequence[Outcome]], waits_s: Mapping[str, Sequence[float]]) -> Outcome:
+def mixed(outcomes_of: Mapping[str, Sequence[Outcome]], waits_s: Mapping[str, Sequence[float]]) -> Outcome:
     """Join the outcomes of each user's jobs.
 
     Args:
         found: by user.
         waits_s: by user, how late each job began.
     """
-    every = [(name, outcome) for name, outcomes in found.items() for outcome in outcomes]
+    every = [(name, outcome) for name, outcomes in outcomes_of.items() for outcome in outcomes]
     results = tuple(replace(result, user=name) for name, outcome in every for result in outcome.results)
     doubts = [*(d.of(n) for n, outcome in every for d in outcome.doubts), *_late(waits_s), *_apart(results)]
     return Outcome(
@@ -26,14 +26,14 @@ def mixed(found: Mapping[str, Sequence[Outcome]], waits_s: Mapping[str, Sequence
         results=results,
         doubts=tuple(dict.fromkeys(doubts)),
         series=Series.joined(_of_user(name, series) for name, outcome in every for series in outcome.series),
-        measured=_measured(found),
+        measured=_measured(outcomes_of),
     )
 
 
 def _late(waits_s: Mapping[str, Sequence[float]]) -> list[Doubt]:
     late = {name: sum(wait_s > LATE_S for wait_s in waits[1:]) for name, waits in waits_s.items()}
-    told = (f"{name}: {n} of {len(waits_s[name])} jobs waited for the one before them" for name, n in late.items() if n)
-    return list(map(UNLIKE.doubt, told))
+    texts = (f"{name}: {n} of {len(waits_s[name])} jobs waited for the one before them" for name, n in late.items() if n)
+    return list(map(UNLIKE.doubt, texts))
 
 
 def _apart(results: Sequence[ClientResult]) -> list[Doubt]:
@@ -49,10 +49,10 @@ def _of_user(name: str, series: Series) -> Series:
     return replace(series, channel=replace(series.channel, component=f"user {name}"))
 
 
-def _measured(found: Mapping[str, Sequence[Outcome]]) -> dict[str, float]:
+def _measured(outcomes_of: Mapping[str, Sequence[Outcome]]) -> dict[str, float]:
     """Return the extra measurements of each user's workload, as means over its jobs; and the number of jobs, if several."""
     measured: dict[str, float] = {}
-    for name, outcomes in found.items():
+    for name, outcomes in outcomes_of.items():
         for key in dict.fromkeys(key for outcome in outcomes for key in outcome.measured):
             measured[f"user/{name}/{key}"] = fmean(o.measured[key] for o in outcomes if key in o.measured)
         if len(outcomes) > 1:

@@ -26,8 +26,8 @@ def _name(name: str) -> str:
 
 
 def _arrival(text: str) -> str:
-    word, _, time = text.partition(" ")
-    if text != "at once" and word not in ("after", "every", "poisson"):
+    manner, _, time = text.partition(" ")
+    if text != "at once" and manner not in ("after", "every", "poisson"):
         raise ValueError(f'"{text}" is not a valid arrival (write {FORMS})')
     if text != "at once" and seconds(time) <= 0:
         raise ValueError(f'"{text}" has no time in it (write {FORMS})')
@@ -67,22 +67,22 @@ class User:
         Raises:
             ValueError: no job arrives, or too many.
         """
-        word, _, time = self.arrival.partition(" ")
+        manner, _, time = self.arrival.partition(" ")
         if not self.repeats:
             return (0.0 if self.arrival == "at once" else seconds(time),)
-        drawn, every_s, found = random.Random(f"{seed} {self.user}"), seconds(time), list[float]()
-        next_s = drawn.expovariate(1 / every_s) if word == "poisson" else 0.0
+        drawn, every_s, arrivals = random.Random(f"{seed} {self.user}"), seconds(time), list[float]()
+        next_s = drawn.expovariate(1 / every_s) if manner == "poisson" else 0.0
         while next_s < window_s:
-            found.append(next_s)
-            next_s = next_s + drawn.expovariate(1 / every_s) if word == "poisson" else len(found) * every_s
-            if len(found) > MOST_JOBS:
+            arrivals.append(next_s)
+            next_s = next_s + drawn.expovariate(1 / every_s) if manner == "poisson" else len(arrivals) * every_s
+            if len(arrivals) > MOST_JOBS:
                 raise ValueError(
                     f"more than {MOST_JOBS} jobs of {self.user} arrive (shorten window, or make its jobs less frequent)"
                 )
-        if not found:
-            what = f'no job of {self.user} arrives by "{self.arrival}" within "{seconds_text(window_s)}"'
-            raise ValueError(f"{what} (make window longer, or use another seed)")
-        return tuple(found)
+        if not arrivals:
+            problem = f'no job of {self.user} arrives by "{self.arrival}" within "{seconds_text(window_s)}"'
+            raise ValueError(f"{problem} (make window longer, or use another seed)")
+        return tuple(arrivals)
 
     def hosts(self, clients: Sequence[Host], using: Sequence[str]) -> tuple[Host, ...]:
         """Choose its clients among the trial's, and the hosts of other roles on which its workload runs.
@@ -93,8 +93,8 @@ class User:
         loading = [host for host in clients if host.role == "client"]
         if self.clients and max(self.clients) > len(loading):
             raise WorkloadError(f"user {self.user} loads from client {max(self.clients)}, but the trial has {len(loading)}")
-        own = [loading[number - 1] for number in self.clients] if self.clients else loading
-        return (*own, *(host for host in clients if host.role in using))
+        own_clients = [loading[number - 1] for number in self.clients] if self.clients else loading
+        return (*own_clients, *(host for host in clients if host.role in using))
 
 
 @plain_dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Job:
         """Return its folder below the trial's raw folder."""
         return folder / self.user.user / f"job-{self.number}"
 
-    def mounted(self, whole: Mounted, hosts: Sequence[Host]) -> Mounted:
+    def mounted(self, trial_mounted: Mounted, hosts: Sequence[Host]) -> Mounted:
         """Give it folders of its own, below those of the trial."""
-        own = Path(f"user-{self.user.user}") / f"job-{self.number}"
-        return Within(whole, own, [host.name for host in hosts])
+        folder = Path(f"user-{self.user.user}") / f"job-{self.number}"
+        return Within(trial_mounted, folder, [host.name for host in hosts])

@@ -19,21 +19,21 @@ SAME_RUN_S = 3.0  # between the starts that the reports of one status interval s
 _VERSION = re.compile(r"fio-(\d+)")
 
 
-def runs(text: str, told: Told) -> tuple[Run, ...]:
+def runs(text: str, hints: Told) -> tuple[Run, ...]:
     """Read all runs of an output, which may hold several reports. Raises ValueError, LookupError."""
     reports = _last_of_each(documents(text, "fio version"))
-    return tuple(run for report in reports for run in _report(report, told))
+    return tuple(run for report in reports for run in _report(report, hints))
 
 
 def _last_of_each(reports: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Leave out the reports of a status interval that a later one of the same run replaces."""
-    found: list[dict[str, Any]] = []
-    for one in reports:
-        _check_version(one)
-        if found and _names(found[-1]) == _names(one) and abs(_began_s(found[-1]) - _began_s(one)) <= SAME_RUN_S:
-            found.pop()
-        found.append(one)
-    return found
+    latest: list[dict[str, Any]] = []
+    for report in reports:
+        _check_version(report)
+        if latest and _names(latest[-1]) == _names(report) and abs(_began_s(latest[-1]) - _began_s(report)) <= SAME_RUN_S:
+            latest.pop()
+        latest.append(report)
+    return latest
 
 
 def _check_version(report: Mapping[str, Any]) -> None:
@@ -50,23 +50,23 @@ def _entries(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _names(report: Mapping[str, Any]) -> list[object]:
-    return [one["jobname"] for one in _entries(report)]
+    return [entry["jobname"] for entry in _entries(report)]
 
 
 def _began_s(report: Mapping[str, Any]) -> float:
-    took_s = max((one.get("elapsed") or one.get("job_runtime", 0) / 1e3 for one in _entries(report)), default=0.0)
+    took_s = max((entry.get("elapsed") or entry.get("job_runtime", 0) / 1e3 for entry in _entries(report)), default=0.0)
     return float(report.get("timestamp", 0)) - took_s
 
 
-def _report(report: Mapping[str, Any], told: Told) -> tuple[Run, ...]:
-    entries = [_divided(one) for one in fio.jobs_of(report)]
+def _report(report: Mapping[str, Any], hints: Told) -> tuple[Run, ...]:
+    entries = [_divided(entry) for entry in fio.jobs_of(report)]
     exact = "timestamp_ms" in report
     ended_s = report["timestamp_ms"] / 1e3 if exact else float(report["timestamp"])
     doubts = () if exact else (TIMES.doubt("fio reported its end to 1 s: when it ran is uncertain by as much"),)
     common: Mapping[str, str] = report.get("global options", {})
     laid: list[Placed] = []
-    for host, own in _by_host(entries, told, several="client_stats" in report).items():
-        jobs, placement = placed([Job.of(host, one, common) for one in own], ended_s)
+    for host, host_entries in _by_host(entries, hints, several="client_stats" in report).items():
+        jobs, placement = placed([Job.of(host, entry, common) for entry in host_entries], ended_s)
         laid += jobs
         doubts += placement
     doubts = tuple(dict.fromkeys(doubts))
@@ -84,45 +84,47 @@ def _divided(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**entry, "read": nothing, "write": nothing, operation: entry["mixed"]}
 
 
-def _by_host(entries: Sequence[Mapping[str, Any]], told: Told, *, several: bool) -> dict[str, list[Mapping[str, Any]]]:
+def _by_host(entries: Sequence[Mapping[str, Any]], hints: Told, *, several: bool) -> dict[str, list[Mapping[str, Any]]]:
     """Return the jobs of each client. Servers on one address differ in their ports. Raises ValueError: they have no names."""
-    if several and len(entries) > 1 and not all(one.get("hostname") for one in entries):
-        if len(told.clients) != len(entries):
+    if several and len(entries) > 1 and not all(entry.get("hostname") for entry in entries):
+        if len(hints.clients) != len(entries):
             raise ValueError(
                 f"it does not name the servers of its {len(entries)} jobs: name the client of each, in order "
                 "(CLIENT,CLIENT=FILE), or measure with a newer fio"
             )
-        return {client: [one] for client, one in zip(told.clients, entries, strict=True)}
-    places = list(dict.fromkeys((str(one.get("hostname", "")), one.get("port", 0)) for one in entries))
+        return {client: [entry] for client, entry in zip(hints.clients, entries, strict=True)}
+    places = list(dict.fromkeys((str(entry.get("hostname", "")), entry.get("port", 0)) for entry in entries))
     hosts = [host for host, _ in places]
-    named = [host if hosts.count(host) == 1 else f"{host}:{port}" for host, port in places]
-    clients = told.hosts("", len(places)) if told.clients or named == [""] else named
-    found: dict[str, list[Mapping[str, Any]]] = {client: [] for client in clients}
-    for one in entries:
-        found[clients[places.index((str(one.get("hostname", "")), one.get("port", 0)))]].append(one)
-    return found
+    names = [host if hosts.count(host) == 1 else f"{host}:{port}" for host, port in places]
+    clients = hints.hosts("", len(places)) if hints.clients or names == [""] else names
+    by_client: dict[str, list[Mapping[str, Any]]] = {client: [] for client in clients}
+    for entry in entries:
+        by_client[clients[places.index((str(entry.get("hostname", "")), entry.get("port", 0)))]].append(entry)
+    return by_client
 
 
 def _run(version: str, batch: Sequence[Placed], doubts: tuple[Doubt, ...]) -> Run:
-    jobs = [one.job for one in batch]
+    jobs = [member.job for member in batch]
     failed = next((int(job.entry["error"]) for job in jobs if job.entry["error"]), 0)
-    unclear = next((one.unclear for one in batch if one.unclear), "")
+    unclear = next((member.unclear for member in batch if member.unclear), "")
     results: tuple[ClientResult, ...] = ()
     against: list[Doubt] = []
     for host in dict.fromkeys(job.host for job in jobs):
-        own = [one for one in batch if one.job.host == host]
+        host_jobs = [member for member in batch if member.job.host == host]
         # what does the same at once is one load, whatever the jobs are called
-        parts = [({**entry, "jobname": one.job.operation}, start_s) for one in own for entry, start_s in one.parts()]
+        parts = [
+            ({**entry, "jobname": member.job.operation}, start_s) for member in host_jobs for entry, start_s in member.parts()
+        ]
         moved = fio.placed_results(host, [entry for entry, _ in parts], [start_s for _, start_s in parts])
         results += moved
         if moved:
-            errors_count = sum(one.job.entry.get("total_err", 0) for one in own)
+            errors_count = sum(member.job.entry.get("total_err", 0) for member in host_jobs)
             if errors_count and not failed:
                 against.append(WORK.doubt(f"{host}: fio continued after {errors_count} errors"))
     outcome = None
     if results and not failed and not unclear:
-        told = (*doubts, *(doubt for one in batch for doubt in one.doubts), *against, *fio.doubts(results))
-        outcome = Outcome(version, results, tuple(dict.fromkeys(told)))
+        all_doubts = (*doubts, *(doubt for member in batch for doubt in member.doubts), *against, *fio.doubts(results))
+        outcome = Outcome(version, results, tuple(dict.fromkeys(all_doubts)))
     return Run(
         operation="+".join(dict.fromkeys(job.operation for job in jobs)),
         details=details(jobs),

@@ -77,16 +77,20 @@ class Job:
     @property
     def clones_count(self) -> int:
         """How many equal processes its options request."""
-        stated = self.options.get("numjobs", "1")
-        return int(stated) if stated.isdigit() else 1
+        clones = self.options.get("numjobs", "1")
+        return int(clones) if clones.isdigit() else 1
 
     def words(self) -> tuple[str, ...]:
         """Return what else distinguishes its load."""
-        asked = {name: value for name, value in self.options.items() if name not in NOT_LOAD}
-        asked = {name: value for name, value in asked.items() if value not in DEFAULTS.get(name, ())}
-        found = [_words(name, asked.pop(name)) for name in (*WORDS, "direct", "end_fsync") if name in asked]
+        options = {name: value for name, value in self.options.items() if name not in NOT_LOAD}
+        options = {name: value for name, value in options.items() if value not in DEFAULTS.get(name, ())}
+        known_texts = [_words(name, options.pop(name)) for name in (*WORDS, "direct", "end_fsync") if name in options]
         pattern = self.options.get("rw", "")
-        return (*found, *((f"rw={pattern}",) if ":" in pattern else ()), *(f"{name}={asked[name]}" for name in sorted(asked)))
+        return (
+            *known_texts,
+            *((f"rw={pattern}",) if ":" in pattern else ()),
+            *(f"{name}={options[name]}" for name in sorted(options)),
+        )
 
 
 def _words(name: str, value: str) -> str:
@@ -98,8 +102,8 @@ def _words(name: str, value: str) -> str:
 def sizes(jobs: Sequence[Job]) -> tuple[str, int | None]:
     """Return the sizes of the calls as text, and in bytes if they are equal."""
     text = "+".join(dict.fromkeys(job.size for job in jobs))
-    found = re.fullmatch(r"(\d+)([kmgt]?)(?:i?b)?", text.lower())
-    return text, int(found[1]) * SIZES[found[2]] if found else None
+    match = re.fullmatch(r"(\d+)([kmgt]?)(?:i?b)?", text.lower())
+    return text, int(match[1]) * SIZES[match[2]] if match else None
 
 
 def details(jobs: Sequence[Job]) -> tuple[str, ...]:
@@ -110,20 +114,20 @@ def details(jobs: Sequence[Job]) -> tuple[str, ...]:
         count = processes_count(job, jobs)
         per_host.setdefault(job.host, Counter())[job.operation, job.size, job.words()] += count
     kinds: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
-    for own in per_host.values():
-        kinds |= own
-    count = max(sum(own.values()) for own in per_host.values())
+    for loads in per_host.values():
+        kinds |= loads
+    count = max(sum(loads.values()) for loads in per_host.values())
     first = next(iter(kinds))[2]
-    common = tuple(word for word in first if all(word in words for _, _, words in kinds))
-    found = [] if transfer_bytes else [text]
-    found += [f"{count} jobs"] if count > 1 else []
-    found += common
+    common = tuple(label for label in first if all(label in labels for _, _, labels in kinds))
+    lines = [] if transfer_bytes else [text]
+    lines += [f"{count} jobs"] if count > 1 else []
+    lines += common
     if len(kinds) > 1:
-        found += [
-            " ".join([f"{times} x {operation} {size}", *(word for word in words if word not in common)])
-            for (operation, size, words), times in kinds.items()
+        lines += [
+            " ".join([f"{times} x {operation} {size}", *(label for label in labels if label not in common)])
+            for (operation, size, labels), times in kinds.items()
         ]
-    return tuple(found)
+    return tuple(lines)
 
 
 def processes_count(job: Job, jobs: Sequence[Job]) -> int:
@@ -131,7 +135,7 @@ def processes_count(job: Job, jobs: Sequence[Job]) -> int:
 
     Its options request a number, which is of all entries of its name; more are known from the sum of their times.
     """
-    alike = sum(one.host == job.host and one.entry["jobname"] == job.entry["jobname"] for one in jobs)
+    alike = sum(other_job.host == job.host and other_job.entry["jobname"] == job.entry["jobname"] for other_job in jobs)
     return 1 if alike > 1 else max(job.clones_count, hidden_count(job))
 
 
@@ -147,14 +151,14 @@ SHARE_OF_ONE = 0.3  # of the longest one's time, from which a process that ended
 
 def took_s(job: Job) -> float:
     """Return how long a job ran: in all directions at once, or until what it wrote was verified."""
-    ways = [job.entry.get(way, {}).get("runtime", 0) / 1e3 for way in ("read", "write", "trim")]
+    ways = [job.entry.get(direction, {}).get("runtime", 0) / 1e3 for direction in ("read", "write", "trim")]
     return sum(ways[:2]) if verifies_after(job) else max(ways)
 
 
 def verifies(job: Job) -> bool:
     """Return whether a job reads back what it wrote."""
-    asked = job.options.get("verify", "0") not in DEFAULTS["verify"]
-    return asked and job.options.get("do_verify", "1") != "0" and job.operation.removeprefix("rand") != "read"
+    verify = job.options.get("verify", "0") not in DEFAULTS["verify"]
+    return verify and job.options.get("do_verify", "1") != "0" and job.operation.removeprefix("rand") != "read"
 
 
 def verifies_after(job: Job) -> bool:

@@ -60,22 +60,24 @@ class Placed:
 
 def placed(jobs: Sequence[Job], ended_s: float) -> tuple[list[Placed], tuple[Doubt, ...]]:
     """Return when each job of a client began, and doubts about it."""
-    stated = all(job.entry.get("job_start") for job in jobs)
-    found, doubts = (_stated if stated else _computed)(jobs, ended_s)
-    covered_s = max(one.ended_s for one in found) - min(one.began_s - _ramp_s(one.job) for one in found)
+    has_starts = all(job.entry.get("job_start") for job in jobs)
+    placed_jobs, doubts = (_stated if has_starts else _computed)(jobs, ended_s)
+    covered_s = max(member.ended_s for member in placed_jobs) - min(
+        member.began_s - _ramp_s(member.job) for member in placed_jobs
+    )
     idle_s = max(_elapsed_s(job) for job in jobs) - covered_s
-    judged = [_judged(one, idle_s) for one in found]
+    judged = [_judged(member, idle_s) for member in placed_jobs]
     # a job of unknown length leaves the starts open that are computed back over it
-    unclear = "" if stated else next((one.unclear for one in judged if one.unclear), "")
-    return [replace(one, unclear=one.unclear or unclear) for one in judged], doubts
+    unclear = "" if has_starts else next((member.unclear for member in judged if member.unclear), "")
+    return [replace(member, unclear=member.unclear or unclear) for member in judged], doubts
 
 
 def batches(jobs: Sequence[Placed]) -> Iterator[list[Placed]]:
     """Group jobs that ran at once, with those of their group that began later because they were asked to."""
     batch: list[Placed] = []
-    for job in sorted(jobs, key=lambda one: one.began_s):
-        later = batch and job.began_s >= max(one.ended_s for one in batch) - AFTER_S
-        if later and not (job.delayed and any((one.group, one.job.host) == (job.group, job.job.host) for one in batch)):
+    for job in sorted(jobs, key=lambda member: member.began_s):
+        later = batch and job.began_s >= max(member.ended_s for member in batch) - AFTER_S
+        if later and not (job.delayed and any((member.group, member.job.host) == (job.group, job.job.host) for member in batch)):
             yield batch
             batch = []
         batch.append(job)
@@ -85,18 +87,18 @@ def batches(jobs: Sequence[Placed]) -> Iterator[list[Placed]]:
 
 def _stated(jobs: Sequence[Job], ended_s: float) -> tuple[list[Placed], tuple[Doubt, ...]]:
     """Take the starts that fio reports; the clock is one that the user may choose."""
-    found = [Placed(job, job.entry["job_start"] / 1e3 + _ramp_s(job), _group(job), delayed=_delayed(job)) for job in jobs]
-    last_s = max(one.ended_s for one in found)
+    placed_jobs = [Placed(job, job.entry["job_start"] / 1e3 + _ramp_s(job), _group(job), delayed=_delayed(job)) for job in jobs]
+    last_s = max(member.ended_s for member in placed_jobs)
     elapsed_s = max(_elapsed_s(job) for job in jobs)
     early_s = (elapsed_s or last_s) + START_S
     if -START_S <= ended_s - last_s <= early_s:
-        return found, ()
-    return [replace(one, began_s=one.began_s + ended_s - last_s) for one in found], (TIMES.doubt(OTHER_CLOCK),)
+        return placed_jobs, ()
+    return [replace(member, began_s=member.began_s + ended_s - last_s) for member in placed_jobs], (TIMES.doubt(OTHER_CLOCK),)
 
 
 def _computed(jobs: Sequence[Job], ended_s: float) -> tuple[list[Placed], tuple[Doubt, ...]]:
-    groups = [_group_from(0.0, list(own)) for _, own in groupby(jobs, key=_group)]
-    spans_s = [max(one.ended_s for one in own) for own in groups]
+    groups = [_group_from(0.0, list(members)) for _, members in groupby(jobs, key=_group)]
+    spans_s = [max(member.ended_s for member in members) for members in groups]
     elapsed_s = max(_elapsed_s(job) for job in jobs)
     doubts: tuple[Doubt, ...] = ()
     unclear = ""
@@ -105,39 +107,39 @@ def _computed(jobs: Sequence[Job], ended_s: float) -> tuple[list[Placed], tuple[
         if elapsed_s and sum(spans_s) > elapsed_s + ELAPSED_S / 2:
             doubts = (TIMES.doubt(AT_ONCE),)
             unclear = "" if elapsed_s - max(spans_s) <= START_S else UNCLEAR_GROUPS
-    unclear = unclear or next((one.unclear for own in groups for one in own if one.unclear), "")
+    unclear = unclear or next((member.unclear for members in groups for member in members if member.unclear), "")
     at_once = doubts == (TIMES.doubt(AT_ONCE),)
     begin_s = ended_s - (max(spans_s) if at_once else sum(spans_s))
-    found: list[Placed] = []
-    for own, span_s in zip(groups, spans_s, strict=True):
-        found += [replace(one, began_s=one.began_s + begin_s, unclear=unclear) for one in own]
+    shifted: list[Placed] = []
+    for members, span_s in zip(groups, spans_s, strict=True):
+        shifted += [replace(member, began_s=member.began_s + begin_s, unclear=unclear) for member in members]
         begin_s += 0.0 if at_once else span_s
-    return found, doubts
+    return shifted, doubts
 
 
 def _group_from(begin_s: float, jobs: Sequence[Job]) -> list[Placed]:
     """Return the jobs of a group that begins at a time: each with its delay, after the one that it waits for."""
-    found: list[Placed] = []
+    placed_jobs: list[Placed] = []
     for job in jobs:
-        waited = [one.ended_s for one in found if one.job.entry["jobname"] == job.options.get("wait_for")]
+        waited = [member.ended_s for member in placed_jobs if member.job.entry["jobname"] == job.options.get("wait_for")]
         delay = job.options.get("startdelay", "")
         drawn = UNCLEAR_DELAY if re.search(r"[-:]", delay) else ""
         start_s = max(waited, default=begin_s) + (0.0 if drawn else seconds(delay)) + _ramp_s(job)
-        found.append(Placed(job, start_s, _group(job), delayed=_delayed(job), unclear=drawn))
-    return found
+        placed_jobs.append(Placed(job, start_s, _group(job), delayed=_delayed(job), unclear=drawn))
+    return placed_jobs
 
 
-def _judged(one: Placed, idle_s: float) -> Placed:
+def _judged(placed_job: Placed, idle_s: float) -> Placed:
     """Say where the report does not tell what a job did, or when. `idle_s` is the time of fio that no job explains."""
-    job = one.job
+    job = placed_job.job
     if verifies(job) and not verifies_after(job):
-        return replace(one, unclear=one.unclear or UNCLEAR_VERIFY)
+        return replace(placed_job, unclear=placed_job.unclear or UNCLEAR_VERIFY)
     count = hidden_count(job)
     if count <= job.clones_count:
-        return one
+        return placed_job
     if "startdelay" in job.options or "wait_for" in job.options or idle_s > IDLE_S:
-        return replace(one, unclear=one.unclear or UNCLEAR_JOBS)
-    return replace(one, doubts=(DERIVED.doubt(GROUPED.format(count=count)),))
+        return replace(placed_job, unclear=placed_job.unclear or UNCLEAR_JOBS)
+    return replace(placed_job, doubts=(DERIVED.doubt(GROUPED.format(count=count)),))
 
 
 def seconds(text: str) -> float:

@@ -46,15 +46,15 @@ _OPERATION = {"write": "creation", "delete": "removal"}
 
 def files_of(phase: str, texts: Texts) -> tuple[str, ...]:
     """Name the files that describe a phase; its start may be found in the texts of those around it."""
-    near = [programs.name_of(name, texts) for name in _around(phase, [one.name for one in phases(texts)])]
-    wanted = (RESULT, SUMMARY, CONFIG, programs.name_of(phase, texts), f"{phase}.csv", *near, _first(texts))
-    return tuple(dict.fromkeys(name for name in wanted if name in texts))
+    near = [programs.name_of(name, texts) for name in _around(phase, [phase_stated.name for phase_stated in phases(texts)])]
+    names = (RESULT, SUMMARY, CONFIG, programs.name_of(phase, texts), f"{phase}.csv", *near, _first(texts))
+    return tuple(dict.fromkeys(name for name in names if name in texts))
 
 
-def runs(texts: Texts, told: Told) -> tuple[Run, ...]:
+def runs(texts: Texts, hints: Told) -> tuple[Run, ...]:
     """Read all phases; one that can't be read is a failed run. Raises ValueError if there are none."""
-    found = phases(texts)
-    return tuple(_run(_Phase(one, found, texts, told)) for one in found)
+    stated_phases = phases(texts)
+    return tuple(_run(_Phase(phase, stated_phases, texts, hints)) for phase in stated_phases)
 
 
 def _run(phase: "_Phase") -> Run:
@@ -93,30 +93,32 @@ class _Phase:
         hosts, shared = self.hosts()
         against = (
             TIMES.doubt(placed),
-            *(WORK.doubt(f"IO500 calls it invalid: {told}") for told in self.of.invalid),
+            *(WORK.doubt(f"IO500 calls it invalid: {reason}") for reason in self.of.invalid),
             *shared,
             *reckoned,
             *doubts,
         )
         if self.of.moves:
-            way = "read" if self.of.name.endswith("read") else "write"
-            done = ior.results(dict.fromkeys(hosts, (began_s, began_s + took_s)), way, count, size_bytes or 1)
+            direction_name = "read" if self.of.name.endswith("read") else "write"
+            client_results = ior.results(
+                dict.fromkeys(hosts, (began_s, began_s + took_s)), direction_name, count, size_bytes or 1
+            )
         else:
-            word = self.of.name.rsplit("-", 1)[-1]
-            way = "read" if word.startswith("find") else direction(_OPERATION.get(word, word))
-            done = results(hosts, way, began_s, took_s, count)
+            operation = self.of.name.rsplit("-", 1)[-1]
+            direction_name = "read" if operation.startswith("find") else direction(_OPERATION.get(operation, operation))
+            client_results = results(hosts, direction_name, began_s, took_s, count)
         version = head(self.texts).get("version", "io500")
         return Run(
             self.of.name,
             (f"{ranks} ranks",) if (ranks := self.ranks_count()) > 1 else (),
             size_bytes,
             datadir[1] if datadir else "",
-            Outcome(version, done, (*against, *brief(took_s))),
+            Outcome(version, client_results, (*against, *brief(took_s))),
         )
 
     def rate(self) -> tuple[float, tuple[Doubt, ...]]:
         """Return GiB/s or kIOPS: as stated; with the digits of the program's own text if only the summary states it."""
-        stated, text = float(self.of.score), programs.rate(self.of.name, self.text)
+        rate_stated, text = float(self.of.score), programs.rate(self.of.name, self.text)
         doubts: list[Doubt] = []
         if self.of.keys.get("score") and self.of.rate and not _close(float(self.of.rate), self.of.score):
             doubts.append(WORK.doubt(f"{SUMMARY} states {self.of.rate} {self.of.unit}, {RESULT} {self.of.score}"))
@@ -127,7 +129,7 @@ class _Phase:
         if text is not None and not _close(text, self.of.score):
             doubts.append(WORK.doubt(f"{self.file} states {text:.6g} {self.of.unit}, not {self.of.score}"))
         exact = text is not None and not doubts and not self.of.keys.get("score")
-        return (text if exact and text is not None else stated), tuple(doubts)
+        return (text if exact and text is not None else rate_stated), tuple(doubts)
 
     def amount(self) -> tuple[int, tuple[Doubt, ...]]:
         """Return bytes or operations."""
@@ -148,7 +150,7 @@ class _Phase:
             return moment_s(self.of.keys["t_start"], DATE, zone), STARTS
         if (own_s := programs.began_s(self.text, zone)) is not None:
             return own_s, "IOR and mdtest report their start to 1 s"
-        before, after = _around(self.of.name, [one.name for one in self.among])
+        before, after = _around(self.of.name, [phase.name for phase in self.among])
         texts = [self.texts.get(programs.name_of(name, self.texts), "") for name in (before, after)]
         if (ended_s := programs.ended_s(texts[0], zone)) is not None:
             return ended_s, f"no file says when it began: its start is taken to be the end of {before}"
@@ -156,8 +158,8 @@ class _Phase:
             return next_s - took_s, f"no file says when it began: its end is taken to be the start of {after}"
         if not self.told.ended_s:
             raise ValueError("no file says when it ran")
-        rest = self.among[[one.name for one in self.among].index(self.of.name) :]
-        return self.told.ended_s - sum(float(one.took or "0") for one in rest), (
+        phases_from_here = self.among[[phase.name for phase in self.among].index(self.of.name) :]
+        return self.told.ended_s - sum(float(phase.took or "0") for phase in phases_from_here), (
             f"no file says when it ran: the end of the run is taken to be when {SUMMARY} was written"
         )
 
@@ -170,8 +172,8 @@ class _Phase:
         return hosts, (equal,) if count > 1 else ()
 
     def ranks_count(self) -> int:
-        stated = head(self.texts).get("procs", "")
-        return int(stated) if stated.isdigit() else programs.ranks_count(self.text)
+        procs = head(self.texts).get("procs", "")
+        return int(procs) if procs.isdigit() else programs.ranks_count(self.text)
 
 
 def _first(texts: Texts) -> str:

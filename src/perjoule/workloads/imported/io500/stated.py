@@ -79,15 +79,15 @@ def phases(texts: Texts) -> tuple[Stated, ...]:
     summed = {name.replace("_", "-"): (rate, took) for name, rate, _, took in _PHASE.findall(texts.get(SUMMARY, ""))}
     scored = [name for name, (keys, _) in sections.items() if "score" in keys or name in summed]
     names = dict.fromkeys((*scored, *summed))
-    found = tuple(
-        Stated(name, *summed.get(name, ("", "")), keys, tuple(_INVALID.findall(whole)))
+    phases_found = tuple(
+        Stated(name, *summed.get(name, ("", "")), keys, tuple(_INVALID.findall(section_text)))
         for name in names
         if name not in (MARKER, "SCORE", "SCOREX")
-        for keys, whole in [sections.get(name, ({}, ""))]
+        for keys, section_text in [sections.get(name, ({}, ""))]
     )
-    if not found:
+    if not phases_found:
         raise ValueError(f"no phase has a result in {' or '.join(name for name in (RESULT, SUMMARY) if name in texts)}")
-    return found
+    return phases_found
 
 
 def head(texts: Texts) -> Mapping[str, str]:
@@ -97,5 +97,5 @@ def head(texts: Texts) -> Mapping[str, str]:
 
 def score(texts: Texts) -> Score | None:
     """Return the score that result_summary.txt prints."""
-    found = _SCORE.search(texts.get(SUMMARY, ""))
-    return Score(*found.groups()) if found else None
+    match = _SCORE.search(texts.get(SUMMARY, ""))
+    return Score(*match.groups()) if match else None

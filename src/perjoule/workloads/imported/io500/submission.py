@@ -37,14 +37,14 @@ class Submission:
 
     def phase(self, name: str) -> SubmittedPhase | None:
         """Find a phase by its name."""
-        return next((one for one in self.phases if one.stated.name == name), None)
+        return next((phase for phase in self.phases if phase.stated.name == name), None)
 
 
 def submission(texts: Texts) -> Submission:
     """Read a submission. Raises ValueError: no phase has a result."""
-    found = tuple(_phase(one, texts) for one in phases(texts))
-    first = next((texts[one.file] for one in found if one.file), "")
-    return Submission(found, score(texts), _free_bytes(first))
+    submitted = tuple(_phase(phase, texts) for phase in phases(texts))
+    first = next((texts[phase.file] for phase in submitted if phase.file), "")
+    return Submission(submitted, score(texts), _free_bytes(first))
 
 
 def recomputed(rates: Mapping[str, float]) -> tuple[float, float, float] | None:
@@ -59,23 +59,27 @@ def recomputed(rates: Mapping[str, float]) -> tuple[float, float, float] | None:
     return bandwidth, iops, (bandwidth * iops) ** 0.5
 
 
-def _phase(one: Stated, texts: Texts) -> SubmittedPhase:
-    file = programs.name_of(one.name, texts)
+def _phase(stated_phase: Stated, texts: Texts) -> SubmittedPhase:
+    file = programs.name_of(stated_phase.name, texts)
     text = texts.get(file, "")
     try:
-        count = exact_count(one, texts.get(f"{one.name}.csv", ""), text)
+        count = exact_count(stated_phase, texts.get(f"{stated_phase.name}.csv", ""), text)
     except UNEXPECTED:
         count = None  # damaged; the import names it
     try:
-        began_s = moment_s(one.keys["t_start"], DATE, "UTC") if "t_start" in one.keys else programs.began_s(text, "UTC")
+        began_s = (
+            moment_s(stated_phase.keys["t_start"], DATE, "UTC")
+            if "t_start" in stated_phase.keys
+            else programs.began_s(text, "UTC")
+        )
     except UNEXPECTED:
         began_s = None
-    return SubmittedPhase(one, file, programs.rate(one.name, text), count, began_s)
+    return SubmittedPhase(stated_phase, file, programs.rate(stated_phase.name, text), count, began_s)
 
 
 def _free_bytes(text: str) -> tuple[float, float] | None:
-    found = _FREE.search(text)
-    if found is None or float(found[1]) == 0:
+    match = _FREE.search(text)
+    if match is None or float(match[1]) == 0:
         return None
-    unit, size, used = BYTES[found[2]], float(found[1]), float(found[3])
+    unit, size, used = BYTES[match[2]], float(match[1]), float(match[3])
     return (size - 0.05) * unit * (1 - (used + 0.05) / 100), (size + 0.05) * unit * (1 - (used - 0.05) / 100)

@@ -51,8 +51,8 @@ def ended_s(text: str, zone: str) -> float | None:
 
 def nodes_count(text: str) -> int:
     """Return the number of nodes; 0 if the text does not say."""
-    if found := _NODES.search(text):
-        return int(found[1] or found[2])
+    if match := _NODES.search(text):
+        return int(match[1] or match[2])
     tasks = _TASKS.search(text)
     if tasks is None:
         return 0
@@ -62,22 +62,22 @@ def nodes_count(text: str) -> int:
 
 def ranks_count(text: str) -> int:
     """Return the number of ranks; 0 if the text does not say."""
-    found = _LAUNCHED.search(text)
-    tasks = None if found else _TASKS.search(text)
-    return int(found[1]) if found else int(tasks[1] or tasks[3]) if tasks else 0
+    match = _LAUNCHED.search(text)
+    tasks = None if match else _TASKS.search(text)
+    return int(match[1]) if match else int(tasks[1] or tasks[3]) if tasks else 0
 
 
 def command(text: str) -> str:
     """Return the command line, as options of IOR or mdtest."""
-    found = _COMMAND.search(text)
-    return found[1] if found else ""
+    match = _COMMAND.search(text)
+    return match[1] if match else ""
 
 
 def rate(phase: str, text: str) -> float | None:
     """Return the rate of a phase, in GiB/s or kIOPS; None if the text is truncated."""
     if phase.startswith("ior-"):
-        found = next((match for form in _IOR_RATE if (match := form.search(text))), None)
-        return float(found[1]) / 1024 if found else None
+        rate_match = next((match for form in _IOR_RATE if (match := form.search(text))), None)
+        return float(rate_match[1]) / 1024 if rate_match else None
     column = _COLUMN.get(phase.rsplit("-", 1)[-1])
     row = re.search(rf"^ +File {column} *:? +([\d.]+) ", text, re.MULTILINE) if column else None
     return float(row[1]) / 1000 if row else None
@@ -85,14 +85,14 @@ def rate(phase: str, text: str) -> float | None:
 
 def moved_bytes(text: str) -> tuple[int, ...]:
     """Return the bytes that IOR may have moved: as its warning counts them, and as its table lists them."""
-    found = [int(count) for count in MOVED.findall(text)]
+    counts = [int(count) for count in MOVED.findall(text)]
     lines = text.splitlines()
     for names, values in pairwise(lines):
         row = dict(zip(names.split(), values.split(), strict=False)) if names.startswith("Operation  ") else {}
         for key, per in (("aggs(MiB)", MIB), ("aggsize", 1)):
             if re.fullmatch(r"[\d.]+", row.get(key, "")):
-                found.append(round(float(row[key]) * per))
-    return tuple(found)
+                counts.append(round(float(row[key]) * per))
+    return tuple(counts)
 
 
 def dated(texts: Texts) -> bool:
@@ -102,6 +102,6 @@ def dated(texts: Texts) -> bool:
 
 def _moment_s(text: str, forms: tuple[tuple[re.Pattern[str], str], ...], zone: str) -> float | None:
     for form, date in forms:
-        if found := form.search(text):
-            return moment_s(found[1], date, zone)
+        if match := form.search(text):
+            return moment_s(match[1], date, zone)
     return None
