@@ -43,16 +43,16 @@ class Loop:
 
 def loops() -> tuple[Loop, ...]:
     """List the loop devices in use."""
-    found: list[Loop] = []
+    loops_found: list[Loop] = []
     for folder in Path("/sys/block").glob("loop*"):
         with contextlib.suppress(OSError):
             backing = (folder / "loop" / "backing_file").read_text().rstrip("\n")
             path = Path(backing.removesuffix(_DELETED))
-            found.append(Loop(folder.name, (folder / "dev").read_text().strip(), path, backing.endswith(_DELETED)))
-    return tuple(found)
+            loops_found.append(Loop(folder.name, (folder / "dev").read_text().strip(), path, backing.endswith(_DELETED)))
+    return tuple(loops_found)
 
 
-def make(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Sequence[str] = (), delay_ms: int | None = None) -> Loop:
+def make(image: Path, place: Path, disk: Disk, *, lock: int, inside: Sequence[str] = (), delay_ms: int | None = None) -> Loop:
     """Make a disk in a new file with a file system and mount it on an empty folder; `inside` enters a host's namespace.
 
     Each request to it takes `delay_ms` (wall time) longer; None: that can't be changed later.
@@ -63,14 +63,14 @@ def make(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Sequence[
     """
     image.parent.mkdir(exist_ok=True)
     with image.open("xb") as file:
-        file.truncate(wanted.size_bytes)
-    fill(image, wanted, lock=lock)
+        file.truncate(disk.size_bytes)
+    fill(image, disk, lock=lock)
     loop = Path(tool("losetup", "--find", "--show", "--direct-io=on", image, lock=lock)).name
     name = loop
     try:
         if delay_ms is not None:
             name = _delay.make(loop, image, delay_ms, lock=lock)
-        mount(f"/dev/{name}", place, wanted, lock=lock, inside=inside)
+        mount(f"/dev/{name}", place, disk, lock=lock, inside=inside)
     finally:
         if name != loop:
             _delay.release(image, lock=lock)
@@ -98,29 +98,29 @@ def bare(image: Path, size_bytes: int, *, lock: int, delay_ms: int | None = None
         tool("losetup", "--detach", loop, lock=lock)  # from now on it goes with its delay
 
 
-def make_mirror(image: Path, place: Path, wanted: Disk, *, lock: int, inside: Sequence[str] = ()) -> tuple[Loop, ...]:
+def make_mirror(image: Path, place: Path, disk: Disk, *, lock: int, inside: Sequence[str] = ()) -> tuple[Loop, ...]:
     """Make two disks with the same content, like `make`; their files are next to `image`, which names the mirror.
 
     Raises:
         CampaignError: this file system does not support such blocks.
         MachineError: a tool or kernel support is missing or failed, with its message.
     """
-    mirror = _mirror.Mirror(wanted.mirror, image.parent, image.stem)
-    make_words(wanted)  # the impossible is reported before anything is touched
-    if not loaded(module := WAYS[wanted.mirror].module):
+    mirror = _mirror.Mirror(disk.mirror, image.parent, image.stem)
+    make_words(disk)  # the impossible is reported before anything is touched
+    if not loaded(module := WAYS[disk.mirror].module):
         tool("modprobe", module, lock=lock)
     image.parent.mkdir(exist_ok=True)
     names: list[str] = []
     try:
         for leg in mirror.images:
             with leg.open("xb") as file:
-                file.truncate(wanted.size_bytes)
+                file.truncate(disk.size_bytes)
             names.append(Path(tool("losetup", "--find", "--show", "--direct-io=on", leg, lock=lock)).name)
-        for argv in mirror.make([f"/dev/{name}" for name in names], wanted):
+        for argv in mirror.make([f"/dev/{name}" for name in names], disk):
             tool(*argv, lock=lock)
-        if wanted.kind != "zfs":
-            fill(Path(mirror.source), wanted, lock=lock)
-        mount(mirror.source, place, wanted, lock=lock, inside=inside)
+        if disk.kind != "zfs":
+            fill(Path(mirror.source), disk, lock=lock)
+        mount(mirror.source, place, disk, lock=lock, inside=inside)
     except BaseException:
         with contextlib.suppress(MachineError):  # the first reason is the better one
             end(lambda: [loop for loop in below(image.parent) if loop.backing in mirror.images])
@@ -136,13 +136,13 @@ def _number(name: str) -> str:
 
 def mounts(mountinfo: str, folder: Path) -> list[tuple[Path, str]]:
     """Read from /proc/self/mountinfo the mounts below a folder: where, and from which source; later mounts first."""
-    found: list[tuple[Path, str]] = []
+    mounts_found: list[tuple[Path, str]] = []
     for line in mountinfo.splitlines():
-        where, _, what = line.partition(" - ")
-        place = Path(re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), where.split()[4]))
+        place_text, _, source_text = line.partition(" - ")
+        place = Path(re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), place_text.split()[4]))
         if folder in place.parents:
-            found.append((place, what.split()[1]))
-    return found[::-1]
+            mounts_found.append((place, source_text.split()[1]))
+    return mounts_found[::-1]
 
 
 def remove(folder: Path) -> int:
@@ -192,19 +192,19 @@ def detach(loop: Loop) -> None:
 
 def below(folder: Path) -> list[Loop]:
     """List the loop devices whose image is below a folder, and the delays above them."""
-    found = [loop for loop in loops() if folder in loop.backing.parents]
-    return found + delayed(found)
+    loops_found = [loop for loop in loops() if folder in loop.backing.parents]
+    return loops_found + delayed(loops_found)
 
 
 def delayed(loops: Iterable[Loop]) -> list[Loop]:
     """List the delays above loop devices."""
-    found: list[Loop] = []
+    delays: list[Loop] = []
     for loop in loops:
         for holder in Path("/sys/block", loop.name, "holders").glob("dm-*"):
             with contextlib.suppress(OSError):
                 if (holder / "dm" / "name").read_text().strip() == _delay.name_of(loop.backing):
-                    found.append(Loop(holder.name, _number(holder.name), loop.backing))
-    return found
+                    delays.append(Loop(holder.name, _number(holder.name), loop.backing))
+    return delays
 
 
 def _paths(disks: Iterable[Loop]) -> set[str]:
@@ -267,5 +267,5 @@ def moved(stat: str) -> tuple[int, int, float]:
     Sectors are of 512 bytes, `io_ticks` in ms. A request that waits for a control group's cap has not reached the device yet:
     https://docs.kernel.org/block/stat.html
     """
-    words = stat.split()
-    return int(words[2]) * 512, int(words[6]) * 512, int(words[9]) / 1e3
+    numbers = stat.split()
+    return int(numbers[2]) * 512, int(numbers[6]) * 512, int(numbers[9]) / 1e3

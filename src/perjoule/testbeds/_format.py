@@ -33,52 +33,52 @@ _BLOCKS: dict[str, tuple[int, int, tuple[str, ...]]] = {
 _TIMEOUT_S = 60.0
 
 
-def make_words(wanted: Disk) -> tuple[str, ...]:
+def make_words(disk: Disk) -> tuple[str, ...]:
     """Return the mkfs command without its target. Raises CampaignError: this file system does not support such blocks."""
-    least, most, words = _BLOCKS[wanted.kind]
-    block = wanted.block_bytes
-    begin, more = _joined(MAKE[wanted.kind], wanted.make) if wanted.kind == "ext4" else (MAKE[wanted.kind], wanted.make)
+    least, most, command = _BLOCKS[disk.kind]
+    block = disk.block_bytes
+    begin, more = _joined(MAKE[disk.kind], disk.make) if disk.kind == "ext4" else (MAKE[disk.kind], disk.make)
     if block is None:
         return (*begin, *more)
     if block & (block - 1) or not least <= block <= most:
         sizes = f"a power of two from {bytes_text(least)} to {bytes_text(most)}" if least < most else bytes_text(least)
-        raise CampaignError(f"{wanted.kind} does not support blocks of {bytes_text(block)}", next=f"write {sizes}")
-    return (*begin, *(word.format(block) for word in words), *more)
+        raise CampaignError(f"{disk.kind} does not support blocks of {bytes_text(block)}", next=f"write {sizes}")
+    return (*begin, *(argument.format(block) for argument in command), *more)
 
 
 def _joined(ours: Sequence[str], more: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Join what all -E of mke2fs list into ours, the campaign's last: of several -E it heeds the last one alone."""
-    lists = [value for word, value in pairwise(more) if word == "-E"]
-    rest = [word for n, word in enumerate(more) if word != "-E" and (n == 0 or more[n - 1] != "-E")]
-    return (*ours[:-1], ",".join([ours[-1], *lists])), tuple(rest)
+    lists = [value for argument, value in pairwise(more) if argument == "-E"]
+    others_kept = [argument for n, argument in enumerate(more) if argument != "-E" and (n == 0 or more[n - 1] != "-E")]
+    return (*ours[:-1], ",".join([ours[-1], *lists])), tuple(others_kept)
 
 
-def fill(target: Path, wanted: Disk, *, lock: int) -> None:
+def fill(target: Path, disk: Disk, *, lock: int) -> None:
     """Make the file system. Raises CampaignError, MachineError (with the tool's message)."""
-    tool(*make_words(wanted), target, lock=lock)
+    tool(*make_words(disk), target, lock=lock)
 
 
-def mount(device: str, place: Path, wanted: Disk, *, lock: int, inside: Sequence[str] = ()) -> None:
+def mount(device: str, place: Path, disk: Disk, *, lock: int, inside: Sequence[str] = ()) -> None:
     """Mount it on a folder; `inside` enters another mount namespace.
 
     Raises:
         MachineError: the kernel can't, with its version and the block size; or what is mounted now is something else.
     """
-    options = ",".join(wanted.mount_options)
+    options = ",".join(disk.mount_options)
     try:
         # -i: ZFS's own program wants to read /proc/self, which isn't there inside another mount namespace
-        tool(*inside, "mount", "-i", "-t", wanted.kind, "-o", options, device, place, lock=lock)
+        tool(*inside, "mount", "-i", "-t", disk.kind, "-o", options, device, place, lock=lock)
     except MachineError as error:
-        said = error.what.rpartition(f"{place}: ")[2].rstrip(".")
-        blocks = f" with blocks of {bytes_text(wanted.block_bytes)}" if wanted.block_bytes else ""
-        what = f"Linux {os.uname().release} can't mount {wanted.kind}{blocks} ({said})"
+        message = error.what.rpartition(f"{place}: ")[2].rstrip(".")
+        blocks = f" with blocks of {bytes_text(disk.block_bytes)}" if disk.block_bytes else ""
+        problem = f"Linux {os.uname().release} can't mount {disk.kind}{blocks} ({message})"
         page = os.sysconf("SC_PAGE_SIZE")
-        fits = f"use blocks of {bytes_text(page)}, its page size" if (wanted.block_bytes or page) != page else "see `dmesg`"
-        raise MachineError(what, where=str(place), next=fits) from None
+        fits = f"use blocks of {bytes_text(page)}, its page size" if (disk.block_bytes or page) != page else "see `dmesg`"
+        raise MachineError(problem, where=str(place), next=fits) from None
     # pid 1 inside another mount namespace is who made it; /proc/self isn't there
     mountinfo = tool(*inside, "cat", "/proc/1/mountinfo" if inside else "/proc/self/mountinfo", lock=lock)
     try:
-        require_mounted(mountinfo, os.path.realpath(place), device, wanted.kind, _number)
+        require_mounted(mountinfo, os.path.realpath(place), device, disk.kind, _number)
     except MachineError:
         with contextlib.suppress(MachineError):  # where nothing is mounted, as with a mount that is seen elsewhere alone
             tool(*inside, "umount", place, lock=lock)
@@ -99,8 +99,8 @@ def tool(*argv: str | Path, lock: int) -> str:
     It inherits the descriptor `lock`: whoever cleans up after our death waits until the tool is done.
     """
     try:
-        done = subprocess.run(
-            [str(word) for word in argv],
+        completed = subprocess.run(
+            [str(argument) for argument in argv],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -113,10 +113,10 @@ def tool(*argv: str | Path, lock: int) -> str:
         raise MachineError(f"{argv[0]} is not installed", next="see `perjoule doctor`") from None
     except subprocess.TimeoutExpired:
         raise MachineError(f"{argv[0]} did not end within {_TIMEOUT_S:g} s", where=str(argv[-1])) from None
-    if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip() or f"ended with {done.returncode}").splitlines()
-        words = next((line.strip() for line in said if not line.lstrip().startswith("WARNING")), said[0])
+    if completed.returncode:
+        lines = (completed.stderr.strip() or completed.stdout.strip() or f"ended with {completed.returncode}").splitlines()
+        message = next((line.strip() for line in lines if not line.lstrip().startswith("WARNING")), lines[0])
         raise MachineError(
-            f"{argv[0]}: {words.removeprefix(f'{argv[0]}: ')}", where=str(argv[-1]), next="check its options and the free space"
+            f"{argv[0]}: {message.removeprefix(f'{argv[0]}: ')}", where=str(argv[-1]), next="check its options and the free space"
         )
-    return done.stdout.strip()
+    return completed.stdout.strip()

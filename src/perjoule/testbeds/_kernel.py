@@ -11,14 +11,14 @@ _IDLE_FIELDS = (3, 4)  # idle and iowait of the line "cpu" in /proc/stat
 
 def cpu_ticks(stat: str) -> int:
     """Read the busy time of all CPUs from the text of /proc/stat; user time already includes guest time."""
-    numbers = [int(word) for word in stat.splitlines()[0].split()[1:9]]
+    numbers = [int(number) for number in stat.splitlines()[0].split()[1:9]]
     return sum(numbers) - sum(numbers[field] for field in _IDLE_FIELDS)
 
 
 def switches_count(text: str) -> int | None:
     """Read context switches from the text of /proc/stat, or of a task's `status`; None if it states none."""
-    found = [line.split() for line in text.splitlines() if line.startswith(("ctxt ", "voluntary_ctxt", "nonvoluntary_ctxt"))]
-    return sum(int(words[1]) for words in found) if found else None
+    lines = [line.split() for line in text.splitlines() if line.startswith(("ctxt ", "voluntary_ctxt", "nonvoluntary_ctxt"))]
+    return sum(int(fields[1]) for fields in lines) if lines else None
 
 
 def hardware(folder: Path) -> set[str]:
@@ -33,8 +33,8 @@ def network_bytes(net_dev: str, hardware: Collection[str]) -> tuple[int, int]:
     interfaces except loopback count.
     """
     lines = [line.partition(":") for line in net_dev.splitlines() if ":" in line]
-    found = {name.strip(): numbers.split() for name, _, numbers in lines}
-    rows = [found[name] for name in found if name in hardware] or [found[name] for name in found if name != "lo"]
+    rows_of = {name.strip(): numbers.split() for name, _, numbers in lines}
+    rows = [rows_of[name] for name in rows_of if name in hardware] or [rows_of[name] for name in rows_of if name != "lo"]
     return sum(int(row[0]) for row in rows), sum(int(row[8]) for row in rows)
 
 
@@ -43,7 +43,7 @@ def disk_work(diskstats: str, disks: Collection[str]) -> tuple[int, int, float]:
 
     The text of /proc/diskstats has sectors of 512 bytes, and ms.
     """
-    rows = [words for line in diskstats.splitlines() if (words := line.split())[2] in disks]
+    rows = [fields for line in diskstats.splitlines() if (fields := line.split())[2] in disks]
     read_sectors, written_sectors, busy_ms = (sum(int(row[field]) for row in rows) for field in (5, 9, 12))
     return read_sectors * 512, written_sectors * 512, busy_ms / 1e3
 

@@ -25,8 +25,8 @@ def working_s(stat: str) -> float:
 
 def kernel_thread_s(stat: str) -> float:
     """Read the CPU time of a kernel thread from the text of /proc/PID/stat; 0 for a program."""
-    words = stat.rpartition(")")[2].split()
-    return int(words[12]) / _TICKS_PER_S if int(words[6]) & _KERNEL_THREAD else 0.0
+    fields = stat.rpartition(")")[2].split()
+    return int(fields[12]) / _TICKS_PER_S if int(fields[6]) & _KERNEL_THREAD else 0.0
 
 
 @dataclass(frozen=True)

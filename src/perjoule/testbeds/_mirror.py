@@ -43,7 +43,7 @@ class Mirror:
         """The device, or the name, to mount."""
         return {"md": f"/dev/md/{self.name}", "lvm": f"/dev/{self.name}/data", "zfs": self.name}[self.kind]
 
-    def make(self, devices: Sequence[str], wanted: Disk) -> tuple[tuple[str, ...], ...]:
+    def make(self, devices: Sequence[str], disk: Disk) -> tuple[tuple[str, ...], ...]:
         """Return the commands that make it from fresh devices; with ZFS including the file system. Raises CampaignError."""
         if len(self.name) > _NAME_BYTES:
             raise CampaignError(f"{self.name} is too long as the name of a mirror", where="beneath", next="use fewer hosts")
@@ -55,7 +55,7 @@ class Mirror:
             lvm = (_NO_BACKUPS, "--yes", f"--devices={','.join(devices)}")
             level = ("--type=raid1", "--mirrors=1", "--nosync", "--wipesignatures=n", "--zero=n", "--extents=100%FREE")
             return (("vgcreate", *lvm, self.name, *devices), ("lvcreate", *lvm, *level, "--name=data", self.name))
-        return ((*make_words(wanted), self.name, "mirror", *devices),)
+        return ((*make_words(disk), self.name, "mirror", *devices),)
 
     def end(self, devices: Sequence[str]) -> tuple[str, ...]:
         """Return the command that ends it, by its own name alone; it fails while something is mounted."""

@@ -42,7 +42,7 @@ def require_mounted(mountinfo: str, place: str, source: str, kind: str, number: 
     Raises:
         MachineError: it is not this file system, not the whole of it, or from another device.
     """
-    mount = next((one for one in reversed(mounts(mountinfo)) if one.place == place), None)
+    mount = next((mounted for mounted in reversed(mounts(mountinfo)) if mounted.place == place), None)
     advice = "see `findmnt`; perjoule has unmounted it"
     if mount is None or mount.kind != kind:
         raise MachineError(f"{mount.kind if mount else 'nothing'} is mounted, not {kind}", where=place, next=advice)
@@ -56,5 +56,5 @@ def require_mounted(mountinfo: str, place: str, source: str, kind: str, number: 
         raise MachineError(f"{mount.source} ({mount.number}) is mounted, not {source}", where=place, next=advice)
 
 
-def _plain(word: str) -> str:
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), word)
+def _plain(text: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

@@ -46,9 +46,9 @@ class Child:
         """Its exit code (negative: the signal that ended it), or None while it runs."""
         with self._lock:
             if self._returncode is None:
-                found = os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED | os.WNOHANG)
-                if found is not None:
-                    self._returncode = found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+                status = os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED | os.WNOHANG)
+                if status is not None:
+                    self._returncode = status.si_status if status.si_code == os.CLD_EXITED else -status.si_status
             return self._returncode
 
     def ended(self, timeout_s: float) -> bool:
@@ -81,12 +81,12 @@ class Child:
 
 def children(pid: int) -> tuple[int, ...]:
     """Return the direct children of a process, of all its threads."""
-    found: list[int] = []
+    pids: list[int] = []
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             with contextlib.suppress(OSError):
-                found += [int(word) for word in (task / "children").read_text().split()]
-    return tuple(found)
+                pids += [int(pid_text) for pid_text in (task / "children").read_text().split()]
+    return tuple(pids)
 
 
 def descendants(pid: int) -> tuple[int, ...]:
@@ -111,20 +111,20 @@ def run(
     env: Mapping[str, str] | None,
 ) -> Completed:
     """Run a command to its end, as `Host.run` promises; `lead` is the prefix that enters the host."""
-    words = tuple(str(word) for word in argv)
+    arguments = tuple(str(argument) for argument in argv)
     try:
-        code, out, err = captured(led(lead, words), (text or "").encode(), timeout_s=timeout_s, env=env)
+        code, out, err = captured(led(lead, arguments), (text or "").encode(), timeout_s=timeout_s, env=env)
     except OSError as error:
-        raise WorkloadError(f"{words[0]} could not be started ({error.strerror})", where=where) from None
-    completed = Completed(words, code or 0, out.decode(errors="replace"), err.decode(errors="replace"))
+        raise WorkloadError(f"{arguments[0]} could not be started ({error.strerror})", where=where) from None
+    completed = Completed(arguments, code or 0, out.decode(errors="replace"), err.decode(errors="replace"))
     return judged(completed, where=where, check=check, led=bool(lead), late_s=timeout_s if code is None else None)
 
 
 def judged(completed: Completed, *, where: str, check: bool, late_s: float | None, led: bool = True) -> Completed:
     """Return what a command left, or raise as `Host.run` promises; `late_s` is the time limit at which it was ended."""
     if late_s is not None:
-        said = _last_words(completed.stdout, completed.stderr)
-        raise TransientError(f"{completed.argv[0]} did not end within {late_s:g} s{said}", where=where)
+        message = _last_words(completed.stdout, completed.stderr)
+        raise TransientError(f"{completed.argv[0]} did not end within {late_s:g} s{message}", where=where)
     code = completed.returncode
     refused = led and code != 0 and completed.stderr.startswith(_REFUSALS)
     if refused or (check and code):
@@ -187,9 +187,9 @@ def drop_caches(*, where: str) -> None:
         raise WorkloadError(f"can't drop the page cache ({error.strerror})", where=where) from None
     if loaded("zfs"):
         argv = ["sh", "-c", DROP_ZFS]
-        done = run([], argv, where=where, timeout_s=_WRITTEN_BACK_S, check=False, text=None, env=None)
-        if done.returncode:
-            raise WorkloadError(f"can't empty ZFS's caches{_last_words(done.stdout, done.stderr)}", where=where)
+        completed = run([], argv, where=where, timeout_s=_WRITTEN_BACK_S, check=False, text=None, env=None)
+        if completed.returncode:
+            raise WorkloadError(f"can't empty ZFS's caches{_last_words(completed.stdout, completed.stderr)}", where=where)
 
 
 class Program(Process):
@@ -205,7 +205,7 @@ class Program(Process):
         env: Mapping[str, str] | None,
         text: str | None,
     ) -> None:
-        words = [str(word) for word in argv]
+        arguments = [str(argument) for argument in argv]
         self._inner = bool(lead)
         self._log = log
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -214,9 +214,9 @@ class Program(Process):
         try:
             self._began_at = os.fstat(out).st_size
             os.pwrite(stdin, (text or "").encode(), 0)
-            self._child = Child(led(lead, words), stdin=stdin, stdout=out, stderr=out, env=env)
+            self._child = Child(led(lead, arguments), stdin=stdin, stdout=out, stderr=out, env=env)
         except OSError as error:
-            raise WorkloadError(f"{words[0]} could not be started ({error.strerror})", where=where) from None
+            raise WorkloadError(f"{arguments[0]} could not be started ({error.strerror})", where=where) from None
         finally:
             os.close(stdin)
             os.close(out)

@@ -40,8 +40,8 @@ def spawn(argv: Sequence[str], env: Mapping[str, str], files: Sequence[int], def
         try:
             for target, file in enumerate(files):
                 _check(_libc.posix_spawn_file_actions_adddup2(actions, file, target), argv)
-            words, variables = _texts(argv), _texts(f"{name}={value}" for name, value in env.items())
-            _check(_libc.posix_spawnp(ctypes.byref(pid), words[0], actions, attributes, words, variables), argv)
+            arguments, variables = _texts(argv), _texts(f"{name}={value}" for name, value in env.items())
+            _check(_libc.posix_spawnp(ctypes.byref(pid), arguments[0], actions, attributes, arguments, variables), argv)
         finally:
             _libc.posix_spawn_file_actions_destroy(actions)
     finally:
@@ -51,10 +51,10 @@ def spawn(argv: Sequence[str], env: Mapping[str, str], files: Sequence[int], def
 
 def _texts(texts: Iterable[str]) -> ctypes.Array[ctypes.c_char_p]:
     """Return a list of texts as C has it. Raises ValueError: a text has a zero byte, at which C would end it."""
-    found = [os.fsencode(text) for text in texts]
-    if any(b"\0" in text for text in found):
+    encoded = [os.fsencode(text) for text in texts]
+    if any(b"\0" in text for text in encoded):
         raise ValueError("embedded null byte")
-    return (ctypes.c_char_p * (len(found) + 1))(*found, None)
+    return (ctypes.c_char_p * (len(encoded) + 1))(*encoded, None)
 
 
 def _check(error: int, argv: Sequence[str]) -> None:

@@ -97,9 +97,9 @@ class Simulated(Testbed, HasEvents):
             raise CampaignError(
                 f'the catalogue has no cluster "{self.cluster}"', where="testbed", next=f"known: {', '.join(catalogue.choices())}"
             )
-        asked = {"client": clients_count, "storage": self.servers_count}
+        counts = {"client": clients_count, "storage": self.servers_count}
         nodes = catalogue.cluster(self.cluster).nodes
-        return [node for node in nodes for _ in range(asked.get(node.role) or node.count)]
+        return [node for node in nodes for _ in range(counts.get(node.role) or node.count)]
 
     @contextmanager
     def hold(self, clients_count: int) -> Generator[Hosts]:
@@ -124,7 +124,7 @@ class Simulated(Testbed, HasEvents):
     def _hosts(self, kinds: Sequence[Node], folder: Path, began_s: float) -> tuple[Host, ...]:
         hosts: list[Host] = []
         for index, node in enumerate(kinds):
-            number = 1 + sum(other.role == node.role for other in kinds[:index])
+            number = 1 + sum(earlier.role == node.role for earlier in kinds[:index])
             name = f"{node.role}-{number}"
             (folder / name).mkdir()
             rates = _Rates(

@@ -27,45 +27,49 @@ def node(device: str, view: View) -> Path:
     if path.parent not in [view.links / folder for folder in STABLE] or path.name in ("", ".", ".."):
         advice = f"use one of {view.links / STABLE[0]}"
         raise _refusal(device, "is not a stable id: it may name another disk after a reboot", advice)
-    if (found := view.node(path)) is None:
+    if (node_path := view.node(path)) is None:
         raise _refusal(device, "is not a block device here", f"`ls -l {path.parent}` lists them")
-    return found
+    return node_path
 
 
-def refused(seen: Seen, allowed: Sequence[str]) -> str:
+def refused(device_seen: Seen, allowed: Sequence[str]) -> str:
     """Return why a device must not be overwritten; "" if it may be.
 
     Args:
         seen: the device.
         allowed: signatures that may be lost.
     """
-    whole = seen.whole
-    if whole.type not in ("disk", "loop"):
-        return f"is not a whole disk but of type {whole.type}"
-    if whole.read_only:
+    disk = device_seen.whole
+    if disk.type not in ("disk", "loop"):
+        return f"is not a whole disk but of type {disk.type}"
+    if disk.read_only:
         return "is read-only"
-    parts = list(whole.all())
-    if seen.swaps or any("[SWAP]" in one.places for one in parts):
-        return f"is swap ({', '.join(seen.swaps) or whole})"
-    if mounted := [*seen.mounts, *(place for one in parts for place in one.places)]:
-        return f"is mounted on {mounted[0]}; all data on it ({whole}) would be lost"
-    made = [*(str(one) for one in whole.children if one.type != "part"), *seen.holders]
-    made += [str(one) for child in whole.children for one in child.children]
+    parts = list(disk.all())
+    if device_seen.swaps or any("[SWAP]" in part.places for part in parts):
+        return f"is swap ({', '.join(device_seen.swaps) or disk})"
+    if mounted := [*device_seen.mounts, *(place for part in parts for place in part.places)]:
+        return f"is mounted on {mounted[0]}; all data on it ({disk}) would be lost"
+    made = [*(str(part) for part in disk.children if part.type != "part"), *device_seen.holders]
+    made += [str(part) for child in disk.children for part in child.children]
     if made:
         return f"is part of {', '.join(dict.fromkeys(made))}, which would be lost"
     members = [
-        str(one) for one in seen.signatures if one.type in MEMBERS or one.type.endswith(MEMBER_ENDING) or one.devices_count > 1
+        str(part)
+        for part in device_seen.signatures
+        if part.type in MEMBERS or part.type.endswith(MEMBER_ENDING) or part.devices_count > 1
     ]
     if members:
         return f"belongs to something larger ({', '.join(members)}), which would be damaged"
-    if seen.openers:
-        return f"is open in {', '.join(seen.openers)}"
+    if device_seen.openers:
+        return f"is open in {', '.join(device_seen.openers)}"
     # a protective MBR is part of a GPT
-    lost = [one for one in seen.signatures if one.type not in allowed and not (one.type == "PMBR" and "gpt" in allowed)]
+    lost = [
+        part for part in device_seen.signatures if part.type not in allowed and not (part.type == "PMBR" and "gpt" in allowed)
+    ]
     if lost:
         return f"bears {', '.join(dict.fromkeys(map(str, lost)))}, which would be lost"
-    untold = [str(one) for one in whole.children if one.name not in {s.device for s in seen.signatures}]
-    if untold and not seen.signatures:
+    untold = [str(part) for part in disk.children if part.name not in {s.device for s in device_seen.signatures}]
+    if untold and not device_seen.signatures:
         return f"has partitions; all data on them ({', '.join(untold)}) would be lost"
     return ""
 
@@ -77,14 +81,14 @@ def shown(named: Overwrite, view: View) -> tuple[Permit, list[str]]:
         CampaignError: it can't be overwritten.
         MachineError: it can't be examined.
     """
-    seen = _judged(named.device, view, named.signature)
-    whole = seen.whole
+    device_seen = _judged(named.device, view, named.signature)
+    disk = device_seen.whole
     lines = [
-        f"{named.device} -> {seen.path}",
-        f"model {whole.model or 'unknown'}, serial {whole.serial or 'unknown'}, size {whole.size}",
-        f"bears {', '.join(dict.fromkeys(map(str, seen.signatures))) or 'no signature known to wipefs'}",
+        f"{named.device} -> {device_seen.path}",
+        f"model {disk.model or 'unknown'}, serial {disk.serial or 'unknown'}, size {disk.size}",
+        f"bears {', '.join(dict.fromkeys(map(str, device_seen.signatures))) or 'no signature known to wipefs'}",
     ]
-    return Permit(named.device, named.signature, seen.identity), [*lines, *(f"part {one}" for one in whole.children)]
+    return Permit(named.device, named.signature, device_seen.identity), [*lines, *(f"part {part}" for part in disk.children)]
 
 
 class Claim:
@@ -97,7 +101,7 @@ class Claim:
             CampaignError: it must not be overwritten; the message says why, and what would be lost.
             MachineError: it can't be examined.
         """
-        permit = next((one for one in permits if one.device == device), None)
+        permit = next((candidate for candidate in permits if candidate.device == device), None)
         if permit is None:
             advice = (
                 f'write overwrite = ["{device}"] at the top of the campaign, and confirm it when prompted or with --overwrite'
@@ -107,8 +111,8 @@ class Claim:
         before = _judged(device, view, permit.signature)
         self.path = before.path
         if permit.identity and before.identity != permit.identity:
-            what = f"is another device ({before.identity}) than the one shown and confirmed ({permit.identity})"
-            raise _refusal(device, what, "check it and confirm it again")
+            problem = f"is another device ({before.identity}) than the one shown and confirmed ({permit.identity})"
+            raise _refusal(device, problem, "check it and confirm it again")
         try:
             self._held = view.hold(self.path)
         except OSError as error:
@@ -128,20 +132,20 @@ class Claim:
     def check(self) -> None:
         """Check that the open device, its path and its sequence number are still the same device. Raises MachineError."""
         with self._view.now(self.device) as view:
-            there = view.number(self.path)
+            number_now = view.number(self.path)
             try:
-                now = identity(view, self.seen.whole.name)
+                identity_now = identity(view, self.seen.whole.name)
             except (OSError, ValueError):
-                now = ("", "")
-        same = there == self._held.number() == self.seen.number
-        if not same or now != (self.seen.number, self.seen.sequence):
-            what = f"{self.path} has become another device ({self.seen.number}, now {now[0] or 'gone'})"
-            raise MachineError(what, where=self.device, next="nothing more is written to it; find out what happened to it")
+                identity_now = ("", "")
+        same = number_now == self._held.number() == self.seen.number
+        if not same or identity_now != (self.seen.number, self.seen.sequence):
+            problem = f"{self.path} has become another device ({self.seen.number}, now {identity_now[0] or 'gone'})"
+            raise MachineError(problem, where=self.device, next="nothing more is written to it; find out what happened to it")
 
     def wipe(self) -> None:
         """Erase the signatures that may be lost, and make the kernel drop its partitions. Raises MachineError."""
         self.check()
-        partitions = [str(self._view.nodes / one.name) for one in self.seen.whole.children]
+        partitions = [str(self._view.nodes / partition.name) for partition in self.seen.whole.children]
         for target in (*partitions, str(self.path)) if self.seen.signatures else ():
             self._view.ask(["wipefs", "--all", "--force", "--quiet", target])  # forced past ourselves, who hold it
         if partitions:
@@ -153,17 +157,17 @@ class Claim:
 
 
 def _judged(device: str, view: View, allowed: Sequence[str]) -> Seen:
-    with view.now(device) as there:
-        seen = look(there, node(device, there))
-    if reason := refused(seen, allowed):
-        raise _refusal(device, reason, _advice(device, seen, reason))
-    return seen
+    with view.now(device) as moment_view:
+        device_seen = look(moment_view, node(device, moment_view))
+    if reason := refused(device_seen, allowed):
+        raise _refusal(device, reason, _advice(device, device_seen, reason))
+    return device_seen
 
 
-def _advice(device: str, seen: Seen, reason: str) -> str:
+def _advice(device: str, device_seen: Seen, reason: str) -> str:
     if not reason.startswith("bears"):
         return "choose an empty disk"
-    kinds = list(dict.fromkeys(one.type for one in seen.signatures if one.type != "PMBR"))
+    kinds = list(dict.fromkeys(signature.type for signature in device_seen.signatures if signature.type != "PMBR"))
     written = f'"{kinds[0]}"' if len(kinds) == 1 else str(kinds).replace("'", '"')
     return f'if it is not needed: overwrite = [{{device = "{device}", signature = {written}}}]'
 

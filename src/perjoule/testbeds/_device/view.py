@@ -91,8 +91,8 @@ class View:
 
     def number(self, node: Path) -> str:
         """Return the number of a device by its node; "" if the node is not a device. Raises OSError."""
-        found = node.stat()
-        return _number(found) if stat.S_ISBLK(found.st_mode) else ""
+        status = node.stat()
+        return _number(status) if stat.S_ISBLK(status.st_mode) else ""
 
     def real(self, path: str) -> str:
         """Return a path without links."""
@@ -153,9 +153,9 @@ class Part:
 
     def __str__(self) -> str:
         places = [f"on {place}" for place in self.places]
-        words = [self.name, self.type, self.size, self.content, self.label and f'"{self.label}"', *places]
+        parts = [self.name, self.type, self.size, self.content, self.label and f'"{self.label}"', *places]
         below = f" with {', '.join(map(str, self.children))}" if self.children else ""
-        return " ".join(filter(None, words)) + below
+        return " ".join(filter(None, parts)) + below
 
 
 @dataclass(frozen=True)
@@ -181,18 +181,18 @@ class Seen:
 def look(view: View, node: Path) -> Seen:
     """Read everything about a device. Raises MachineError if any of it can't be read."""
     try:
-        whole = part(json_from(view.ask(["lsblk", "--json", "--output", COLUMNS, str(node)]))["blockdevices"][0])
-        names = [one.name for one in whole.all() if one.type in (whole.type, "part")]
-        number, sequence = identity(view, whole.name)
-        said = json_from(view.ask(["wipefs", "--no-act", "--json", *(str(view.nodes / name) for name in names)]))
-        signatures = tuple(_signature(view, one) for one in said["signatures"])
+        disk = part(json_from(view.ask(["lsblk", "--json", "--output", COLUMNS, str(node)]))["blockdevices"][0])
+        names = [item.name for item in disk.all() if item.type in (disk.type, "part")]
+        number, sequence = identity(view, disk.name)
+        signatures_found = json_from(view.ask(["wipefs", "--no-act", "--json", *(str(view.nodes / name) for name in names)]))
+        signatures = tuple(_signature(view, item) for item in signatures_found["signatures"])
         numbers = {_read(view.sys / "class/block" / name / "dev"): name for name in names}
         paths = {str(view.nodes / name) for name in names}
         return Seen(
             path=node,
             number=number,
             sequence=sequence,
-            whole=whole,
+            whole=disk,
             signatures=signatures,
             holders=tuple(_holders(view, names, paths)),
             swaps=tuple(path for path in _swaps(view) if path in paths),
@@ -200,8 +200,8 @@ def look(view: View, node: Path) -> Seen:
             openers=tuple(view.openers(set(numbers))),
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        what = f"what this machine says of it can't be read ({type(error).__name__}: {error})"
-        raise MachineError(what, where=str(node), next=_FIX) from error
+        problem = f"what this machine says of it can't be read ({type(error).__name__}: {error})"
+        raise MachineError(problem, where=str(node), next=_FIX) from error
 
 
 def identity(view: View, name: str) -> tuple[str, str]:
@@ -229,11 +229,11 @@ def part(row: Mapping[str, Any]) -> Part:
     )
 
 
-def _signature(view: View, one: Mapping[str, str | None]) -> Signature:
-    found = Signature(one["device"] or "", str(one["type"]), one["label"] or "", one["uuid"] or "")
-    if found.type != "btrfs":
-        return found
-    return replace(found, devices_count=int(view.ask([*BTRFS_COUNT.split(), str(view.nodes / found.device)])))
+def _signature(view: View, fields_of: Mapping[str, str | None]) -> Signature:
+    signature = Signature(fields_of["device"] or "", str(fields_of["type"]), fields_of["label"] or "", fields_of["uuid"] or "")
+    if signature.type != "btrfs":
+        return signature
+    return replace(signature, devices_count=int(view.ask([*BTRFS_COUNT.split(), str(view.nodes / signature.device)])))
 
 
 def _holders(view: View, names: Sequence[str], paths: set[str]) -> Iterator[str]:
@@ -258,26 +258,26 @@ def _mounts(view: View, numbers: set[str], paths: set[str]) -> Iterator[str]:
     if not lines:
         raise ValueError("/proc/self/mountinfo is empty")
     for line in lines:
-        words, _, source = line.partition(" - ")
-        fields = words.split()
+        fields_text, _, source = line.partition(" - ")
+        fields = fields_text.split()
         if fields[2] in numbers or view.real(_unescaped(source.split()[1])) in paths:
             yield _unescaped(fields[4])
 
 
 def _opened(file: Path, numbers: set[str]) -> bool:
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:  # closed meanwhile, or a file of a file system that is gone
         return False
-    return stat.S_ISBLK(found.st_mode) and _number(found) in numbers
+    return stat.S_ISBLK(status.st_mode) and _number(status) in numbers
 
 
-def _number(found: os.stat_result) -> str:
-    return f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
+def _number(status: os.stat_result) -> str:
+    return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
 
 
-def _unescaped(word: str) -> str:
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), word)
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)
 
 
 def _read(path: Path) -> str:

@@ -15,37 +15,37 @@ _MOST_COUNT = 5  # clocks
 _STEP_KHZ = 100_000  # of clocks where a driver lists none
 
 
-def offers(found: Sequence[States], wanted: Power) -> Mapping[str, Offered]:
+def offers(states_of_hosts: Sequence[States], power: Power) -> Mapping[str, Offered]:
     """Return the values that all of these hosts offer for the tunable options of `power`, by their names in [testbed]."""
-    policies = [policy for host in found for policy in host.policies.values()]
-    idle = [states for host in found for states in host.idle.values()]
+    policies = [policy for host in states_of_hosts for policy in host.policies.values()]
+    idle = [states for host in states_of_hosts for states in host.idle.values()]
     offered: dict[str, Offered] = {}
-    if policies and all(host.policies for host in found):
-        if wanted.cpu_preference is None:  # some governors refuse a preference
+    if policies and all(host.policies for host in states_of_hosts):
+        if power.cpu_preference is None:  # some governors refuse a preference
             listed = (policy.get("scaling_available_governors", "").split() for policy in policies)
-            governors = [word for word in _shared(listed) if word != _GOVERNOR_OF_PROGRAMS]
+            governors = [governor for governor in _shared(listed) if governor != _GOVERNOR_OF_PROGRAMS]
             offered["cpu_governor"] = _offered(governors, (policy.get("scaling_governor", "") for policy in policies), str)
-        clocks = [one for one in _clocks_khz(policies) if one * 1000 >= (wanted.cpu_min_hz or 0)]
+        clocks = [clock_khz for clock_khz in _clocks_khz(policies) if clock_khz * 1000 >= (power.cpu_min_hz or 0)]
         limits = {khz(policy.get("scaling_max_freq", "")) for policy in policies}
         if len(limits) == 1 and clocks:
             clocks = sorted({*clocks, *limits})
         offered["cpu_max"] = _offered(clocks, limits, _clock)
-    if idle and all(host.idle for host in found):
+    if idle and all(host.idle for host in states_of_hosts):
         names = _shared([name for name, *_ in states] for states in idle)
         offered["cpu_deepest_idle"] = _offered(names, map(_deepest, idle), str)
-    return {f"power.{name}": one for name, one in offered.items() if one.values}
+    return {f"power.{name}": offer for name, offer in offered.items() if offer.values}
 
 
-def _offered(values: Sequence[T], now: Iterable[T], text: Callable[[T], str]) -> Offered:
-    there = set(now)
-    shared: Json = text(there.pop()) if len(there) == 1 and there <= set(values) else None
+def _offered(values: Sequence[T], values_now: Iterable[T], text: Callable[[T], str]) -> Offered:
+    distinct = set(values_now)
+    shared: Json = text(distinct.pop()) if len(distinct) == 1 and distinct <= set(values) else None
     return Offered(tuple(map(text, values)), shared)
 
 
 def _shared(listed: Iterable[Sequence[str]]) -> Sequence[str]:
     """Return the words of the first list that all have."""
-    first, *others = listed
-    return [word for word in dict.fromkeys(first) if all(word in other for other in others)]
+    first, *further = listed
+    return [value for value in dict.fromkeys(first) if all(value in values for values in further)]
 
 
 def _clocks_khz(policies: Sequence[Mapping[str, str]]) -> Sequence[int]:
@@ -56,11 +56,11 @@ def _clocks_khz(policies: Sequence[Mapping[str, str]]) -> Sequence[int]:
         return ()
     listed = [policy.get("scaling_available_frequencies", "").split() for policy in policies]
     if all(listed):
-        known = sorted(one for one in map(khz, _shared(listed)) if lowest <= one <= highest)
+        clocks_khz = sorted(clock_khz for clock_khz in map(khz, _shared(listed)) if lowest <= clock_khz <= highest)
     else:
-        known = [lowest, *range(lowest // _STEP_KHZ * _STEP_KHZ + _STEP_KHZ, highest, _STEP_KHZ), highest]
-    last, count = len(known) - 1, min(_MOST_COUNT, len(known))
-    return list(dict.fromkeys(known[round(n * last / max(1, count - 1))] for n in range(count)))
+        clocks_khz = [lowest, *range(lowest // _STEP_KHZ * _STEP_KHZ + _STEP_KHZ, highest, _STEP_KHZ), highest]
+    last, count = len(clocks_khz) - 1, min(_MOST_COUNT, len(clocks_khz))
+    return list(dict.fromkeys(clocks_khz[round(n * last / max(1, count - 1))] for n in range(count)))
 
 
 def _clock(one_khz: int) -> str:

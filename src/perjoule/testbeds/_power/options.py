@@ -50,12 +50,12 @@ class Power:
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        named = [field.name for field in fields(self) if field.name not in _HOW and getattr(self, field.name) is not None]
-        if not named and not self.devices:
+        options_set = [field.name for field in fields(self) if field.name not in _HOW and getattr(self, field.name) is not None]
+        if not options_set and not self.devices:
             raise ValueError('power sets nothing (write what to set, as in cpu_governor = "powersave")')
-        if any(name in _OF_DEVICES for name in named) != bool(self.devices):
-            what = "names devices, but nothing to set on them" if self.devices else "sets states of drives, but names none"
-            raise ValueError(f"power {what} (write devices together with sata_link, disk_apm, disk_spin_down or nvme_...)")
+        if any(name in _OF_DEVICES for name in options_set) != bool(self.devices):
+            problem = "names devices, but nothing to set on them" if self.devices else "sets states of drives, but names none"
+            raise ValueError(f"power {problem} (write devices together with sata_link, disk_apm, disk_spin_down or nvme_...)")
         if self.nvme_state is not None and self.nvme_tolerance_s != 0:
             raise ValueError('autonomous transitions would change nvme_state (add nvme_tolerance = "0 s")')
         if self.cpu_min_hz and self.cpu_max_hz and self.cpu_min_hz > self.cpu_max_hz:

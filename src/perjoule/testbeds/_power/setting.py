@@ -39,30 +39,30 @@ def facts(host: Host) -> dict[str, Json]:
         return {}
 
 
-def lack(host: Host, wanted: Power) -> MachineError | None:
+def lack(host: Host, power: Power) -> MachineError | None:
     """Return why a host can't have these states; None if it can."""
     try:
-        return refusal(wanted, _found(host, wanted), host.name)
+        return refusal(power, _found(host, power), host.name)
     except MachineError as error:
         return error
 
 
-def offered(host: Host, wanted: Power) -> Mapping[str, Offered]:
+def offered(host: Host, power: Power) -> Mapping[str, Offered]:
     """Return what a host offers to a tuning. Raises MachineError: it can't be asked."""
-    return offers([_found(host, wanted)], wanted)
+    return offers([_found(host, power)], power)
 
 
-def refusal(wanted: Power, found: States, where: str) -> MachineError | None:
+def refusal(power: Power, host_states: States, place: str) -> MachineError | None:
     """Return why a host with these states can't have those that are requested; None if it can."""
     try:
-        states.settings(wanted, found, where)
+        states.settings(power, host_states, place)
     except MachineError as error:
         return error
     return None
 
 
 @contextlib.contextmanager
-def applied(host: Host, wanted: Power, folder: Path) -> Generator[Mapping[str, Json]]:
+def applied(host: Host, power: Power, folder: Path) -> Generator[Mapping[str, Json]]:
     """Set states for the duration of the block; yields the facts in force, with the former values.
 
     The former values are in `folder` / RECORD, durably, before anything is written.
@@ -70,29 +70,32 @@ def applied(host: Host, wanted: Power, folder: Path) -> Generator[Mapping[str, J
     Raises:
         MachineError: the host lacks something or does not take a value; nothing is changed then. Or it can't be put back.
     """
-    found = _found(host, wanted)
-    chosen = states.settings(wanted, found, host.name)
-    where = [str(sysfs()), DEV, found.boot]
-    held = _Held(host, where, chosen)
+    host_states = _found(host, power)
+    settings = states.settings(power, host_states, host.name)
+    place = [str(sysfs()), DEV, host_states.boot]
+    held_states = _Held(host, place, settings)
     end = folder / RECORD
-    former = [word for one in reversed(chosen) for word in (one.how, one.place, one.wanted, one.former)]
-    host.put(record([*where, *former]), Path(f"{end}.new"), mode=0o600)
+    former = [text for setting in reversed(settings) for text in (setting.how, setting.place, setting.wanted, setting.former)]
+    host.put(record([*place, *former]), Path(f"{end}.new"), mode=0o600)
     try:
-        ours = [word for one in chosen if one.wanted for word in (one.how, one.place, "", one.wanted)]
-        done = host.run([*BASH, SET, "perjoule-power", f"{end}.new", *where, *ours], timeout_s=_TIMEOUT_S, check=False)
-        if done.returncode:
-            last = (done.stderr.strip().splitlines() or ["the script failed"])[-1]
+        ours = [text for setting in settings if setting.wanted for text in (setting.how, setting.place, "", setting.wanted)]
+        completed = host.run([*BASH, SET, "perjoule-power", f"{end}.new", *place, *ours], timeout_s=_TIMEOUT_S, check=False)
+        if completed.returncode:
+            last = (completed.stderr.strip().splitlines() or ["the script failed"])[-1]
             raise MachineError(
                 f"can't set its power states: {last}", where=host.name, next="run as root (sudo), or remove it from power"
             )
         try:
-            held.check()
+            held_states.check()
         except WorkloadError as error:
             raise MachineError(error.what, where=host.name, next=error.next) from None
-        host.check_power = held.check
-        before, now = states.facts(found), states.facts(_found(host, wanted))
-        former = {name: value for name, value in before.items() if value != now.get(name)}
-        yield now | {"set": list[Json](dict.fromkeys(one.option for one in chosen if one.wanted)), "former": former}
+        host.check_power = held_states.check
+        before, facts_now = states.facts(host_states), states.facts(_found(host, power))
+        former = {name: value for name, value in before.items() if value != facts_now.get(name)}
+        yield facts_now | {
+            "set": list[Json](dict.fromkeys(setting.option for setting in settings if setting.wanted)),
+            "former": former,
+        }
     finally:
         host.check_power = None
         with contextlib.suppress(TransientError):  # the connection is lost: the host brings them back by itself
@@ -101,9 +104,9 @@ def applied(host: Host, wanted: Power, folder: Path) -> Generator[Mapping[str, J
 
 def put_back(host: Host, end: Path) -> None:
     """Bring back what a record says, if there is one, and remove it. Raises MachineError, TransientError."""
-    done = host.run([*BASH, PUT_BACK, "perjoule-power", end], timeout_s=_TIMEOUT_S, check=False)
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["the script failed"])[-1]
+    completed = host.run([*BASH, PUT_BACK, "perjoule-power", end], timeout_s=_TIMEOUT_S, check=False)
+    if completed.returncode:
+        last = (completed.stderr.strip().splitlines() or ["the script failed"])[-1]
         raise MachineError(f"can't put its power states back: {last}", where=host.name, next="run `perjoule down`")
 
 
@@ -117,18 +120,18 @@ class _Held:
 
     def check(self) -> None:
         """Read them again. Raises WorkloadError: something else has changed one."""
-        ours = [one for one in self.chosen if one.wanted]
-        asked = [word for one in ours for word in (one.how, one.place)]
-        done = self.host.run([*BASH, LOOK, "perjoule-power", *self.where, *asked], timeout_s=_TIMEOUT_S)
-        for one, value in zip(ours, done.stdout.splitlines(), strict=True):
-            if value != one.wanted:
-                what = f"{one.option} was set to {one.wanted}, but {one.place} is {value or 'unreadable'}"
-                raise WorkloadError(what, where=self.host.name, next="end what else sets it (tuned, power-profiles-daemon)")
+        ours = [setting for setting in self.chosen if setting.wanted]
+        arguments = [text for setting in ours for text in (setting.how, setting.place)]
+        completed = self.host.run([*BASH, LOOK, "perjoule-power", *self.where, *arguments], timeout_s=_TIMEOUT_S)
+        for setting, value in zip(ours, completed.stdout.splitlines(), strict=True):
+            if value != setting.wanted:
+                problem = f"{setting.option} was set to {setting.wanted}, but {setting.place} is {value or 'unreadable'}"
+                raise WorkloadError(problem, where=self.host.name, next="end what else sets it (tuned, power-profiles-daemon)")
 
 
-def _found(host: Host, wanted: Power) -> States:
+def _found(host: Host, power: Power) -> States:
     try:
-        return _read(host, sysfs(), wanted.devices)
+        return _read(host, sysfs(), power.devices)
     except TransientError:
         raise
     except WorkloadError as error:

@@ -56,40 +56,40 @@ class States:
     @property
     def policies(self) -> Mapping[str, Mapping[str, str]]:
         """The attributes of each cpufreq policy, a group of CPUs that share a clock."""
-        found: dict[str, dict[str, str]] = defaultdict(dict)
+        policies: dict[str, dict[str, str]] = defaultdict(dict)
         for path, value in self.files.items():
             if match := _POLICY.fullmatch(path):
-                found[path.rpartition("/")[0]][match[2]] = value
-        return found
+                policies[path.rpartition("/")[0]][match[2]] = value
+        return policies
 
     @property
     def idle(self) -> Mapping[int, Sequence[tuple[str, str, bool]]]:
         """The idle states of each CPU from the shallowest to the deepest: name, path, and whether it is enabled."""
-        found: dict[int, list[tuple[int, str, str, bool]]] = defaultdict(list)
+        states_of: dict[int, list[tuple[int, str, str, bool]]] = defaultdict(list)
         for path, value in self.files.items():
             if (match := _IDLE.fullmatch(path)) and match[3] == "disable":
                 name = self.files.get(f"{path.rpartition('/')[0]}/name", "")
-                found[int(match[1])].append((int(match[2]), name, path, value == "0"))
-        return {cpu: [state[1:] for state in sorted(states)] for cpu, states in sorted(found.items())}
+                states_of[int(match[1])].append((int(match[2]), name, path, value == "0"))
+        return {cpu: [state[1:] for state in sorted(states)] for cpu, states in sorted(states_of.items())}
 
 
-def states(said: str) -> States:
+def states(answer: str) -> States:
     """Parse the answer of the script READ; unknown lines are skipped."""
-    found = States()
-    for line in said.splitlines():
-        what, _, rest = line.partition("\t")
-        drive, tab, value = rest.partition("\t")
-        if what == "boot":
-            found.boot = rest
+    host_states = States()
+    for line in answer.splitlines():
+        name, _, content = line.partition("\t")
+        drive, tab, value = content.partition("\t")
+        if name == "boot":
+            host_states.boot = content
         elif not tab:
-            found.files[what] = rest.strip()
-        elif what == "drive":
-            found.drives[drive].folder = value
-        elif "/" in what:
-            found.drives[drive].files[what] = value.strip()
+            host_states.files[name] = content.strip()
+        elif name == "drive":
+            host_states.drives[drive].folder = value
+        elif "/" in name:
+            host_states.drives[drive].files[name] = value.strip()
         else:
-            found.drives[drive].tools[what] = value.strip()
-    return found
+            host_states.drives[drive].tools[name] = value.strip()
+    return host_states
 
 
 def current(value: str) -> str:
@@ -98,9 +98,9 @@ def current(value: str) -> str:
     return match[1] if match else value
 
 
-def facts(found: States) -> dict[str, Json]:
+def facts(host_states: States) -> dict[str, Json]:
     """Return the states for the record: what the host does not have is None, what its CPUs do not share is a list."""
-    policies, idle = found.policies.values(), found.idle.values()
+    policies, idle = host_states.policies.values(), host_states.idle.values()
 
     def shared(values: Sequence[Json]) -> Json:
         different = [value for n, value in enumerate(values) if value not in values[:n]]
@@ -109,16 +109,16 @@ def facts(found: States) -> dict[str, Json]:
     def of_policies(name: str) -> list[str]:
         return [policy[name] for policy in policies if name in policy]
 
-    known: dict[str, Json] = {"cpu_driver": shared([*of_policies("scaling_driver")])}
-    known |= {option: shared([*of_policies(name)]) for option, (name, _) in _WORDS.items()}
+    state_facts: dict[str, Json] = {"cpu_driver": shared([*of_policies("scaling_driver")])}
+    state_facts |= {option: shared([*of_policies(name)]) for option, (name, _) in _WORDS.items()}
     for option, name in _FREQUENCIES.items():
-        known[option] = shared([one * 1000 for text in of_policies(name) if (one := khz(text))])
-    known["cpu_idle_driver"] = found.files.get("devices/system/cpu/cpuidle/current_driver")
-    known["cpu_idle_states"] = shared(["+".join(name for name, _, enabled in of if enabled) for of in idle])
-    known["pcie_aspm"] = current(found.files[_ASPM]) if _ASPM in found.files else None
-    if found.drives:
-        known["drives"] = {id: _of_drive(drive) for id, drive in found.drives.items()}
-    return known
+        state_facts[option] = shared([clock_khz * 1000 for text in of_policies(name) if (clock_khz := khz(text))])
+    state_facts["cpu_idle_driver"] = host_states.files.get("devices/system/cpu/cpuidle/current_driver")
+    state_facts["cpu_idle_states"] = shared(["+".join(name for name, _, enabled in of if enabled) for of in idle])
+    state_facts["pcie_aspm"] = current(host_states.files[_ASPM]) if _ASPM in host_states.files else None
+    if host_states.drives:
+        state_facts["drives"] = {id: _of_drive(drive) for id, drive in host_states.drives.items()}
+    return state_facts
 
 
 def khz(text: str) -> int:
@@ -140,107 +140,107 @@ def _of_drive(drive: Drive) -> dict[str, Json]:
 
 def _state(drive: Drive) -> int | None:
     """Return the power state of a controller: bits 0 to 4 of feature 2 (NVMe Base Specification, Power Management)."""
-    said = drive.tools.get("nvme", "")
-    return int(said, 16) & 0x1F if re.fullmatch(r"[0-9a-fA-F]+", said) else None
+    answer = drive.tools.get("nvme", "")
+    return int(answer, 16) & 0x1F if re.fullmatch(r"[0-9a-fA-F]+", answer) else None
 
 
-def settings(wanted: Power, found: States, where: str) -> tuple[Setting, ...]:
+def settings(power: Power, host_states: States, place: str) -> tuple[Setting, ...]:
     """Return what has to be set and put back. Raises MachineError: the host lacks it, or does not offer the value."""
     return (
-        *_of_policies(wanted, found, where),
-        *_idle_states(wanted, found, where),
-        *_aspm(wanted, found, where),
-        *_of_drives(wanted, found, where),
+        *_of_policies(power, host_states, place),
+        *_idle_states(power, host_states, place),
+        *_aspm(power, host_states, place),
+        *_of_drives(power, host_states, place),
     )
 
 
-def _refusal(where: str, option: str, value: object, offered: Sequence[str]) -> MachineError:
+def _refusal(place: str, option: str, value: object, offered: Sequence[str]) -> MachineError:
     if not offered:
-        return MachineError(f"has no {option}", where=where, next="remove it from power, or this host from its `on`")
-    return MachineError(f'does not offer {option} = "{value}"', where=where, next=f"choose one of: {', '.join(offered)}")
+        return MachineError(f"has no {option}", where=place, next="remove it from power, or this host from its `on`")
+    return MachineError(f'does not offer {option} = "{value}"', where=place, next=f"choose one of: {', '.join(offered)}")
 
 
-def _of_policies(wanted: Power, found: States, where: str) -> Iterator[Setting]:
-    named = {option: value for option in (*_WORDS, *_FREQUENCIES) if (value := getattr(wanted, option)) is not None}
-    if named and not found.policies:
-        raise _refusal(where, next(iter(named)), "", ())
-    for folder, policy in found.policies.items():
+def _of_policies(power: Power, host_states: States, place: str) -> Iterator[Setting]:
+    options_set = {option: value for option in (*_WORDS, *_FREQUENCIES) if (value := getattr(power, option)) is not None}
+    if options_set and not host_states.policies:
+        raise _refusal(place, next(iter(options_set)), "", ())
+    for folder, policy in host_states.policies.items():
         ours: set[str] = set()
-        for option, value in named.items():
+        for option, value in options_set.items():
             if option in _WORDS:
                 name, choices = _WORDS[option]
                 offered, text = policy.get(choices, "").split(), str(value)
                 if name not in policy or text not in offered:
-                    raise _refusal(where, option, value, offered)
+                    raise _refusal(place, option, value, offered)
             else:
                 name, text = _FREQUENCIES[option], str(round(float(value) / 1000))
-                limits = [khz(policy.get(f"cpuinfo_{one}_freq", "")) for one in ("min", "max")]
+                limits = [khz(policy.get(f"cpuinfo_{end}_freq", "")) for end in ("min", "max")]
                 if name not in policy or not limits[0] <= int(text) <= limits[1]:
                     offered = [f"{limits[0] / 1000:g} MHz to {limits[1] / 1000:g} MHz"] if name in policy else []
-                    raise _refusal(where, option.removesuffix("_hz"), f"{value / 1e6:g} MHz", offered)
+                    raise _refusal(place, option.removesuffix("_hz"), f"{value / 1e6:g} MHz", offered)
             ours.add(name)
             yield Setting(option, "file", f"{folder}/{name}", policy[name], text)
         for name in _FOLLOWING:
-            if named and name in policy and name not in ours:
+            if options_set and name in policy and name not in ours:
                 yield Setting("", "file", f"{folder}/{name}", policy[name], "")
 
 
-def _idle_states(wanted: Power, found: States, where: str) -> Iterator[Setting]:
-    deepest = wanted.cpu_deepest_idle
+def _idle_states(power: Power, host_states: States, place: str) -> Iterator[Setting]:
+    deepest = power.cpu_deepest_idle
     if deepest is None:
         return
-    if not found.idle:
-        raise _refusal(where, "cpu_deepest_idle", deepest, ())
-    for there in found.idle.values():
-        names = [name for name, *_ in there]
+    if not host_states.idle:
+        raise _refusal(place, "cpu_deepest_idle", deepest, ())
+    for idle_states in host_states.idle.values():
+        names = [name for name, *_ in idle_states]
         if deepest not in names:
-            raise _refusal(where, "cpu_deepest_idle", deepest, names)
-        for number, (_, path, enabled) in enumerate(there):
+            raise _refusal(place, "cpu_deepest_idle", deepest, names)
+        for number, (_, path, enabled) in enumerate(idle_states):
             text = "0" if number <= names.index(deepest) else "1"
             yield Setting("cpu_deepest_idle", "file", path, "0" if enabled else "1", text)
 
 
-def _aspm(wanted: Power, found: States, where: str) -> Iterator[Setting]:
-    if wanted.pcie_aspm is None:
+def _aspm(power: Power, host_states: States, place: str) -> Iterator[Setting]:
+    if power.pcie_aspm is None:
         return
-    said = found.files.get(_ASPM, "")
-    offered = said.replace("[", "").replace("]", "").split()
-    if wanted.pcie_aspm not in offered:
-        raise _refusal(where, "pcie_aspm", wanted.pcie_aspm, offered)
-    yield Setting("pcie_aspm", "file", _ASPM, current(said), wanted.pcie_aspm)
+    answer = host_states.files.get(_ASPM, "")
+    offered = answer.replace("[", "").replace("]", "").split()
+    if power.pcie_aspm not in offered:
+        raise _refusal(place, "pcie_aspm", power.pcie_aspm, offered)
+    yield Setting("pcie_aspm", "file", _ASPM, current(answer), power.pcie_aspm)
 
 
-def _of_drives(wanted: Power, found: States, where: str) -> Iterator[Setting]:
-    there = {id: found.drives[id] for id in wanted.devices if id in found.drives}
-    if wanted.devices and not there:
-        raise MachineError("has none of the devices of power", where=where, next="correct devices, or remove it from `on`")
-    for id, drive in there.items():
-        name = f"{where}: {id}"
+def _of_drives(power: Power, host_states: States, place: str) -> Iterator[Setting]:
+    drives = {id: host_states.drives[id] for id in power.devices if id in host_states.drives}
+    if power.devices and not drives:
+        raise MachineError("has none of the devices of power", where=place, next="correct devices, or remove it from `on`")
+    for id, drive in drives.items():
+        name = f"{place}: {id}"
         if "partition" in drive.tools:
             raise MachineError("is a partition", where=name, next="name the whole drive")
-        spin_down_s, tolerance_s = wanted.disk_spin_down_s, wanted.nvme_tolerance_s
-        if wanted.sata_link is not None:
-            yield _of_file("sata_link", drive, "link_power_management_policy", wanted.sata_link, name)
+        spin_down_s, tolerance_s = power.disk_spin_down_s, power.nvme_tolerance_s
+        if power.sata_link is not None:
+            yield _of_file("sata_link", drive, "link_power_management_policy", power.sata_link, name)
         if spin_down_s is not None:
             yield _of_file("disk_spin_down", drive, "autosuspend_delay_ms", str(round(spin_down_s * 1000)), name)
             yield _of_file("disk_spin_down", drive, "power/control", "auto", name)
         if tolerance_s is not None:
             yield _of_file("nvme_tolerance", drive, "latency_tolerance_us", str(round(tolerance_s * 1e6)), name)
-        if wanted.disk_apm is not None:
+        if power.disk_apm is not None:
             former = drive.tools.get("apm", "")
             if not (former.isdigit() or former == "off"):
-                raise _refusal(name, "disk_apm", wanted.disk_apm, ())
-            yield Setting("disk_apm", "apm", id, former, str(wanted.disk_apm) if wanted.disk_apm < 255 else "off")
-        if wanted.nvme_state is not None:
+                raise _refusal(name, "disk_apm", power.disk_apm, ())
+            yield Setting("disk_apm", "apm", id, former, str(power.disk_apm) if power.disk_apm < 255 else "off")
+        if power.nvme_state is not None:
             state, most = _state(drive), drive.tools.get("npss", "")
-            if state is None or not most.isdigit() or wanted.nvme_state > int(most):
-                known = [] if state is None else [str(one) for one in range(int(most or 0) + 1)]
-                raise _refusal(name, "nvme_state", wanted.nvme_state, known)
-            yield Setting("nvme_state", "nvme", id, str(int(drive.tools["nvme"], 16)), str(wanted.nvme_state))
+            if state is None or not most.isdigit() or power.nvme_state > int(most):
+                powers = [] if state is None else [str(number) for number in range(int(most or 0) + 1)]
+                raise _refusal(name, "nvme_state", power.nvme_state, powers)
+            yield Setting("nvme_state", "nvme", id, str(int(drive.tools["nvme"], 16)), str(power.nvme_state))
 
 
-def _of_file(option: str, drive: Drive, ending: str, text: str, where: str) -> Setting:
+def _of_file(option: str, drive: Drive, ending: str, text: str, place: str) -> Setting:
     path, former = drive.file(ending)
     if not path:
-        raise _refusal(where, option, text, ())
+        raise _refusal(place, option, text, ())
     return Setting(option, "file", path, former, text)

@@ -121,23 +121,25 @@ class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Offer
 
     @model_validator(mode="after")
     def _named(self) -> Self:
-        known = [word for machine in self.hosts if machine.login for word in (machine.role, machine.name)]
-        if self.power and (not self.power.on or set(self.power.on) - set(known)):
-            unknown = next((f'power is on "{one}", which is not a host' for one in self.power.on if one not in known), "")
-            what = unknown or "power names no hosts"
-            raise ValueError(f"{what} (on = [...] takes roles and names: {', '.join(dict.fromkeys(known))})")
+        names = [name for machine in self.hosts if machine.login for name in (machine.role, machine.name)]
+        if self.power and (not self.power.on or set(self.power.on) - set(names)):
+            unknown = next(
+                (f'power is on "{stranger}", which is not a host' for stranger in self.power.on if stranger not in names), ""
+            )
+            problem = unknown or "power names no hosts"
+            raise ValueError(f"{problem} (on = [...] takes roles and names: {', '.join(dict.fromkeys(names))})")
         return self
 
     def planned(self, clients_count: int) -> Hosts:
         """The first clients, the first storage hosts if `servers` limits them, and all others."""
-        chosen = self._chosen(clients_count)
-        return planned((machine.role for machine in chosen), (machine.name for machine in chosen))
+        machines = self._chosen(clients_count)
+        return planned((machine.role for machine in machines), (machine.name for machine in machines))
 
     def shown(self, named: Overwrite, clients_count: int, place: str) -> list[tuple[Permit, list[str]]]:
         """Say what the device is on each host, and what would be lost with it; each permit is for that device alone."""
-        chosen = self._chosen(clients_count)
-        hosts = planned(machine.role for machine in chosen)
-        theirs = [machine for machine, host in zip(chosen, hosts.all, strict=True) if host in hosts.at(place)]
+        machines = self._chosen(clients_count)
+        hosts = planned(machine.role for machine in machines)
+        theirs = [machine for machine, host in zip(machines, hosts.all, strict=True) if host in hosts.at(place)]
 
         def look(machine: Machine) -> tuple[Permit, list[str]]:
             keeper = pool.looked(self._place(machine))
@@ -156,12 +158,14 @@ class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Offer
 
     def offered(self, clients_count: int) -> Mapping[str, Offered]:
         """The power states of the hosts that the campaign's table `power` names."""
-        asked = [
-            one for one in self._chosen(clients_count) if self._sets_power(one) and one.login and not is_nobodys(one.address)
+        machines = [
+            machine
+            for machine in self._chosen(clients_count)
+            if self._sets_power(machine) and machine.login and not is_nobodys(machine.address)
         ]
-        if not self.power or not asked:
+        if not self.power or not machines:
             return {}
-        return power.offered(each(asked, lambda machine: pool.looked(self._place(machine))), self.power)
+        return power.offered(each(machines, lambda machine: pool.looked(self._place(machine))), self.power)
 
     def awaited(self) -> Generator[str]:
         """Wait for hosts whose connection was lost. Raises PerjouleError: one is not back within `patience`."""
@@ -178,19 +182,19 @@ class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Offer
         everybody = self._chosen(clients_count)
         nodes = {machine.name: node_of(machine) for machine in everybody}
         addresses = dict(each(everybody, lambda machine: (machine.name, self._address(machine))))
-        chosen = [machine for machine in everybody if machine.login]
+        machines = [machine for machine in everybody if machine.login]
         run = secrets.token_hex(4)
         with contextlib.ExitStack() as stack:
             dead = notes.dead()
-            note = stack.enter_context(notes.noted(run, self._noted(chosen)))
-            folders = [self._folder(run, machine) for machine in chosen]
+            note = stack.enter_context(notes.noted(run, self._noted(machines)))
+            folders = [self._folder(run, machine) for machine in machines]
             stack.callback(lambda: [logs.remove(folder) for folder in folders])
-            held: list[Keeper] = []
+            held_keepers: list[Keeper] = []
             states: dict[str, Json] = {}
 
             def release() -> None:
-                ended = each(held, Keeper.close)
-                for keeper in [keeper for keeper, well in zip(held, ended, strict=True) if not well]:
+                ended = each(held_keepers, Keeper.close)
+                for keeper in [keeper for keeper, well in zip(held_keepers, ended, strict=True) if not well]:
                     pool.lose((keeper.login, self.work))
                 if all(ended):
                     notes.remove(note)
@@ -206,29 +210,29 @@ class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Offer
                     states[machine.name] = power.facts(keeper)
                     refused.pop_all()
                 keeper.keep(run, tuple(dead), Limits(self.tasks_limit_count, self.memory_limit_bytes))
-                held.append(keeper)
+                held_keepers.append(keeper)
                 return keeper
 
-            keepers = each(chosen, keep)
-            notes.superseded(dead, self._noted(chosen))
+            keepers = each(machines, keep)
+            notes.superseded(dead, self._noted(machines))
             for folder in folders:
                 logs.make(folder)
             clocks = each(keepers, Keeper.clock)
             ours = iter(zip(folders, keepers, clocks, strict=True))  # of the chosen ones, in the order of all
 
-            def host(one: Machine) -> Host:
-                node = nodes[one.name]
-                what = (one.name, one.role, addresses[one.name], node and node[1])
-                if not one.login:
-                    return MeteredHost(*what)
+            def host(machine: Machine) -> Host:
+                node = nodes[machine.name]
+                identity = (machine.name, machine.role, addresses[machine.name], node and node[1])
+                if not machine.login:
+                    return MeteredHost(*identity)
                 folder, keeper, clock = next(ours)
-                return SshHost(*what, folder, keeper, clock_doubt(one.name, clock), keepers)
+                return SshHost(*identity, folder, keeper, clock_doubt(machine.name, clock), keepers)
 
             hosts = tuple(map(host, everybody))
             if self.power:
-                setting = [one for one in hosts if isinstance(one, SshHost) and self._sets_power(one)]
+                setting = [ssh_host for ssh_host in hosts if isinstance(ssh_host, SshHost) and self._sets_power(ssh_host)]
                 states |= stack.enter_context(power.held(setting, self.power))
-            facts = self._facts(run, keepers, clocks) | {"power": {one.name: states[one.name] for one in chosen}}
+            facts = self._facts(run, keepers, clocks) | {"power": {machine.name: states[machine.name] for machine in machines}}
             yield Hosts(hosts, 1.0, hardware_of(list(nodes.values())), facts)
 
     @classmethod
@@ -239,9 +243,9 @@ class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Offer
 
     def checks(self) -> tuple[Check, ...]:
         """Check that each host can be reached, and has enough space and the tools."""
-        there = shutil.which("ssh")
-        found = Check("ssh", bool(there), there or "not installed", "" if there else "apt install openssh-client")
-        return (found, *self.reached()) if there else (found,)
+        ssh_path = shutil.which("ssh")
+        ssh_check = Check("ssh", bool(ssh_path), ssh_path or "not installed", "" if ssh_path else "apt install openssh-client")
+        return (ssh_check, *self.reached()) if ssh_path else (ssh_check,)
 
     def reached(self) -> tuple[Check, ...]:
         """Check each host; its connection is kept for who holds it next."""
@@ -261,18 +265,29 @@ class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Offer
         tried = each(self.hosts[: self.first_count], look)
         if failed := next((check for check in tried if check.needed and not check.ok), None):
             why = f"not contacted, because {failed.name}, which is tried first, can't be used"
-            return tuple(findings.together([*tried, *(Check(one.name, False, why) for one in self.hosts[self.first_count :])]))
-        found = [*tried, *each(self.hosts[self.first_count :], look)]
-        spared = {one.name for one in self.hosts if one.role == "client" or (one.role == "storage" and self.servers_count)}
-        missing: dict[str, Json] = {one.name: one.detail for one in found if one.needed and not one.ok and one.name in spared}
+            return tuple(
+                findings.together([*tried, *(Check(unreached.name, False, why) for unreached in self.hosts[self.first_count :])])
+            )
+        looked = [*tried, *each(self.hosts[self.first_count :], look)]
+        spared = {
+            machine.name
+            for machine in self.hosts
+            if machine.role == "client" or (machine.role == "storage" and self.servers_count)
+        }
+        missing: dict[str, Json] = {
+            check.name: check.detail for check in looked if check.needed and not check.ok and check.name in spared
+        }
         _missing[self.hosts] = missing = missing if len(missing) <= self.missing_count else {}
-        found = [replace(one, needed=False, detail=f"left out: {one.detail}") if one.name in missing else one for one in found]
-        return tuple(findings.together(found))
+        looked = [
+            replace(check, needed=False, detail=f"left out: {check.detail}") if check.name in missing else check
+            for check in looked
+        ]
+        return tuple(findings.together(looked))
 
     def lacking(self, clients_count: int, wanted: Sequence[Check]) -> tuple[Check, ...]:
         """Return what hosts that `checks` has reached lack, power states too, and clocks that nothing synchronizes."""
-        chosen = self._chosen(clients_count)
-        places = planned(machine.role for machine in chosen)
+        machines = self._chosen(clients_count)
+        places = planned(machine.role for machine in machines)
         needing = [(check, places.at(check.on)) for check in wanted if check.look]
 
         def look(machine: Machine, place: Host) -> list[Check]:
@@ -286,17 +301,17 @@ class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Offer
             except PerjouleError as error:
                 return [Check(machine.name, False, error.what, error.next)]
             pairs = zip(needed, answers, strict=True)
-            found = [findings.lacking(machine.name, check, why) for check, why in pairs if why is not None]
-            return [*found, *findings.clock_finding(machine.name, keeper.probe)]
+            lacks = [findings.lacking(machine.name, check, why) for check, why in pairs if why is not None]
+            return [*lacks, *findings.clock_finding(machine.name, keeper.probe)]
 
-        found = [check for checks in each(zip(chosen, places.all, strict=True), lambda pair: look(*pair)) for check in checks]
+        lacks = [check for checks in each(zip(machines, places.all, strict=True), lambda pair: look(*pair)) for check in checks]
         if self.power:
-            setting = [pool.kept(self._place(machine)) for machine in chosen if self._sets_power(machine)]
-            found += power.lacking([keeper for keeper in setting if keeper], self.power)
-        return tuple(findings.installed_at_once(findings.together(found)))
+            setting = [pool.kept(self._place(machine)) for machine in machines if self._sets_power(machine)]
+            lacks += power.lacking([keeper for keeper in setting if keeper], self.power)
+        return tuple(findings.installed_at_once(findings.together(lacks)))
 
-    def _sets_power(self, one: Machine | Host) -> bool:
-        return bool(self.power and {one.name, one.role} & set(self.power.on))
+    def _sets_power(self, machine: Machine | Host) -> bool:
+        return bool(self.power and {machine.name, machine.role} & set(self.power.on))
 
     def _chosen(self, clients_count: int) -> list[Machine]:
         names = [machine.name for machine in self.hosts]
@@ -304,11 +319,11 @@ class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Offer
             raise CampaignError(f'two hosts are called "{twice}"', where="testbed cluster", next="give each a name of its own")
         unused = [machine for machine in self.hosts if machine.name in _missing.get(self.hosts, {})]
         for role, count in (("client", clients_count), ("storage", self.servers_count)):
-            there = [machine for machine in self.hosts if machine.role == role and machine not in unused]
-            if count is not None and len(there) < count:
-                what = f"{count} {role} hosts requested, {len(there)} available"
-                raise CampaignError(what, where="testbed cluster", next=f'add hosts with role = "{role}"')
-            unused += there[count:] if count is not None else ()
+            of_role = [machine for machine in self.hosts if machine.role == role and machine not in unused]
+            if count is not None and len(of_role) < count:
+                problem = f"{count} {role} hosts requested, {len(of_role)} available"
+                raise CampaignError(problem, where="testbed cluster", next=f'add hosts with role = "{role}"')
+            unused += of_role[count:] if count is not None else ()
         return [machine for machine in self.hosts if machine not in unused]
 
     def _login(self, machine: Machine) -> Login:
@@ -325,9 +340,9 @@ class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Offer
     def _place(self, machine: Machine) -> pool.Place:
         return self._login(machine), self.work
 
-    def _noted(self, chosen: Sequence[Machine]) -> list[tuple[Ssh, str]]:
+    def _noted(self, machines: Sequence[Machine]) -> list[tuple[Ssh, str]]:
         """Return the hosts that `perjoule down` can reach when this run is over: not those of a batch job."""
-        return [(login, self.work) for machine in chosen if isinstance(login := self._login(machine), Ssh)]
+        return [(login, self.work) for machine in machines if isinstance(login := self._login(machine), Ssh)]
 
     def _folder(self, run: str, machine: Machine) -> Path:
         return Path(self.work, "cluster", f"{run}-{machine.name}")
@@ -347,7 +362,7 @@ class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Offer
             },
             "units": {keeper.login.name: keeper.unit for keeper in keepers if keeper.login.units},
             "missing": _missing.get(self.hosts, {}),
-            "removed": [words for keeper in keepers for words in keeper.removed],
+            "removed": [removal_text for keeper in keepers for removal_text in keeper.removed],
         }
 
 

@@ -48,15 +48,15 @@ def listed(source: Path) -> str:
         lines = err.decode(errors="replace").strip().splitlines() or [f"it ended with {code}"]
         raise CampaignError(f"{PROGRAM} can't read it: {lines[-1].removeprefix('ERROR! ')}", where=str(source), next=_try(source))
     try:
-        kept = _kept(json_from(out.decode()))
+        groups = _kept(json_from(out.decode()))
     except UNEXPECTED as error:
         raise CampaignError(f"{PROGRAM} printed no inventory: {words(error)}", where=str(source), next=_try(source)) from None
-    if not any(group.get("hosts") for group in kept.values()):
+    if not any(group.get("hosts") for group in groups.values()):
         raise CampaignError(f"{PROGRAM} lists no hosts", where=str(source), next=_try(source))
-    text = json.dumps(kept, indent=1, sort_keys=True) + "\n"
+    text = json.dumps(groups, indent=1, sort_keys=True) + "\n"
     if len(text.encode()) > MOST_KEPT_BYTES:
-        what = f"its hosts and their logins are more than {bytes_text(MOST_KEPT_BYTES)}"
-        raise CampaignError(what, where=str(source), next="name an inventory of fewer hosts")
+        problem = f"its hosts and their logins are more than {bytes_text(MOST_KEPT_BYTES)}"
+        raise CampaignError(problem, where=str(source), next="name an inventory of fewer hosts")
     return text
 
 
@@ -76,15 +76,18 @@ def _program() -> str:
     for folder in folders:
         if os.access(file := f"{folder}/{PROGRAM}", os.X_OK):
             return file
-    what = f"{PROGRAM} is not installed below {' or '.join(trusted)}"
-    raise MachineError(what, next="apt install ansible-core, or add --programs and the folder that has it")
+    problem = f"{PROGRAM} is not installed below {' or '.join(trusted)}"
+    raise MachineError(problem, next="apt install ansible-core, or add --programs and the folder that has it")
 
 
-def _kept(found: Any) -> dict[str, dict[str, Any]]:
+def _kept(inventory: Any) -> dict[str, dict[str, Any]]:
     """Return what says something of hosts and logins. Raises one of UNEXPECTED: it is not what the program prints."""
-    hosts = found.get("_meta", {}).get("hostvars", {})
-    kept = {name: _group(group) for name, group in found.items() if name != "_meta"}
-    return {**kept, "_meta": {"hostvars": {host: own for host, variables in hosts.items() if (own := _logins(variables))}}}
+    hosts = inventory.get("_meta", {}).get("hostvars", {})
+    groups = {name: _group(group) for name, group in inventory.items() if name != "_meta"}
+    return {
+        **groups,
+        "_meta": {"hostvars": {host: logins for host, variables in hosts.items() if (logins := _logins(variables))}},
+    }
 
 
 def _group(group: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,22 +39,24 @@ class Line:
         launch = ["env", *marks, *BASH, LAUNCH, "perjoule-program", str(self.folder / "programs" / str(number))]
         if self.keeper.probe.helper:  # which hears the words: `input_of`
             return lambda _: self.keeper.command((), verb=self.keeper.verb("launch"))
-        return lambda words: self.keeper.command([*launch, *with_env(env), *words])
+        return lambda arguments: self.keeper.command([*launch, *with_env(env), *arguments])
 
     def input_of(self, number: int, argv: Sequence[str], env: Mapping[str, str] | None, text: str | None) -> str | None:
         """Return the input of a long-running program; a helper hears first what to run, so sudoers can name its verb."""
         if not self.keeper.probe.helper:
             return text
-        words = [str(number), *with_env(env), *argv]
-        return "".join(f"{word}\0" for word in (self._mark.partition("-")[0], str(len(words)), *words)) + (text or "")
+        arguments = [str(number), *with_env(env), *argv]
+        return "".join(f"{argument}\0" for argument in (self._mark.partition("-")[0], str(len(arguments)), *arguments)) + (
+            text or ""
+        )
 
     def raw(self, argv: Sequence[str], content: bytes = b"") -> bytes:
         """Run one of our commands on the host; return its output. Raises WorkloadError with its message, TransientError."""
         answer, late = self.keeper.run(argv, content, timeout_s=_LONG_S)
         if late or answer.code != 0:
             how = "did not end in time" if late else f"ended with exit code {answer.code} and no message"
-            words = answer.err.decode(errors="replace").strip().splitlines() or [f"{argv[0]} {how}"]
-            raise WorkloadError(words[-1].removeprefix("perjoule: "), where=self.keeper.login.name)
+            message_lines = answer.err.decode(errors="replace").strip().splitlines() or [f"{argv[0]} {how}"]
+            raise WorkloadError(message_lines[-1].removeprefix("perjoule: "), where=self.keeper.login.name)
         if len(answer.out) >= MOST_BYTES:
             raise WorkloadError(f"more than {bytes_text(MOST_BYTES)}", where=self.keeper.login.name)
         return answer.out

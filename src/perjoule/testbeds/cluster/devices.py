@@ -51,16 +51,16 @@ class Report(View):
         yield from (who for who, number in self.opened if number in numbers)
 
 
-def report(said: str, folder: Path, *, links: Path = Path("/dev/disk"), but: Sequence[str] = ()) -> Report:
+def report(answer: str, folder: Path, *, links: Path = Path("/dev/disk"), but: Sequence[str] = ()) -> Report:
     """Parse a host's report into a view; its files go below `folder`, and `but` are pids of ours. Raises MachineError."""
-    words = said.split(_SEPARATOR)
-    found = list(zip(words[::3], words[1::3], words[2::3], strict=False))
-    if not found or found[-1][0] != "end":
+    fields_of = answer.split(_SEPARATOR)
+    entries = list(zip(fields_of[::3], fields_of[1::3], fields_of[2::3], strict=False))
+    if not entries or entries[-1][0] != "end":
         raise MachineError("its report about a device is cut short", next="nothing is touched before it can be read")
     of: dict[str, dict[str, str]] = {
-        kind: {n: t for k, n, t in found if k == kind} for kind in ("link", "number", "real", "tool")
+        kind: {n: t for k, n, t in entries if k == kind} for kind in ("link", "number", "real", "tool")
     }
-    for kind, name, text in found:
+    for kind, name, text in entries:
         here = folder / name.lstrip("/")
         if kind in ("file", "folder") and ".." not in here.parts:
             (here.parent if kind == "file" else here).mkdir(parents=True, exist_ok=True)
@@ -68,8 +68,8 @@ def report(said: str, folder: Path, *, links: Path = Path("/dev/disk"), but: Seq
                 here.write_text(text)
 
     def ask(argv: Sequence[str]) -> str:
-        asked = sorted(argv)
-        if text := next((text for words, text in of["tool"].items() if sorted(words.split(" ")) == asked), ""):
+        asked_argv = sorted(argv)
+        if text := next((text for fields_of, text in of["tool"].items() if sorted(fields_of.split(" ")) == asked_argv), ""):
             return text
         raise ValueError(f"{argv[0]} failed, or the device has changed meanwhile")
 
@@ -81,8 +81,8 @@ def report(said: str, folder: Path, *, links: Path = Path("/dev/disk"), but: Seq
         links_to=of["link"],
         numbers={node: _decimal(number) for node, number in of["number"].items()},
         reals=of["real"],
-        opened=[(n, _decimal(t)) for k, n, t in found if k == "opener" and not n.endswith(tuple(f"({pid})" for pid in but))],
-        by_root=any(kind == "root" for kind, *_ in found),
+        opened=[(n, _decimal(t)) for k, n, t in entries if k == "opener" and not n.endswith(tuple(f"({pid})" for pid in but))],
+        by_root=any(kind == "root" for kind, *_ in entries),
     )
 
 
@@ -97,16 +97,16 @@ class There(View):
     @contextlib.contextmanager
     def now(self, device: str) -> Generator[View]:
         """Have the host report on a device. Raises PerjouleError."""
-        said = self.ask(verb("perjoule-report", device, COLUMNS, BTRFS_COUNT))
+        answer = self.ask(verb("perjoule-report", device, COLUMNS, BTRFS_COUNT))
         with removal.scratch("perjoule-device-") as folder:
-            yield report(said, folder, links=self.links, but=self.holders)
+            yield report(answer, folder, links=self.links, but=self.holders)
 
     def hold(self, node: Path) -> Held:
         """Hold it open there. Raises OSError: somebody uses it; MachineError: the host has no Perl."""
         assert self.host is not None
-        held = HeldThere(self.host, node, self.log)
-        self.holders.append(held.pid)
-        return held
+        held_there = HeldThere(self.host, node, self.log)
+        self.holders.append(held_there.pid)
+        return held_there
 
 
 class HeldThere(Held):
@@ -120,14 +120,14 @@ class HeldThere(Held):
         until_s = time.monotonic() + _SHORT_S
         while "\n" not in self._program.output() and self._program.returncode is None and time.monotonic() < until_s:
             time.sleep(0.02)
-        word, _, rest = self._program.output().strip().partition(" ")
-        if word != "held":
+        verb_heard, _, content = self._program.output().strip().partition(" ")
+        if verb_heard != "held":
             self._program.stop()
-            if word == "busy":
-                raise OSError(0, rest)
-            said = self._program.output().strip().removeprefix("perjoule: ") or "no answer"
-            raise MachineError(f"{node} can't be held ({said})", where=host.name, next="apt install perl-base on it")
-        self.pid, device = rest.split()
+            if verb_heard == "busy":
+                raise OSError(0, content)
+            message = self._program.output().strip().removeprefix("perjoule: ") or "no answer"
+            raise MachineError(f"{node} can't be held ({message})", where=host.name, next="apt install perl-base on it")
+        self.pid, device = content.split()
         packed = int(device, 16)  # as by glibc, which is the same on all Linux
         self._number = f"{os.major(packed)}:{os.minor(packed)}"
 
@@ -151,12 +151,15 @@ def beforehand(keeper: Keeper) -> View:
     def ask(argv: Sequence[str]) -> str:
         command, content = keeper.command(argv), b""
         if keeper.probe.helper:
-            words = ("00000000", str(len(argv[5:])), *argv[5:])  # no run yet
-            command, content = keeper.command((), verb=keeper.verb("report")), "".join(f"{word}\0" for word in words).encode()
+            arguments = ("00000000", str(len(argv[5:])), *argv[5:])  # no run yet
+            command, content = (
+                keeper.command((), verb=keeper.verb("report")),
+                "".join(f"{argument}\0" for argument in arguments).encode(),
+            )
         code, out, err = _process.captured(command, content, timeout_s=_SHORT_S)
         if code != 0:  # None: it took too long
-            words = (err.decode(errors="replace").strip() or f"{argv[0]} ended with {code}").splitlines()[-1]
-            raise MachineError(f"its devices can't be examined ({words})", where=keeper.login.name)
+            arguments = (err.decode(errors="replace").strip() or f"{argv[0]} ended with {code}").splitlines()[-1]
+            raise MachineError(f"its devices can't be examined ({arguments})", where=keeper.login.name)
         return out.decode(errors="replace")
 
     return There(ask=ask)
@@ -185,4 +188,4 @@ def require_mounted(name: str, tool: Callable[..., str], place: Path, source: st
 
 def _decimal(number: str) -> str:
     """Return "8:16" of "8:10", as `stat` writes it."""
-    return ":".join(str(int(word or "0", 16)) for word in number.split(":"))
+    return ":".join(str(int(part or "0", 16)) for part in number.split(":"))

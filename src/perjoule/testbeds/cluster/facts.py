@@ -50,64 +50,64 @@ def clock_doubt(name: str, clock: ClockOffset) -> Doubt | None:
     return TIMES.doubt(f"the clock of {name} is known to ± {seconds_text(clock.uncertainty_s)} only: its loads are timed by it")
 
 
-def probe(said: str, where: str) -> Probe:
+def probe(answer: str, place: str) -> Probe:
     """Parse the output of the script PROBE. Raises MachineError if it is something else."""
-    pairs = [(word, rest) for word, _, rest in (line.partition(" ") for line in said.splitlines())]
-    one = dict(pairs)
+    pairs = [(key, value) for key, _, value in (line.partition(" ") for line in answer.splitlines())]
+    facts_of = dict(pairs)
     try:
         return Probe(
-            user=one["user"],
-            cores_count=_count(one["cores"], least=1, most=MOST_CORES),
-            ticks_hz=_count(one["ticks_hz"], least=1, most=MOST_CORES),
-            free_bytes=_count(one["free_bytes"]),
-            total_bytes=_count(one["total_bytes"]),
-            kernel=one["kernel"],
-            chronyc=one["chronyc"],
-            timedatectl=one["timedatectl"],
-            helper=one.get("helper", ""),
-            drops="drops" in one,
-            readonly=one.get("readonly", ""),
-            unsafe=one.get("unsafe", ""),
-            missing=tuple(value for word, value in pairs if word == "missing"),
-            disks=tuple(value for word, value in pairs if word == "disk"),
-            interfaces=tuple(value for word, value in pairs if word == "interface"),
+            user=facts_of["user"],
+            cores_count=_count(facts_of["cores"], least=1, most=MOST_CORES),
+            ticks_hz=_count(facts_of["ticks_hz"], least=1, most=MOST_CORES),
+            free_bytes=_count(facts_of["free_bytes"]),
+            total_bytes=_count(facts_of["total_bytes"]),
+            kernel=facts_of["kernel"],
+            chronyc=facts_of["chronyc"],
+            timedatectl=facts_of["timedatectl"],
+            helper=facts_of.get("helper", ""),
+            drops="drops" in facts_of,
+            readonly=facts_of.get("readonly", ""),
+            unsafe=facts_of.get("unsafe", ""),
+            missing=tuple(value for key, value in pairs if key == "missing"),
+            disks=tuple(value for key, value in pairs if key == "disk"),
+            interfaces=tuple(value for key, value in pairs if key == "interface"),
         )
     except (KeyError, ValueError):
-        first = (said.strip().splitlines() or ["nothing"])[0]
+        first = (answer.strip().splitlines() or ["nothing"])[0]
         raise MachineError(
-            f"unexpected output from the login shell: {first[:MOST_SHOWN]}", where=where, next="check its login shell"
+            f"unexpected output from the login shell: {first[:MOST_SHOWN]}", where=place, next="check its login shell"
         ) from None
 
 
-def _count(word: str, *, least: int = 0, most: float = MOST_COUNT) -> int:
+def _count(text: str, *, least: int = 0, most: float = MOST_COUNT) -> int:
     """Read a whole number. Raises ValueError: it is none, or one that no host has."""
-    number = int(word)
+    number = int(text)
     if not least <= number <= most:
         raise ValueError(f"{number} is impossible")
     return number
 
 
-def counters(said: str, t_s: float, of: Probe) -> Counters:
+def counters(answer: str, t_s: float, of: Probe) -> Counters:
     """Parse a keeper's answer: its clock, two lines of /proc/stat, then /proc/net/dev, a line "disks", and /proc/diskstats.
 
     Raises ValueError: it is something else.
     """
-    first, _, rest = said.partition("\n")
+    first, _, content = answer.partition("\n")
     try:
-        net_dev, _, diskstats = rest.partition("\ndisks\n")
+        net_dev, _, diskstats = content.partition("\ndisks\n")
         cpu_s = cpu_ticks(first.partition(" ")[2]) / of.ticks_hz
-        switches = switches_count(rest.partition("\n")[0])
+        switches = switches_count(content.partition("\n")[0])
         network, disk = network_bytes(net_dev, of.interfaces), disk_work(diskstats, of.disks)
-        known = (cpu_s, *network, *disk, *(() if switches is None else (switches,)))
-        if not all(0 <= number < MOST_COUNT for number in known):
+        numbers = (cpu_s, *network, *disk, *(() if switches is None else (switches,)))
+        if not all(0 <= number < MOST_COUNT for number in numbers):
             raise ValueError
     except UNEXPECTED:
         raise ValueError(f"unexpected counters: {first[:MOST_SHOWN]}") from None
     return Counters(t_s, cpu_s, *network, *disk, switches)
 
 
-def clock_s(said: str) -> float:
+def clock_s(answer: str) -> float:
     """Parse the host's own clock (UTC), with which this answer and that about the clock alone begin. Raises ValueError."""
-    if not (clock := _CLOCK.match(said)):
-        raise ValueError(f"unexpected time of day: {said[:MOST_SHOWN].strip()}")
+    if not (clock := _CLOCK.match(answer)):
+        raise ValueError(f"unexpected time of day: {answer[:MOST_SHOWN].strip()}")
     return float(clock[0].replace(",", "."))

@@ -16,31 +16,31 @@ LEAST_FREE_BYTES = 512 * 1024**2
 _INSTALL = re.compile(r"apt(?:-get)? install ([\w.+-]+)")
 
 
-def readiness(name: str, found: Probe) -> Check:
+def readiness(name: str, probe: Probe) -> Check:
     """Judge what every host of a campaign needs."""
-    if found.unsafe:
-        what, _, fix = found.unsafe.partition("; ")
-        return Check(name, False, what, fix)
-    if found.readonly:
-        what = f"{found.user} can't write to {found.readonly}"
-        return Check(name, False, what, "log in as another user, or set work or sudo")
-    if found.missing:
-        return Check(name, False, f"no {', '.join(found.missing)}", "apt install procps util-linux tar on it")
-    if found.free_bytes < LEAST_FREE_BYTES:
-        what = f"only {bytes_text(found.free_bytes)} are free for the work folder"
-        return Check(name, False, what, "free space there, or set work")
-    caches = "no disks made" if found.drops else f"no disks made, page caches not dropped ({HELPER} would)"
-    root = "" if found.user == "root" else f", not root: {caches}"
-    return Check(name, True, f"{found.user} on {found.kernel}, {bytes_text(found.free_bytes)} free{root}")
+    if probe.unsafe:
+        problem, _, fix = probe.unsafe.partition("; ")
+        return Check(name, False, problem, fix)
+    if probe.readonly:
+        problem = f"{probe.user} can't write to {probe.readonly}"
+        return Check(name, False, problem, "log in as another user, or set work or sudo")
+    if probe.missing:
+        return Check(name, False, f"no {', '.join(probe.missing)}", "apt install procps util-linux tar on it")
+    if probe.free_bytes < LEAST_FREE_BYTES:
+        problem = f"only {bytes_text(probe.free_bytes)} are free for the work folder"
+        return Check(name, False, problem, "free space there, or set work")
+    caches = "no disks made" if probe.drops else f"no disks made, page caches not dropped ({HELPER} would)"
+    root = "" if probe.user == "root" else f", not root: {caches}"
+    return Check(name, True, f"{probe.user} on {probe.kernel}, {bytes_text(probe.free_bytes)} free{root}")
 
 
-def clock_finding(name: str, found: Probe) -> list[Check]:
+def clock_finding(name: str, probe: Probe) -> list[Check]:
     """Report a clock that nothing synchronizes, as far as the host knows. Loads are nevertheless timed, by its offset."""
-    kept = clock(found.chronyc, found.timedatectl)
-    if isinstance(kept, dict) and kept["kept_by"]:
+    clock_facts = clock(probe.chronyc, probe.timedatectl)
+    if isinstance(clock_facts, dict) and clock_facts["kept_by"]:
         return []
-    what = "its clock is not synchronized" if kept else "nothing is known to synchronize its clock"
-    return [Check(name, False, what, "apt install chrony", needed=False)]
+    problem = "its clock is not synchronized" if clock_facts else "nothing is known to synchronize its clock"
+    return [Check(name, False, problem, "apt install chrony", needed=False)]
 
 
 def lacking(name: str, wanted: Check, why: str = "") -> Check:
@@ -73,12 +73,12 @@ def together(checks: Sequence[Check]) -> list[Check]:
 
 def installed_at_once(checks: Sequence[Check]) -> list[Check]:
     """Join what the same hosts lack and one command fixes, as with packages; the rest has the same fix."""
-    found: dict[tuple[str, bool, str], list[Check]] = {}
+    by_fix: dict[tuple[str, bool, str], list[Check]] = {}
     for check in checks:
         fix = "" if _INSTALL.fullmatch(check.fix) else check.fix
-        found.setdefault((check.name, check.needed, fix), []).append(check)
+        by_fix.setdefault((check.name, check.needed, fix), []).append(check)
     joined: list[Check] = []
-    for (*_, fix), alike in found.items():
+    for (*_, fix), alike in by_fix.items():
         packages = dict.fromkeys(package for check in alike for package in _INSTALL.findall(check.fix))
         detail = ", ".join([alike[0].detail, *(check.detail.removeprefix("no ") for check in alike[1:])])
         joined.append(replace(alike[0], detail=detail, fix=fix or f"apt install {' '.join(packages)}"))

@@ -62,29 +62,29 @@ class SshHost(Host, LendsDevices):
         env: Mapping[str, str] | None = None,
     ) -> Completed:
         """Run a command to its end, from its root folder; at the time limit it is ended on the host, too."""
-        words = tuple(str(word) for word in argv)
-        answer, late = self._line.keeper.run([*with_env(env), *words], (text or "").encode(), timeout_s=timeout_s)
+        arguments = tuple(str(argument) for argument in argv)
+        answer, late = self._line.keeper.run([*with_env(env), *arguments], (text or "").encode(), timeout_s=timeout_s)
         if len(answer.out) > _MOST_TEXT_BYTES:  # as text it may take four times as much
-            raise WorkloadError(f"{words[0]} printed more than {bytes_text(_MOST_TEXT_BYTES)}", where=self.name)
+            raise WorkloadError(f"{arguments[0]} printed more than {bytes_text(_MOST_TEXT_BYTES)}", where=self.name)
         out, err = answer.out.decode(errors="replace"), answer.err.decode(errors="replace")
-        done = Completed(words, signalled(answer.code), out, err)
-        return _process.judged(done, where=self.name, check=check, late_s=timeout_s if late else None)
+        completed = Completed(arguments, signalled(answer.code), out, err)
+        return _process.judged(completed, where=self.name, check=check, late_s=timeout_s if late else None)
 
     def spawn(
         self, argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, text: str | None = None
     ) -> Process:
         """Start a program that keeps running; its output goes to `log` on this machine, even if that is a path on the host."""
         number = self._line.keeper.number()
-        text = self._line.input_of(number, [str(word) for word in argv], env, text)
+        text = self._line.input_of(number, [str(argument) for argument in argv], env, text)
         return SshProgram(self._line, number, self._line.lead(number, env), argv, log=log, text=text)
 
     @contextlib.contextmanager
     def room(self, folder: Path, *files: str) -> Generator[Path]:
         """Lend a new folder: `files` are copied there before, new ones copied back at the end."""
-        there = self.directory / "programs" / f"{self._line.keeper.number()}.room"
-        room = Room(self._line, folder.resolve(), there, files)
+        room_path = self.directory / "programs" / f"{self._line.keeper.number()}.room"
+        room = Room(self._line, folder.resolve(), room_path, files)
         try:
-            yield there
+            yield room_path
         except BaseException:
             with contextlib.suppress(WorkloadError):  # whatever ended the block is the better reason
                 room.back()
@@ -101,9 +101,9 @@ class SshHost(Host, LendsDevices):
 
     def put(self, content: str | bytes, path: Path, *, mode: int = 0o644, owner: str = "") -> None:
         """Write a file, making its folders if necessary."""
-        data = content.encode() if isinstance(content, str) else content
+        content_bytes = content.encode() if isinstance(content, str) else content
         try:
-            self._line.raw(verb("perjoule-put", str(path), f"{mode:o}", owner, str(self.directory)), data)
+            self._line.raw(verb("perjoule-put", str(path), f"{mode:o}", owner, str(self.directory)), content_bytes)
         except TransientError:
             raise
         except WorkloadError as error:
@@ -128,11 +128,11 @@ class SshHost(Host, LendsDevices):
 
         def read() -> Counters:
             try:
-                t_s, half_s, said = answer()
+                t_s, half_s, answer_text = answer()
             except PerjouleError:
                 return Counters(time.monotonic())  # a gap
             try:
-                return counters(said, t_s, self._probe) if self._answers.take(t_s, half_s, said) else Counters(t_s)
+                return counters(answer_text, t_s, self._probe) if self._answers.take(t_s, half_s, answer_text) else Counters(t_s)
             except ValueError as error:
                 raise WorkloadError(str(error), where=self.name) from None
 
@@ -212,8 +212,8 @@ class SshHost(Host, LendsDevices):
         try:
             boot = self.read(Path("/proc/sys/kernel/random/boot_id")).decode().strip()
             claim.wipe()
-            path, seen = str(claim.path), claim.seen
-            device = (path, seen.number, seen.sequence or "-", boot)
+            path, device_seen = str(claim.path), claim.seen
+            device = (path, device_seen.number, device_seen.sequence or "-", boot)
             end = (*device, "wipefs", "--all", "--types", wanted.kind, "--quiet", path)
             self._tool(*verb("perjoule-ending", f"{self.directory / name}.end", "device", *end))
         finally:
@@ -243,7 +243,7 @@ class SshHost(Host, LendsDevices):
             raise MachineError(f"only root can overwrite a device ({device})", where=self.name, next=fix)
         view = There(ask=lambda argv: self._tool(*argv), host=self, log=self.directory / f"{name}.held")
         try:
-            return Claim(device, [one for one in self.overwrite if one.host == self.name], view)
+            return Claim(device, [permit for permit in self.overwrite if permit.host == self.name], view)
         except (CampaignError, MachineError) as error:
             raise type(error)(error.what, where=self.name, next=error.next) from None
 
@@ -254,9 +254,9 @@ class SshHost(Host, LendsDevices):
 
     def _lacking(self, mirror: str) -> str:
         """Return why the host can't make a mirror; "" if it can."""
-        way = mirrors.WAYS[mirror]
-        said = self._tool(*verb("perjoule-mirror", way.module, way.tool)).split()
-        return mirrors.lack_of(mirror, module="module" in said, tool="tool" in said)
+        mirror_way = mirrors.WAYS[mirror]
+        answer = self._tool(*verb("perjoule-mirror", mirror_way.module, mirror_way.tool)).split()
+        return mirrors.lack_of(mirror, module="module" in answer, tool="tool" in answer)
 
     def _loop(self, image: Path) -> str:
         return self._tool("losetup", "--find", "--show", "--direct-io=on", image)
@@ -294,10 +294,10 @@ class MeteredHost(PlannedHost):
         return Counters(time.monotonic())
 
     def _no_login(self, *_: Any, **__: Any) -> NoReturn:
-        what, fix = (
+        problem, fix = (
             "nothing can run on this host (login = false)",
             'remove login, or measure what is mounted: kind = "directory"',
         )
-        raise MachineError(what, where=self.name, next=fix)
+        raise MachineError(problem, where=self.name, next=fix)
 
     run = spawn = put = read = tell = disk = device = drop_caches = _no_login

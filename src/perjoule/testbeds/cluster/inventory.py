@@ -57,14 +57,14 @@ class _Tree:
             raise ValueError(f'the inventory has no group "{name}", a child of "{above[-1]}"')
         if len(above) == MOST_DEPTH:
             raise ValueError(f"groups of the inventory are nested deeper than {MOST_DEPTH}")
-        found = dict.fromkeys(self.groups[name].hosts)
+        hosts_found = dict.fromkeys(self.groups[name].hosts)
         for child in dict.fromkeys(self.groups[name].children):
-            found |= self.hosts(child, (*above, name))
-        self.known[name] = found
-        self.names_count += len(found)
+            hosts_found |= self.hosts(child, (*above, name))
+        self.known[name] = hosts_found
+        self.names_count += len(hosts_found)
         if self.names_count > MOST_NAMES:
             raise ValueError(f"the groups of the inventory have more than {MOST_NAMES} names together")
-        return found
+        return hosts_found
 
 
 def inventory(text: str) -> Inventory:

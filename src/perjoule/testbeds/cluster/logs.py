@@ -36,8 +36,8 @@ def make(folder: Path) -> None:
         finally:
             os.close(above)
     except OSError as error:
-        what = f"can't make a folder for logs: {(error.strerror or str(error)).lower()}"
-        raise MachineError(what, where=str(error.filename or folder), next="set work") from None
+        problem = f"can't make a folder for logs: {(error.strerror or str(error)).lower()}"
+        raise MachineError(problem, where=str(error.filename or folder), next="set work") from None
 
 
 def remove(folder: Path) -> None:

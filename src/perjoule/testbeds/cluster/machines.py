@@ -100,14 +100,14 @@ def _node(written: str) -> tuple[Hardware, Node] | None:
     """Find "odroid-hc4/A". Raises CampaignError: it is not in the catalogue."""
     if not written:
         return None
-    name, _, wanted = written.partition("/")
+    name, _, node_name = written.partition("/")
     hardware = catalogue.cluster(name)
-    if found := next((node for node in hardware.nodes if node.name == wanted), None):
-        return hardware, found
-    known = [f"{name}/{node.name}" for node in hardware.nodes]
-    near = next((one for one in known if one.lower() == written.lower()), "")
-    advice = f'did you mean "{near}"?' if near else f"known: {', '.join(known)}"
-    raise CampaignError(f'{name} has no node "{wanted}"', next=advice)
+    if node := next((node for node in hardware.nodes if node.name == node_name), None):
+        return hardware, node
+    names = [f"{name}/{node.name}" for node in hardware.nodes]
+    near = next((candidate for candidate in names if candidate.lower() == written.lower()), "")
+    advice = f'did you mean "{near}"?' if near else f"known: {', '.join(names)}"
+    raise CampaignError(f'{name} has no node "{node_name}"', next=advice)
 
 
 def hardware_of(nodes: Sequence[tuple[Hardware, Node] | None]) -> Hardware | None:

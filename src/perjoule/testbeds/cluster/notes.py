@@ -55,20 +55,20 @@ def remove(note: Path) -> None:
 
 def dead() -> dict[str, str]:
     """Return the notes of dead runs, by run."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for path in sorted(_folder().glob("*.json")):
         with contextlib.suppress(OSError), os.fdopen(_opened(path)) as note:
             if locks.taken(note.fileno()):
-                found[path.stem] = note.read()
-    return found
+                texts[path.stem] = note.read()
+    return texts
 
 
-def superseded(notes: Mapping[str, str], held: Collection[tuple[Ssh, str]]) -> None:
+def superseded(notes: Mapping[str, str], held_hosts: Collection[tuple[Ssh, str]]) -> None:
     """Remove notes of dead runs whose hosts are all held now: their keepers have removed what was left."""
     for run, text in notes.items():
         with contextlib.suppress(*UNEXPECTED):
             hosts = _noted(text)
-            if all(host in held for host in hosts):
+            if all(host in held_hosts for host in hosts):
                 for login, work in hosts:
                     logs.remove(Path(work, "cluster", f"{run}-{login.name}"))
                 remove(_folder() / f"{run}.json")
@@ -76,7 +76,7 @@ def superseded(notes: Mapping[str, str], held: Collection[tuple[Ssh, str]]) -> N
 
 def _noted(text: str) -> list[tuple[Ssh, str]]:
     """Parse a note."""
-    return [(Ssh(**one), work) for one in json_from(text) if (work := one.pop("work"))]
+    return [(Ssh(**login), work) for login in json_from(text) if (work := login.pop("work"))]
 
 
 def clean() -> tuple[list[str], list[str]]:
@@ -86,9 +86,9 @@ def clean() -> tuple[list[str], list[str]]:
     for path in sorted(_folder().glob("*.json")):
         with contextlib.suppress(OSError), os.fdopen(_opened(path)) as note:
             if locks.taken(note.fileno()):  # else its perjoule lives
-                found = _clean(path, note.read())
-                removed += [f"{words} on {name}" for name, some, _ in found for words in some]
-                failed = [failure for *_, failure in found if failure]
+                cleaned = _clean(path, note.read())
+                removed += [f"{removal_text} on {name}" for name, some, _ in cleaned for removal_text in some]
+                failed = [failure for *_, failure in cleaned if failure]
                 failures += failed
                 if not failed:
                     removal.remove_file(path)

@@ -96,8 +96,8 @@ def require_own(path: Path, kind: str, advice: str, *, folders: bool = False) ->
     users = {0, os.geteuid(), int(os.environ.get("SUDO_UID") or 0)}
     regular = stat.S_ISREG(state.st_mode) or (folders and stat.S_ISDIR(state.st_mode))
     if not regular or state.st_uid not in users or state.st_mode & 0o022:
-        what = f"other users can change this {kind}"
-        raise CampaignError(what, where=str(path), next=f"make it a file of yours, and `chmod go-w {shlex.quote(str(path))}`")
+        problem = f"other users can change this {kind}"
+        raise CampaignError(problem, where=str(path), next=f"make it a file of yours, and `chmod go-w {shlex.quote(str(path))}`")
 
 
 @dataclass(frozen=True)
@@ -125,42 +125,47 @@ class Ssh(Login):
 
     def command(self, argv: Sequence[str], *, socket: str = "", master: bool = False, verb: Sequence[str] = ()) -> list[str]:
         """Return the command that runs an argument list on the host, over the connection at `socket` if there is one."""
-        words = ["ssh", "-T", "-k", *(word for option, value in _OPTIONS.items() for word in ("-o", f"{option}={value}"))]
-        words += ["-o", f"ControlMaster={'yes' if master else 'no'}", "-o", f"ControlPath={socket or 'none'}"]
-        words += ["-i", self.identity, "-o", "IdentitiesOnly=yes"] if self.identity else []
-        words += [*self._chosen, "--", self.destination]
+        command = [
+            "ssh",
+            "-T",
+            "-k",
+            *(argument for option, value in _OPTIONS.items() for argument in ("-o", f"{option}={value}")),
+        ]
+        command += ["-o", f"ControlMaster={'yes' if master else 'no'}", "-o", f"ControlPath={socket or 'none'}"]
+        command += ["-i", self.identity, "-o", "IdentitiesOnly=yes"] if self.identity else []
+        command += [*self._chosen, "--", self.destination]
         lead = ["sudo", "-n", "--"] if self.sudo else []
         if self.sudo and verb:
             lead = [*BASH, _BY_HELPER, "perjoule-sudo", HELPER, str(len(verb)), *verb]
-        return [*words, "exec " + shlex.join([*lead, *argv])]
+        return [*command, "exec " + shlex.join([*lead, *argv])]
 
     @property
     def _chosen(self) -> list[str]:
         """The options on which its configuration may depend."""
-        words = ["-F", self.config] if self.config else []
-        words += ["-J", self.jump] if self.jump else []
-        words += ["-p", str(self.port)] if self.port else []
-        return [*words, *(["-l", self.user] if self.user else [])]
+        options = ["-F", self.config] if self.config else []
+        options += ["-J", self.jump] if self.jump else []
+        options += ["-p", str(self.port)] if self.port else []
+        return [*options, *(["-l", self.user] if self.user else [])]
 
     def address(self) -> str:
         """Return the address that OpenSSH's configuration has for it: its IP address, or a name that is unknown here.
 
         No connection is made. Raises MachineError with ssh's message.
         """
-        code, said, why = _process.captured(["ssh", "-G", *self._chosen, "--", self.destination], timeout_s=CONNECT_S)
-        found = re.search(r"^hostname (\S+)$", said.decode(errors="replace"), re.MULTILINE)
-        if code or not found:
+        code, stdout, why = _process.captured(["ssh", "-G", *self._chosen, "--", self.destination], timeout_s=CONNECT_S)
+        match = re.search(r"^hostname (\S+)$", stdout.decode(errors="replace"), re.MULTILINE)
+        if code or not match:
             raise self.refusal(why.decode(errors="replace"))
         try:
-            return str(socket.getaddrinfo(found[1], None, socket.AF_INET, socket.SOCK_STREAM)[0][4][0])
+            return str(socket.getaddrinfo(match[1], None, socket.AF_INET, socket.SOCK_STREAM)[0][4][0])
         except OSError:  # of IPv6, or known to the other hosts alone
-            return found[1]
+            return match[1]
 
     def refusal(self, said: str) -> PerjouleError:
         """Turn ssh's message, when it can't connect, into an error and its fix."""
         if lack := self.bash_lack(said):
             return lack
-        lines = [words for line in said.splitlines() if (words := line.strip("@ \t"))] or ["ssh printed nothing"]
+        lines = [line_text for line in said.splitlines() if (line_text := line.strip("@ \t"))] or ["ssh printed nothing"]
         if _BAD_FILE.search(said):
             return MachineError(f"ssh rejects the key: {lines[-1]}", where=self.where, next=f"chmod 600 {self.identity}")
         behind = next((line for line in lines if _BEHIND in line), "")

@@ -54,7 +54,7 @@ def regained(places: Sequence[Place], patience_s: float) -> Generator[str]:
     """Wait for those that were lost; yields whom it waits for. Raises PerjouleError: one is not back in time."""
     until_s = time.monotonic() + patience_s
     for place in [place for place in places if place in _lost]:
-        said = False
+        told_already = False
         while True:
             try:
                 keep(place, Keeper(*place))
@@ -62,9 +62,9 @@ def regained(places: Sequence[Place], patience_s: float) -> Generator[str]:
             except PerjouleError as error:
                 if time.monotonic() > until_s:
                     raise
-                if not said:
+                if not told_already:
                     yield f"{place[0].where}: {error.what}; waiting up to {seconds_text(patience_s)} for it to come back"
-                said = True
+                told_already = True
                 time.sleep(_AGAIN_S)
         _lost.remove(place)
 
@@ -72,8 +72,8 @@ def regained(places: Sequence[Place], patience_s: float) -> Generator[str]:
 @atexit.register
 def close() -> None:
     """Close those that nobody took."""
-    left = [_kept.popitem()[1] for _ in tuple(_kept)]
-    for keeper in left:
+    keepers = [_kept.popitem()[1] for _ in tuple(_kept)]
+    for keeper in keepers:
         keeper.hang_up()
-    for keeper in left:  # no pool: the interpreter ends
+    for keeper in keepers:  # no pool: the interpreter ends
         keeper.close()

@@ -22,12 +22,12 @@ def facts(keeper: Keeper) -> dict[str, Json]:
     return states.facts(keeper.states(setting.SYSFS, setting.DEV))
 
 
-def offered(keepers: Sequence[Keeper], wanted: Power) -> Mapping[str, Offered]:
+def offered(keepers: Sequence[Keeper], power: Power) -> Mapping[str, Offered]:
     """Return what all of these hosts offer to a tuning, before they are kept. Raises MachineError."""
-    return offers(each(keepers, lambda keeper: keeper.states(setting.sysfs(), setting.DEV)), wanted)
+    return offers(each(keepers, lambda keeper: keeper.states(setting.sysfs(), setting.DEV)), power)
 
 
-def lacking(keepers: Sequence[Keeper], wanted: Power) -> list[Check]:
+def lacking(keepers: Sequence[Keeper], power: Power) -> list[Check]:
     """Return why hosts can't have states that are requested from them, before they are kept; nothing is changed."""
 
     def look(keeper: Keeper) -> tuple[set[str], list[Check]]:
@@ -35,50 +35,50 @@ def lacking(keepers: Sequence[Keeper], wanted: Power) -> list[Check]:
         if keeper.probe.user != "root" and setting.sysfs() == setting.SYSFS:
             return set(), [Check(name, False, "only root can set power states", "log in as root, or set sudo = true")]
         try:
-            found = keeper.states(setting.sysfs(), setting.DEV, wanted.devices)
+            host_states = keeper.states(setting.sysfs(), setting.DEV, power.devices)
         except PerjouleError as error:
             return set(), [Check(name, False, error.what, error.next)]
-        if error := setting.refusal(wanted, found, name):
-            what = ": ".join(filter(None, (error.where.removeprefix(name).removeprefix(": "), error.what)))
-            return set(found.drives), [Check(name, False, f"power: {what}", error.next)]
-        return set(found.drives), []
+        if error := setting.refusal(power, host_states, name):
+            problem = ": ".join(filter(None, (error.where.removeprefix(name).removeprefix(": "), error.what)))
+            return set(host_states.drives), [Check(name, False, f"power: {problem}", error.next)]
+        return set(host_states.drives), []
 
     looked = each(keepers, look)
     checks = [check for _, some in looked for check in some]
-    lost = set(wanted.devices).difference(*(drives for drives, _ in looked))
+    lost = set(power.devices).difference(*(drives for drives, _ in looked))
     if lost and not checks:
         checks = [Check(keeper.login.name, False, f"power: none has {min(lost)}", "correct devices") for keeper in keepers]
     return checks
 
 
 @contextlib.contextmanager
-def held(hosts: Sequence[Host], wanted: Power) -> Generator[dict[str, Json]]:
+def held(hosts: Sequence[Host], power: Power) -> Generator[dict[str, Json]]:
     """Set states of hosts during the block; yields them as facts, by name.
 
     Raises:
         MachineError: see `applied`, or another run has set states of a host.
     """
-    there = [contextlib.ExitStack() for _ in hosts]
+    stacks = [contextlib.ExitStack() for _ in hosts]
 
     def enter(pair: tuple[Host, contextlib.ExitStack]) -> Mapping[str, Json]:
         host, stack = pair
-        if refusal := lack(host, wanted):
+        if refusal := lack(host, power):
             raise refusal
         stack.enter_context(_claimed(host))
-        return stack.enter_context(applied(host, wanted, host.directory))
+        return stack.enter_context(applied(host, power, host.directory))
 
     with contextlib.ExitStack() as closing:
-        closing.callback(lambda: each(there, contextlib.ExitStack.close))
-        entered = each(zip(hosts, there, strict=True), enter)
-        found: dict[str, Json] = dict(zip((host.name for host in hosts), entered, strict=True))
-        _require_devices(wanted, found)
-        yield found
+        closing.callback(lambda: each(stacks, contextlib.ExitStack.close))
+        entered = each(zip(hosts, stacks, strict=True), enter)
+        facts_of: dict[str, Json] = dict(zip((host.name for host in hosts), entered, strict=True))
+        _require_devices(power, facts_of)
+        yield facts_of
 
 
-def _require_devices(wanted: Power, found: Mapping[str, Json]) -> None:
-    there = [one.get("drives") for one in found.values() if isinstance(one, Mapping)]
-    known = {id for drives in there if isinstance(drives, Mapping) for id in drives}
-    if lost := [id for id in wanted.devices if id not in known]:
+def _require_devices(power: Power, facts_of: Mapping[str, Json]) -> None:
+    drives_of = [host_facts.get("drives") for host_facts in facts_of.values() if isinstance(host_facts, Mapping)]
+    ids = {id for drives in drives_of if isinstance(drives, Mapping) for id in drives}
+    if lost := [id for id in power.devices if id not in ids]:
         raise MachineError(f"no host has {lost[0]}", where="power", next="correct devices")
 
 

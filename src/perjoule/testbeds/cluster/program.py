@@ -31,23 +31,23 @@ class Room:
         sent = io.BytesIO()
         with tarfile.open(fileobj=sent, mode="w") as tar:
             for name in files:
-                data = (here / name).read_bytes()
+                content = (here / name).read_bytes()
                 entry = tarfile.TarInfo(name)
-                entry.size = len(data)
-                tar.addfile(entry, io.BytesIO(data))
+                entry.size = len(content)
+                tar.addfile(entry, io.BytesIO(content))
         line.send(sent.getvalue(), there)
 
     def back(self) -> None:
         """Bring what is new; then the folder on the host goes. Raises WorkloadError, TransientError."""
         try:
-            with tempfile.TemporaryFile(dir=self._here) as whole:  # without a name, so nobody has to remove it
-                self._line.fetch(self._there, whole)
-                for name, content in archive.files(whole):
+            with tempfile.TemporaryFile(dir=self._here) as copy:  # without a name, so nobody has to remove it
+                self._line.fetch(self._there, copy)
+                for name, content in archive.files(copy):
                     if name not in self._sent:
                         archive.write(content, self._here / name)
         except tarfile.TarError as error:
-            what, where = f"what a program wrote did not come back whole ({error})", self._line.keeper.login.name
-            raise WorkloadError(what, where=where, next=f"it is in {self._there} on the host until the run ends") from None
+            problem, host_name = f"what a program wrote did not come back whole ({error})", self._line.keeper.login.name
+            raise WorkloadError(problem, where=host_name, next=f"it is in {self._there} on the host until the run ends") from None
         self._line.remove(self._there)
 
 

@@ -76,16 +76,16 @@ def _keys(name: str, text: str) -> dict[str, str | int | bool]:
 
 def _arguments(text: str) -> dict[str, str | int | bool]:
     """Return what arguments of ssh stand for: a jump host. Raises ValueError: another, which could run programs here."""
-    found: dict[str, str | int | bool] = {}
-    words = iter(shlex.split(text))
-    for word in words:
-        option = next(words, "") if word in ("-o", "-J") else word[2:] if word[:2] in ("-o", "-J") else ""
+    options: dict[str, str | int | bool] = {}
+    arguments = iter(shlex.split(text))
+    for argument in arguments:
+        option = next(arguments, "") if argument in ("-o", "-J") else argument[2:] if argument[:2] in ("-o", "-J") else ""
         key, _, value = option.replace("=", " ", 1).strip().partition(" ")
-        jump = option if word.startswith("-J") else value.strip() if key.lower() == "proxyjump" else ""
+        jump = option if argument.startswith("-J") else value.strip() if key.lower() == "proxyjump" else ""
         if jump and _JUMP.fullmatch(jump):
-            found["jump"] = jump
-        elif word != "-C" and (jump or not word.startswith("-o") or key.lower() not in _LEFT_OUT):
+            options["jump"] = jump
+        elif argument != "-C" and (jump or not argument.startswith("-o") or key.lower() not in _LEFT_OUT):
             raise ValueError(
-                f'"{word} {option}" is left to your own configuration of ssh (remove it here, and add it there: --ssh-config)'
+                f'"{argument} {option}" is left to your own configuration of ssh (remove it here, and add it there: --ssh-config)'
             )
-    return found
+    return options

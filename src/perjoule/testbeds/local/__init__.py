@@ -108,8 +108,8 @@ class Local(Testbed, Cleans, LooksAtHosts, OffersSettings, OverwritesDevices):
                 sweep(within)  # `perjoule down` does not know of `work`
                 folder = stack.enter_context(removal.scratch("perjoule-local-", within))
             except OSError as error:
-                what = f"can't make a folder ({(error.strerror or str(error)).lower()})"
-                raise MachineError(what, where=str(error.filename), next="set work") from None
+                problem = f"can't make a folder ({(error.strerror or str(error)).lower()})"
+                raise MachineError(problem, where=str(error.filename), next="set work") from None
             host = LocalHost(folder)
             stack.callback(host.stop)
             states = stack.enter_context(power.held(host, self.power)) if self.power else _power.facts(host)
@@ -119,20 +119,20 @@ class Local(Testbed, Cleans, LooksAtHosts, OffersSettings, OverwritesDevices):
     def clean(cls) -> Cleaned:
         """Put back the power states that killed runs have set, and remove their scratch folders and disks."""
         put_back, failures = clean()
-        swept, left = sweep()
-        return Cleaned(tuple(map(str, swept)), tuple(put_back), left, tuple(failures))
+        swept, left_folders = sweep()
+        return Cleaned(tuple(map(str, swept)), tuple(put_back), left_folders, tuple(failures))
 
     def checks(self) -> tuple[Check, ...]:
         """Check the permission to drop caches, which reads need, the folder `work`, and whether there are the power states."""
         able = os.access("/proc/sys/vm/drop_caches", os.W_OK)
         detail = "can be dropped" if able else "can't be dropped: reads may come from memory"
-        found = [Check("page cache", able, detail, "run it with sudo", needed=False)]
+        all_checks = [Check("page cache", able, detail, "run it with sudo", needed=False)]
         if self.work:
-            found.append(folder_check(Path(self.work), "set work to a folder that this user can write to"))
+            all_checks.append(folder_check(Path(self.work), "set work to a folder that this user can write to"))
         if self.power:
             lack = _power.lack(LocalHost(self.folder), self.power)
-            found.append(Check("power states", not lack, lack.what if lack else "can be set", lack.next if lack else ""))
-        return tuple(found)
+            all_checks.append(Check("power states", not lack, lack.what if lack else "can be set", lack.next if lack else ""))
+        return tuple(all_checks)
 
     def lacking(self, clients_count: int, wanted: Sequence[Check]) -> tuple[Check, ...]:
         """Return the check for exports of a site's own, if there are some and the campaign exports beside them."""

@@ -16,25 +16,25 @@ EXPORTS = (Path("/var/lib/nfs/etab"), Path("/proc/fs/nfsd/exports"))  # its tool
 
 def lacking(wanted: Sequence[Check]) -> tuple[Check, ...]:
     """Return the checks for exports of a site's own among those wanted, if there are some."""
-    asked = [check for check in wanted if check.look == "unexported"]
-    named = ", ".join(_exported()) if asked else ""
-    what = f"the kernel's NFS server exports folders of a site's own: {named}"
-    return tuple(replace(check, name="this machine", ok=False, detail=what) for check in asked if named)
+    export_checks = [check for check in wanted if check.look == "unexported"]
+    exported = ", ".join(_exported()) if export_checks else ""
+    problem = f"the kernel's NFS server exports folders of a site's own: {exported}"
+    return tuple(replace(check, name="this machine", ok=False, detail=problem) for check in export_checks if exported)
 
 
 def _exported() -> tuple[str, ...]:
     """Return the folders that it exports, or why that is not known."""
-    found: set[str] = set()
+    folders: set[str] = set()
     for path in EXPORTS:
         try:
             lines = path.read_text(errors="replace").splitlines()
         except FileNotFoundError:
             continue
         except OSError:
-            found.add(f"those in {path}, which can't be read")
+            folders.add(f"those in {path}, which can't be read")
             continue
-        found |= {line.split()[0] for line in lines if line.strip() and not line.startswith("#")}
-    return tuple(sorted(path for path in found if not _OURS.search(path)))
+        folders |= {line.split()[0] for line in lines if line.strip() and not line.startswith("#")}
+    return tuple(sorted(path for path in folders if not _OURS.search(path)))
 
 
 def withdraw(folder: Path) -> None:

@@ -77,8 +77,8 @@ class Guarded:
             yield
         except OSError as error:
             self.remove()
-            what = f"can't make a disk ({error.strerror})"
-            raise MachineError(what, where=str(self._target), next="check the free space") from None
+            problem = f"can't make a disk ({error.strerror})"
+            raise MachineError(problem, where=str(self._target), next="check the free space") from None
         except BaseException:
             self.remove()
             raise
@@ -111,8 +111,8 @@ def _has_guard(folder: Path) -> bool:
     name = os.fsencode(f"/{folder.name}/")  # the path before it may be another, by a link
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):  # it has ended by now
-            words = process.read_bytes()
-            if _NAME.encode() in words.split(b"\0") and name in words:
+            arguments = process.read_bytes()
+            if _NAME.encode() in arguments.split(b"\0") and name in arguments:
                 return True
     return False
 
@@ -123,8 +123,8 @@ class GuardedDisk(Guarded):
     def __init__(self, place: Path, wanted: Disk, named: Sequence[Permit] = (), view: View = HERE) -> None:
         """Make it; see `Guarded`. Raises CampaignError, MachineError: a tool or kernel support is missing or failed."""
         if wanted.mirror != "none":
-            what = f'mirror = "{wanted.mirror}" does not work on this machine itself'
-            raise CampaignError(what, where=str(place), next="remove mirror, or use testbed virtual")
+            problem = f'mirror = "{wanted.mirror}" does not work on this machine itself'
+            raise CampaignError(problem, where=str(place), next="remove mirror, or use testbed virtual")
         _format.make_words(wanted)  # the impossible is reported before anything is touched
         super().__init__(place, wanted.device, named, view, made=wanted.kind)
         self._source = self._target

@@ -35,7 +35,7 @@ def held(host: Host, wanted: Power) -> Generator[Mapping[str, Json]]:
 def _guarded(root: Path, folder: Path) -> Generator[None]:
     """Hold the machine's states, and put them back once this process has ended. Raises MachineError: another run has them."""
     stdin, lifeline = os.pipe2(os.O_CLOEXEC)
-    words, stdout = os.pipe2(os.O_CLOEXEC)
+    answers, stdout = os.pipe2(os.O_CLOEXEC)
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     try:
         argv = [*BASH, GUARD, "perjoule-guard", str(root), str(folder / removal.UNDO), ""]
@@ -47,19 +47,19 @@ def _guarded(root: Path, folder: Path) -> Generator[None]:
         for descriptor in (stdin, stdout, null):
             os.close(descriptor)
     try:
-        said = os.read(words, 64) if select.select([words], [], [], _ANSWER_S)[0] else b""
-        if said != b"held\n":
+        answer = os.read(answers, 64) if select.select([answers], [], [], _ANSWER_S)[0] else b""
+        if answer != b"held\n":
             raise MachineError("another run has set power states of this machine", where=str(root), next="wait for its end")
         yield
     finally:
         os.close(lifeline)
-        os.close(words)
+        os.close(answers)
         guard.ended(_PUT_BACK_S)
 
 
 def clean(host: Host) -> tuple[list[str], list[str]]:
     """Put back what killed runs have set; return what was put back, and why something could not be."""
-    done: list[str] = []
+    restored: list[str] = []
     failures: list[str] = []
     within = Path(tempfile.gettempdir())
     try:
@@ -76,9 +76,9 @@ def clean(host: Host) -> tuple[list[str], list[str]]:
                 if os.fstat(descriptor).st_uid != os.geteuid() or not record.is_file() or record.is_symlink():
                     continue
                 put_back(host, record)
-                done.append(f"power states set by a killed run ({folder})")
+                restored.append(f"power states set by a killed run ({folder})")
             except MachineError as error:
                 failures.append(f"{folder}: {error.what}")
             finally:
                 os.close(descriptor)
-    return done, failures
+    return restored, failures

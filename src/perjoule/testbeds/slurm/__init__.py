@@ -165,16 +165,16 @@ class Slurm(Testbed, Awaits, Cleans, Elsewhere, Leased, LooksAtHosts):
                 raise MachineError(f"Slurm job {job.id} {job.end}", next="start a new one")
             nodes = commands.addresses(job.nodes)
             bed = self._bed(nodes, job.id)
-            held = stack.enter_context(bed.hold(clients_count))
+            held_hosts = stack.enter_context(bed.hold(clients_count))
             lease = Lease(f"Slurm job {job.id}", began_s + job.left_s, commands.over(job.id))
             facts: dict[str, Json] = {"job": job.id, "nodes": job.nodes, "ours": not _around()}
-            facts["outside"] = [host.name for host in held.all if host.name not in nodes]
+            facts["outside"] = [host.name for host in held_hosts.all if host.name not in nodes]
             facts["energy_accounting"] = commands.configured_energy()
-            launcher = ranks.Srun(job.id, str(held.facts["run"]))
-            for host in held.all:
+            launcher = ranks.Srun(job.id, str(held_hosts.facts["run"]))
+            for host in held_hosts.all:
                 host.launcher = launcher
             facts["mpi"] = launcher.facts  # filled by workloads with ranks
-            yield replace(held, lease=lease, facts={**held.facts, "slurm": facts})
+            yield replace(held_hosts, lease=lease, facts={**held_hosts.facts, "slurm": facts})
 
     @classmethod
     def clean(cls) -> Cleaned:
@@ -192,9 +192,9 @@ class Slurm(Testbed, Awaits, Cleans, Elsewhere, Leased, LooksAtHosts):
                 job = commands.job(id)
                 if job.end:
                     return (Check("Slurm", False, f"job {id} {job.end}", _ADVICE),)
-                left = f", {seconds_text(job.left_s)} left" if job.left_s < math.inf else ""
-                found = Check("Slurm", True, f"job {id} on {job.nodes}{left}")
-                return (found, *self._bed(commands.addresses(job.nodes), id).reached())
+                left_text = f", {seconds_text(job.left_s)} left" if job.left_s < math.inf else ""
+                slurm_check = Check("Slurm", True, f"job {id} on {job.nodes}{left_text}")
+                return (slurm_check, *self._bed(commands.addresses(job.nodes), id).reached())
             return (self._checked(commands.partitions()),)
         except CampaignError as error:
             return (Check("Slurm", False, error.what, error.next),)
@@ -207,44 +207,47 @@ class Slurm(Testbed, Awaits, Cleans, Elsewhere, Leased, LooksAtHosts):
         if not id:
             return ()
         # srun starts ranks as well
-        asked = [replace(check, needed=check.needed and check.look != "program mpirun") for check in wanted]
+        checks_asked = [replace(check, needed=check.needed and check.look != "program mpirun") for check in wanted]
         try:
-            return self._bed(commands.addresses(commands.job(id).nodes), id).lacking(clients_count, asked)
+            return self._bed(commands.addresses(commands.job(id).nodes), id).lacking(clients_count, checks_asked)
         except MachineError:  # `checks` says so
             return ()
 
-    def _checked(self, there: Sequence[commands.Partition]) -> Check:
+    def _checked(self, partitions: Sequence[commands.Partition]) -> Check:
         """Judge the request by the partitions."""
         if self.nodes_count is None:
             return Check("Slurm", False, "not inside an allocation, and nodes is not set", _ADVICE)
-        chosen = [one for one in there if self.partition in ("", one.name)]
-        if not chosen:
-            names = ", ".join(one.name for one in there) or "none"
+        fitting = [partition for partition in partitions if self.partition in ("", partition.name)]
+        if not fitting:
+            names = ", ".join(partition.name for partition in partitions) or "none"
             return Check("Slurm", False, f'no partition "{self.partition}"', f"set partition to one of: {names}")
-        largest_count, longest_s = max(one.nodes_count for one in chosen), max(one.limit_s for one in chosen)
+        largest_count, longest_s = (
+            max(partition.nodes_count for partition in fitting),
+            max(partition.limit_s for partition in fitting),
+        )
         if self.nodes_count > largest_count:
-            what = f"{self.nodes_count} nodes requested, {largest_count} in the partition"
-            return Check("Slurm", False, what, "ask for fewer nodes")
+            problem = f"{self.nodes_count} nodes requested, {largest_count} in the partition"
+            return Check("Slurm", False, problem, "ask for fewer nodes")
         if self.time_s and self.time_s > longest_s:
-            what = f"{seconds_text(self.time_s)} requested, the partition allows {seconds_text(longest_s)}"
-            return Check("Slurm", False, what, "ask for less time: `perjoule resume` continues in the next job")
+            problem = f"{seconds_text(self.time_s)} requested, the partition allows {seconds_text(longest_s)}"
+            return Check("Slurm", False, problem, "ask for less time: `perjoule resume` continues in the next job")
         return Check("Slurm", True, f"{largest_count} nodes; perjoule will ask for {self.nodes_count}, and look at them then")
 
     def _wanted(self) -> list[str]:
         """Return the arguments of salloc. Raises CampaignError: there is neither an allocation nor `nodes`."""
         if self.nodes_count is None:
             raise CampaignError("not inside an allocation, and nodes is not set", where="testbed slurm", next=_ADVICE)
-        words = {"partition": self.partition, "account": self.account, "constraint": self.constraint}
-        words["nodelist"] = ",".join(share.name for share in self.hosts if share.name and share.login)
-        words["time"] = str(math.ceil(self.time_s / 60)) if self.time_s else ""
-        found = [f"--nodes={self.nodes_count}", *(f"--{key}={value}" for key, value in words.items() if value)]
-        return [*found, *(["--exclusive"] if self.exclusive else []), *self.arguments]
+        values = {"partition": self.partition, "account": self.account, "constraint": self.constraint}
+        values["nodelist"] = ",".join(share.name for share in self.hosts if share.name and share.login)
+        values["time"] = str(math.ceil(self.time_s / 60)) if self.time_s else ""
+        arguments = [f"--nodes={self.nodes_count}", *(f"--{key}={value}" for key, value in values.items() if value)]
+        return [*arguments, *(["--exclusive"] if self.exclusive else []), *self.arguments]
 
     def _bed(self, nodes: dict[str, str], job: str) -> Allocated:
         if self.nodes_count is not None:
             if len(nodes) < self.nodes_count:
-                what = f"{self.nodes_count} nodes requested, {len(nodes)} allocated"
-                raise CampaignError(what, where="testbed slurm", next="lower nodes, or start a larger allocation")
+                problem = f"{self.nodes_count} nodes requested, {len(nodes)} allocated"
+                raise CampaignError(problem, where="testbed slurm", next="lower nodes, or start a larger allocation")
             nodes = dict(list(nodes.items())[: self.nodes_count])
         roles = [
             {key: value for key, value in (("count", share.count), ("node", share.node)) if value}

@@ -30,5 +30,5 @@ def allocated(nodes: Mapping[str, str], roles: Sequence[Mapping[str, object]], j
     try:
         return Allocated(inventory=AttachedText("allocation", text), hosts=hosts, job=job, **options)
     except ValidationError as error:
-        what = error.errors()[0]["msg"].removeprefix("Value error, ").replace('hosts of "@all"', "hosts of the allocation")
-        raise CampaignError(what, where="testbed slurm", next="see hosts and nodes") from None
+        problem = error.errors()[0]["msg"].removeprefix("Value error, ").replace('hosts of "@all"', "hosts of the allocation")
+        raise CampaignError(problem, where="testbed slurm", next="see hosts and nodes") from None

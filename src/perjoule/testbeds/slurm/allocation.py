@@ -69,20 +69,20 @@ class Allocation:
         while not self._child.ended(look_s):
             look_s = min(2 * look_s, _LOOK_S)
             waiting = next((job for job in self._jobs() if job.waits), None)
-            if waiting and (said := f"Slurm job {waiting.id} is pending ({waiting.reason or 'no reason given'})") != last:
-                last = said
-                yield said
+            if waiting and (sentence := f"Slurm job {waiting.id} is pending ({waiting.reason or 'no reason given'})") != last:
+                last = sentence
+                yield sentence
             if time.monotonic() - began_s > limit_s:
                 advice = "ask for fewer nodes or less time, or raise wait"
                 raise MachineError(f"{last or 'salloc'}, for {seconds_text(limit_s)} now", next=advice)
         if self._child.returncode != 0:
             text = os.pread(self._said, os.fstat(self._said).st_size, 0).decode(errors="replace")
-            said = (commands.message(text) or ["salloc said nothing"])[0]
-            fix = next((fix for word, fix in _FIXES.items() if word in said.lower()), "see `sinfo` and your limits")
-            raise MachineError(f"Slurm refuses the job: {said.removeprefix('Job submit/allocate failed: ')}", next=fix)
-        for found in self._jobs():
-            if not found.end:
-                return found
+            sentence = (commands.message(text) or ["salloc said nothing"])[0]
+            fix = next((fix for sign, fix in _FIXES.items() if sign in sentence.lower()), "see `sinfo` and your limits")
+            raise MachineError(f"Slurm refuses the job: {sentence.removeprefix('Job submit/allocate failed: ')}", next=fix)
+        for job in self._jobs():
+            if not job.end:
+                return job
         raise MachineError(f"Slurm job {self.name} has ended already", next="see `squeue`")
 
     def _jobs(self) -> list[Job]:
@@ -132,16 +132,16 @@ def clean() -> tuple[list[str], list[str]]:
 
 def _cancelled(name: str) -> list[str]:
     """Cancel the jobs of a name and wait for their end. Raises MachineError."""
-    chosen = ("--user", user(), "--name", name)
-    left = [job.id for job in commands.jobs(*chosen) if not job.end]
-    if left:
-        commands.ask("scancel", *chosen)
+    selection = ("--user", user(), "--name", name)
+    ids = [job.id for job in commands.jobs(*selection) if not job.end]
+    if ids:
+        commands.ask("scancel", *selection)
         until_s = time.monotonic() + GONE_S
-        while any(job.waits or job.state in ("RUNNING", "COMPLETING") for job in commands.jobs(*chosen)):
+        while any(job.waits or job.state in ("RUNNING", "COMPLETING") for job in commands.jobs(*selection)):
             if time.monotonic() > until_s:
                 raise MachineError("the job does not end", next="see `squeue`")
             time.sleep(_FIRST_LOOK_S)
-    return [f"Slurm job {id}" for id in left]
+    return [f"Slurm job {id}" for id in ids]
 
 
 def user() -> str:

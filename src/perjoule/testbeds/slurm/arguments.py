@@ -35,8 +35,8 @@ _STEAD = {
 
 def require_permitted(arguments: Sequence[str]) -> None:
     """Check `arguments` of a campaign. Raises ValueError with the first that is not permitted."""
-    for word in arguments:
-        name = word.partition("=")[0]
-        if not permits(ARGUMENTS, word):
+    for argument in arguments:
+        name = argument.partition("=")[0]
+        if not permits(ARGUMENTS, argument):
             stead = _STEAD.get(name, f"write one as --name=value; permitted: {', '.join(ARGUMENTS)}")
-            raise ValueError(f'"{word}" is not permitted as an argument of salloc ({stead})')
+            raise ValueError(f'"{argument}" is not permitted as an argument of salloc ({stead})')

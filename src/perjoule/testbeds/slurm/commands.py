@@ -64,52 +64,52 @@ def ask(*argv: str) -> str:
     except OSError as error:
         raise MachineError(f"{argv[0]} could not be started ({error.strerror})", next="install Slurm's commands") from None
     if code != 0:
-        said = " | ".join(message(err.decode(errors="replace"))) or f"{argv[0]} did not answer within {ANSWER_S:g} s"
-        raise MachineError(f"Slurm: {said}", next=f"run perjoule where `{' '.join(argv)}` works, such as on a login node")
+        problem = " | ".join(message(err.decode(errors="replace"))) or f"{argv[0]} did not answer within {ANSWER_S:g} s"
+        raise MachineError(f"Slurm: {problem}", next=f"run perjoule where `{' '.join(argv)}` works, such as on a login node")
     return out.decode(errors="replace")
 
 
-def message(said: str) -> list[str]:
+def message(output: str) -> list[str]:
     """Return the errors among what a command of Slurm printed, without its name."""
-    lines = [re.sub(r"^\w+: (?:error: |fatal: )?", "", line.strip()) for line in said.splitlines() if line.strip()]
+    lines = [re.sub(r"^\w+: (?:error: |fatal: )?", "", line.strip()) for line in output.splitlines() if line.strip()]
     return lines[-1:]
 
 
-def jobs(*chosen: str) -> list[Job]:
+def jobs(*arguments: str) -> list[Job]:
     """Return the jobs that squeue's arguments choose, of all states that Slurm still knows. Raises MachineError."""
-    return parsed_jobs(ask("squeue", "--noheader", "--states=all", f"--format={_JOB}", *chosen))
+    return parsed_jobs(ask("squeue", "--noheader", "--states=all", f"--format={_JOB}", *arguments))
 
 
-def parsed_jobs(said: str) -> list[Job]:
+def parsed_jobs(output: str) -> list[Job]:
     """Parse the output of squeue."""
-    rows = [line.split("|") for line in said.splitlines() if line.count("|") >= 5]
+    rows = [line.split("|") for line in output.splitlines() if line.count("|") >= 5]
     return [
-        Job(id.strip(), state, limit_s(left), limit_s(ran), "|".join(rest[:-1]).strip("()"), rest[-1])
-        for id, state, left, ran, *rest in rows
+        Job(id.strip(), state, limit_s(time_left), limit_s(ran), "|".join(tail[:-1]).strip("()"), tail[-1])
+        for id, state, time_left, ran, *tail in rows
     ]
 
 
 def job(id: str) -> Job:
     """Return a job; one that Slurm no longer knows has ended. Raises MachineError: Slurm does not answer."""
     try:
-        found = jobs(f"--jobs={id}")
+        found_jobs = jobs(f"--jobs={id}")
     except MachineError as error:
         if "Invalid job id" not in error.what:
             raise
-        found = []
-    return found[0] if found else Job(id, "COMPLETED", 0.0, 0.0, "", "")
+        found_jobs = []
+    return found_jobs[0] if found_jobs else Job(id, "COMPLETED", 0.0, 0.0, "", "")
 
 
 def over(id: str) -> Callable[[], str]:
     """Return a function for how a job has ended, or for how long it was suspended after now; both raise MachineError."""
     ran_s, since_s = job(id).ran_s, time.time()  # squeue goes by this machine's clock, too
 
-    def said() -> str:
-        now = job(id)
-        paused_s = time.time() - since_s - (now.ran_s - ran_s)
-        return now.end or (f"was suspended for {seconds_text(round(paused_s))}" if paused_s > _PAUSE_S else "")
+    def ending() -> str:
+        job_now = job(id)
+        paused_s = time.time() - since_s - (job_now.ran_s - ran_s)
+        return job_now.end or (f"was suspended for {seconds_text(round(paused_s))}" if paused_s > _PAUSE_S else "")
 
-    return said
+    return ending
 
 
 def partitions() -> list[Partition]:
@@ -117,15 +117,15 @@ def partitions() -> list[Partition]:
     return parsed_partitions(ask("sinfo", "--noheader", "--format=%R|%l|%D"))
 
 
-def parsed_partitions(said: str) -> list[Partition]:
+def parsed_partitions(output: str) -> list[Partition]:
     """Parse the output of sinfo: nodes of one partition may be on several lines. Other lines are skipped, such as warnings."""
-    found: dict[str, Partition] = {}
-    for line in said.splitlines():
+    partitions: dict[str, Partition] = {}
+    for line in output.splitlines():
         if match := _PARTITION.fullmatch(line):
             name, limit, count = match.groups()
-            before_count = found[name].nodes_count if name in found else 0
-            found[name] = Partition(name, limit_s(limit), before_count + int(count))
-    return list(found.values())
+            before_count = partitions[name].nodes_count if name in partitions else 0
+            partitions[name] = Partition(name, limit_s(limit), before_count + int(count))
+    return list(partitions.values())
 
 
 def configured_energy() -> str:
@@ -140,14 +140,14 @@ def addresses(nodes: str) -> dict[str, str]:
     return parsed_addresses(ask("scontrol", "show", "node", "--oneliner", ",".join(names)))
 
 
-def parsed_addresses(said: str) -> dict[str, str]:
+def parsed_addresses(output: str) -> dict[str, str]:
     """Parse the output of scontrol."""
-    found: dict[str, str] = {}
-    for line in said.splitlines():
-        words = dict(word.split("=", 1) for word in line.split() if "=" in word)
-        if "NodeName" in words:
-            found[words["NodeName"]] = words.get("NodeAddr", words["NodeName"])
-    return found
+    addresses_of: dict[str, str] = {}
+    for line in output.splitlines():
+        fields = dict(field.split("=", 1) for field in line.split() if "=" in field)
+        if "NodeName" in fields:
+            addresses_of[fields["NodeName"]] = fields.get("NodeAddr", fields["NodeName"])
+    return addresses_of
 
 
 def limit_s(text: str) -> float:
@@ -155,5 +155,5 @@ def limit_s(text: str) -> float:
     match = re.fullmatch(r"(?:([0-9]{1,9})-)?(?:([0-9]{1,9}):)?([0-9]{1,9}):([0-9]{1,9})", text.strip())
     if match is None:
         return math.inf if text.strip() != "INVALID" else 0.0
-    days, hours, minutes, seconds = (int(word or 0) for word in match.groups())
+    days, hours, minutes, seconds = (int(number or 0) for number in match.groups())
     return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)

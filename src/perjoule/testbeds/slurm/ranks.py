@@ -36,10 +36,10 @@ class Srun(Launcher):
     def __init__(self, job: str, run: str) -> None:
         """Ask srun for its ways."""
         self._job, self._run = job, run
-        said = ""
+        output = ""
         with contextlib.suppress(MachineError):  # mpirun is left, and most loads have no ranks
-            said = commands.ask("srun", "--mpi=list")
-        self._kinds = {f"srun --mpi={kind}": kind for kind in kinds(said)}
+            output = commands.ask("srun", "--mpi=list")
+        self._kinds = {f"srun --mpi={kind}": kind for kind in kinds(output)}
         self.ways = tuple(self._kinds)
         self.facts: dict[str, Json] = {}
 
@@ -56,24 +56,24 @@ class Srun(Launcher):
         """Start one step on all nodes; killed, srun takes its ranks with it."""
         passed = {_PASSED: os.environ[_PASSED]} if _PASSED in os.environ else {}
         # Ranks in the order of these nodes, not in Slurm's.
-        there = {"SLURM_HOSTFILE": str(log.with_name(f"{log.stem}-hosts"))}
-        Path(there["SLURM_HOSTFILE"]).write_text("".join(f"{name}\n" * count for name in prefixes))
-        words = ["env", "-i", *(f"{name}={value}" for name, value in {**env, **passed, **there}.items()), "srun", *_STEP]
-        words += [f"--jobid={self._job}", f"--mpi={self._kinds[way]}", "--distribution=arbitrary"]
-        words += [f"--nodes={len(prefixes)}", f"--ntasks={count * len(prefixes)}", "--"]
-        words += ranked(self._run, prefixes, argv)
-        return _process.Program((), words, where=f"Slurm job {self._job}", log=log, env=None, text=None)
+        hostfile = {"SLURM_HOSTFILE": str(log.with_name(f"{log.stem}-hosts"))}
+        Path(hostfile["SLURM_HOSTFILE"]).write_text("".join(f"{name}\n" * count for name in prefixes))
+        command = ["env", "-i", *(f"{name}={value}" for name, value in {**env, **passed, **hostfile}.items()), "srun", *_STEP]
+        command += [f"--jobid={self._job}", f"--mpi={self._kinds[way]}", "--distribution=arbitrary"]
+        command += [f"--nodes={len(prefixes)}", f"--ntasks={count * len(prefixes)}", "--"]
+        command += ranked(self._run, prefixes, argv)
+        return _process.Program((), command, where=f"Slurm job {self._job}", log=log, env=None, text=None)
 
 
 def ranked(run: str, prefixes: Mapping[str, Sequence[str]], argv: Sequence[str]) -> list[str]:
     """Return the command of each rank, which looks up the prefix of its host."""
-    words = [word for name, prefix in prefixes.items() for word in (name, str(len(prefix)), *prefix)]
-    return ["bash", "--norc", "-c", RANK, "perjoule-rank", run, *words, "", *argv]
+    prefixes_flat = [argument for name, prefix in prefixes.items() for argument in (name, str(len(prefix)), *prefix)]
+    return ["bash", "--norc", "-c", RANK, "perjoule-rank", run, *prefixes_flat, "", *argv]
 
 
-def kinds(said: str) -> list[str]:
+def kinds(output: str) -> list[str]:
     """Parse kinds of MPI that `srun --mpi=list` prints, the best first. One of several versions of PMIx may be the right one."""
-    general = re.findall(r"^\s+(\w+)$", said, re.MULTILINE)
-    versions = re.findall(r"pmix_\w+", said.partition("specific pmix")[2])
-    there = [name for name in dict.fromkeys(general) if name not in _USELESS]
-    return [*(name for name in there if name == "pmix"), *versions, *(name for name in there if name != "pmix")]
+    general = re.findall(r"^\s+(\w+)$", output, re.MULTILINE)
+    versions = re.findall(r"pmix_\w+", output.partition("specific pmix")[2])
+    usable = [name for name in dict.fromkeys(general) if name not in _USELESS]
+    return [*(name for name in usable if name == "pmix"), *versions, *(name for name in usable if name != "pmix")]

@@ -40,8 +40,8 @@ class Srun(Login):
         if lack := self.bash_lack(said):
             return lack
         last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "srun printed nothing")
-        for sayings, what in _SAYINGS:
+        for sayings, problem in _SAYINGS:
             if any(saying in said for saying in sayings):
-                return MachineError(what, where=self.where, next=f"see `scontrol show job {self.job}`")
+                return MachineError(problem, where=self.where, next=f"see `scontrol show job {self.job}`")
         advice = f"try `srun --jobid={self.job} --overlap --nodelist={self.name} true`"
         return MachineError(f"srun can't start a step: {last}", where=self.where, next=advice)

@@ -118,9 +118,9 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
 
     def planned(self, clients_count: int) -> Hosts:
         """The catalogue's servers but for `servers`, and the clients."""
-        there = self._places(clients_count)
-        hosts = dataclasses.replace(planned(place.role for place in there), machine=ThisMachine(), reality=self.reality)
-        for host, place in zip(hosts.all, there, strict=True):
+        host_places = self._places(clients_count)
+        hosts = dataclasses.replace(planned(place.role for place in host_places), machine=ThisMachine(), reality=self.reality)
+        for host, place in zip(hosts.all, host_places, strict=True):
             host.memory_bytes = place.memory_bytes
             host.disk_bytes = self.disk_size_bytes if self.disk != "directory" and host.role != "client" else None
         return hosts
@@ -148,15 +148,15 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
             if check.needed and not check.ok:
                 raise MachineError(f"{check.name}: {check.detail}", next=check.fix)
         rated = cpu.mips_per_core() if self.cpu_cap else None
-        there = self._places(clients_count, rated and rated.mips)
-        caps, facts = _cpu_caps(there)
+        host_places = self._places(clients_count, rated and rated.mips)
+        caps, facts = _cpu_caps(host_places)
         facts |= {"machine_mips_per_core": rated.mips, "machine_mips_source": rated.source} if rated else {}
         clean()
-        delays = {place.name: delay for place in there if (delay := self._delay(place.node))}
+        delays = {place.name: delay for place in host_places if (delay := self._delay(place.node))}
         rack = Rack("keep" if keep else "run", self._link, delays)
-        done = False
+        is_up = False
         try:
-            rack.start(there, caps, self._server_disk())
+            rack.start(host_places, caps, self._server_disk())
             if rated:
                 rack.hosts[0].doubt("rating", rated.doubt)
             facts["run"] = rack.run.id
@@ -169,15 +169,15 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
             if delays:
                 facts["disk_delay"] = _delayed(delays)
                 facts["disk_delay_s"] = {name: delay.ms / 1e3 for name, delay in delays.items()}
-            facts |= memory.facts(there, self._uncapped_memory, limited=memory.limits(self.disk))
+            facts |= memory.facts(host_places, self._uncapped_memory, limited=memory.limits(self.disk))
             facts["counters"] = rack.counters()
             facts["power"] = {"this machine": _power.facts(rack.hosts[0])}
             if keep:
                 rack.keep()
             yield Hosts(rack.hosts, self.scale_ratio, cluster, facts, machine=ThisMachine(), reality=self.reality)
-            done = True
+            is_up = True
         finally:
-            rack.close(remove=not (keep and done))
+            rack.close(remove=not (keep and is_up))
 
     def holder_pid(self, host: Host) -> int:
         """Return the process by which to enter a host: `nsenter -t PID -n -m -u -i -p`."""
@@ -210,12 +210,12 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
 
     def _delay(self, node: Node) -> Delay | None:
         """Of requests to a node's disks. Several of them are one disk here, with the slowest seek."""
-        asked = self.disk_latency_s
-        seek_s = catalogue.seek_s(node) if asked == "catalogue" else None
-        latency_s = seek_s if asked == "catalogue" else asked
+        latency = self.disk_latency_s
+        seek_s = catalogue.seek_s(node) if latency == "catalogue" else None
+        latency_s = seek_s if latency == "catalogue" else latency
         if latency_s is None:
             return None
-        return Delay(max(1, round(latency_s / self.scale_ratio * 1e3)), at_random=asked == "catalogue")
+        return Delay(max(1, round(latency_s / self.scale_ratio * 1e3)), at_random=latency == "catalogue")
 
     @property
     def _uncapped_memory(self) -> str:
@@ -223,8 +223,8 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
         return memory.lack(self.disk) if self.memory_cap else "not requested"
 
     def _server_disk(self) -> Disk | None:
-        words: dict[str, Any] = {"kind": self.disk, "size": exact_text(self.disk_size_bytes, BYTES)}
-        return None if self.disk == "directory" else Disk(**words)
+        options: dict[str, Any] = {"kind": self.disk, "size": exact_text(self.disk_size_bytes, BYTES)}
+        return None if self.disk == "directory" else Disk(**options)
 
 
 def _delayed(delays: Mapping[str, Delay]) -> str:
@@ -235,16 +235,16 @@ def _delayed(delays: Mapping[str, Delay]) -> str:
     return f"{how}, for loads at random" if any(delay.at_random for delay in delays.values()) else how
 
 
-def _cpu_caps(there: Sequence[Place]) -> tuple[dict[str, float], dict[str, Json]]:
+def _cpu_caps(host_places: Sequence[Place]) -> tuple[dict[str, float], dict[str, Json]]:
     """Return cores by host, for hosts weaker than this machine, and the record's fact about caps."""
-    wanted = {place.name: place.cpu_capacity_cores for place in there if place.cpu_capacity_cores is not None}
-    if not wanted:
+    cores = {place.name: place.cpu_capacity_cores for place in host_places if place.cpu_capacity_cores is not None}
+    if not cores:
         return {}, {"cpu_cap": "none: not requested"}
     here_count = len(os.sched_getaffinity(0))
-    caps = {name: count for name, count in wanted.items() if count < here_count}
+    caps = {name: count for name, count in cores.items() if count < here_count}
     return caps, {
         "cpu_cap": "CPU quota per host over all its threads; a single thread may be faster than on the real board",
         "cpu_cap_cores": dict[str, Json](caps),
-        "cpu_cap_missing": list[Json](sorted(wanted.keys() - caps.keys())),  # stronger than this machine
-        "cpu_demand_ratio": sum(min(count, here_count) for count in wanted.values()) / here_count,
+        "cpu_cap_missing": list[Json](sorted(cores.keys() - caps.keys())),  # stronger than this machine
+        "cpu_demand_ratio": sum(min(count, here_count) for count in cores.values()) / here_count,
     }

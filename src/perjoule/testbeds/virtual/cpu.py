@@ -45,8 +45,8 @@ def rating(text: str) -> float:
 def cpu_model() -> str:
     """Return the CPU's name, as the kernel reports it."""
     text = Path("/proc/cpuinfo").read_text()
-    found = re.search(r"^(?:model name|Model|Hardware)\s*:\s*(.+)$", text, re.MULTILINE)
-    return found[1].strip() if found else os.uname().machine
+    match = re.search(r"^(?:model name|Model|Hardware)\s*:\s*(.+)$", text, re.MULTILINE)
+    return match[1].strip() if match else os.uname().machine
 
 
 def cache_file() -> Path:
@@ -79,16 +79,16 @@ def mips_per_core() -> Rating:
         return Rating(remembered[key], key)
     try:
         before = _used_s()
-        done = subprocess.run([path, *_BENCHMARK], capture_output=True, text=True, timeout=_TIMEOUT_S, check=True)
-        found, busy_ratio = rating(done.stdout), strangers_ratio(before, _used_s())
+        completed = subprocess.run([path, *_BENCHMARK], capture_output=True, text=True, timeout=_TIMEOUT_S, check=True)
+        mips, busy_ratio = rating(completed.stdout), strangers_ratio(before, _used_s())
     except (subprocess.SubprocessError, ValueError, OSError) as error:
         raise MachineError(f"7-zip's benchmark failed ({error})", next="try `7zz b`, or cpu_cap = false") from None
     if busy_ratio > BUSY_RATIO:
-        others = f"other programs took {100 * busy_ratio:.0f} % of the CPUs"
-        doubt = f"this machine's CPU was rated while {others}: caps and modelled watts may be wrong; repeat on a quiet machine"
-        return Rating(found, key, MACHINE.doubt(doubt))
-    _remember({**remembered, key: found})
-    return Rating(found, key)
+        busy_text = f"other programs took {100 * busy_ratio:.0f} % of the CPUs"
+        doubt = f"this machine's CPU was rated while {busy_text}: caps and modelled watts may be wrong; repeat on a quiet machine"
+        return Rating(mips, key, MACHINE.doubt(doubt))
+    _remember({**remembered, key: mips})
+    return Rating(mips, key)
 
 
 def _used_s() -> tuple[float, float, float]:
@@ -99,8 +99,8 @@ def _used_s() -> tuple[float, float, float]:
 
 def strangers_ratio(before: tuple[float, float, float], after: tuple[float, float, float]) -> float:
     """Return the share of the machine's CPU time that programs other than ours took between two results of `_used_s`."""
-    wall_s, working, own = (b - a for a, b in zip(before, after, strict=True))
-    return max(0.0, working - own) / (wall_s * (os.cpu_count() or 1))
+    wall_s, working, own_s = (b - a for a, b in zip(before, after, strict=True))
+    return max(0.0, working - own_s) / (wall_s * (os.cpu_count() or 1))
 
 
 def _remembered() -> dict[str, float]:

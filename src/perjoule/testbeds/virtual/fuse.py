@@ -39,20 +39,20 @@ def connections(folder: Path, pids: Iterable[int]) -> set[int]:
     for place in ours:
         if (space := _space(place)) and not spaces.get(space):
             spaces[space] = _mounts(place)
-    for known in (_PROC / "self", _PROC / "1"):  # a process of ours that has not left them yet
-        spaces.pop(_space(known), None)
-    found = served | {number for mounts in spaces.values() for number, target in mounts if folder in target.parents}
-    if not found:
-        return found
-    others = {space: place for place in _PROC.glob("[0-9]*") if (space := _space(place)) not in spaces}
-    return found - {number for place in others.values() for number, _ in _mounts(place)}
+    for process in (_PROC / "self", _PROC / "1"):  # a process of ours that has not left them yet
+        spaces.pop(_space(process), None)
+    numbers = served | {number for mounts in spaces.values() for number, target in mounts if folder in target.parents}
+    if not numbers:
+        return numbers
+    other_spaces = {space: place for place in _PROC.glob("[0-9]*") if (space := _space(place)) not in spaces}
+    return numbers - {number for place in other_spaces.values() for number, _ in _mounts(place)}
 
 
 def abort(numbers: Iterable[int]) -> None:
     """Abort connections: whoever waits for one gets an error, and can end. Does nothing where the kernel has no FUSE."""
-    words = [str(number) for number in sorted(numbers)]
-    if words and CONTROL.is_dir():
-        argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _ABORT, str(CONTROL), *words]
+    arguments = [str(number) for number in sorted(numbers)]
+    if arguments and CONTROL.is_dir():
+        argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _ABORT, str(CONTROL), *arguments]
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=_ABORT_S, check=False)
 
@@ -81,7 +81,7 @@ def _space(process: Path) -> str:
 
 def _descriptors(process: Path) -> Iterator[str]:
     with contextlib.suppress(OSError):
-        for one in (process / "fd").iterdir():
+        for descriptor in (process / "fd").iterdir():
             with contextlib.suppress(OSError):
-                if one.readlink() == Path("/dev/fuse"):
-                    yield (process / "fdinfo" / one.name).read_text()
+                if descriptor.readlink() == Path("/dev/fuse"):
+                    yield (process / "fdinfo" / descriptor.name).read_text()

@@ -82,16 +82,16 @@ class Holder:
     def expect(self, word: str) -> None:
         """Wait until the holder prints this word. Raises MachineError with its last output."""
         deadline_s = time.monotonic() + START_S
-        said = b""
-        while not said.endswith(b"\n"):
+        output = b""
+        while not output.endswith(b"\n"):
             left_s = deadline_s - time.monotonic()
             if left_s <= 0 or not select.select([self._words], [], [], left_s)[0]:
                 break
             got = os.read(self._words, 1)
             if not got:
                 break
-            said += got
-        if said.decode() != f"{word}\n":
+            output += got
+        if output.decode() != f"{word}\n":
             last = " | ".join(self._log.read_text(errors="replace").strip().splitlines()[-3:]) or "no output"
             raise MachineError(f"the virtual host did not start: {last}", where=self.name, next="see `perjoule doctor`")
 
@@ -109,7 +109,7 @@ class Holder:
     @property
     def pid(self) -> int:
         """The holder's process number, outside."""
-        found = _process.children(self.child.pid)
-        if not found:
+        pids = _process.children(self.child.pid)
+        if not pids:
             raise MachineError("the virtual host has ended", where=self.name, next="see `perjoule doctor`")
-        return found[0]
+        return pids[0]

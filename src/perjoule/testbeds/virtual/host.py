@@ -126,10 +126,10 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
 
     def ask_counters(self, *, switches: bool = False) -> Callable[[], Counters]:
         """Read them at once."""
-        found = self.counters()
+        counters_now = self.counters()
         if switches:
-            found = replace(found, switches_count=self._switches.count(found.t_s))
-        return lambda: found
+            counters_now = replace(counters_now, switches_count=self._switches.count(counters_now.t_s))
+        return lambda: counters_now
 
     def _moved(self, disk: _disk.Loop) -> tuple[int, int, float]:
         """Return what it has moved since it is the host's; its device may have been another's before."""
@@ -172,8 +172,8 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
                 made = _disk.make(image, place, wanted, lock=self._lock, inside=inside, delay_ms=self._delay_ms)
                 self._attach(name, (made,))
             elif self._delay_ms is not None:
-                what = "mirrored disks can't be delayed"
-                raise CampaignError(what, where=self.name, next="remove mirror from beneath, or disk_latency from the testbed")
+                problem = "mirrored disks can't be delayed"
+                raise CampaignError(problem, where=self.name, next="remove mirror from beneath, or disk_latency from the testbed")
             else:
                 self._attach(name, _disk.make_mirror(image, place, wanted, lock=self._lock, inside=inside))
         except OSError as error:
@@ -245,14 +245,14 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
             return
         self._delay_ms = self._delay.ms if at_random else 0
         try:
-            for disk in (one for disks in self._disks.values() for one in disks):
+            for disk in (disk_of_host for disks in self._disks.values() for disk_of_host in disks):
                 _delay.change(disk.backing, self._delay_ms, lock=self._lock)
         except MachineError as error:
             raise WorkloadError(f"its disks can't seek: {error}", where=self.name) from None
 
     def limit_dirty_pages(self, disks: tuple[_disk.Loop, ...] | None = None) -> None:
         """Limit those of its disks to a share of its memory, where that is capped and the kernel can."""
-        for disk in (one for pair in self._disks.values() for one in pair) if disks is None else disks:
+        for disk in (disk_of_host for pair in self._disks.values() for disk_of_host in pair) if disks is None else disks:
             if self.memory_bytes is not None:
                 memory.limit(disk.device, self.memory_bytes)
 
@@ -262,8 +262,8 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
         share = self._disk_scale / len(disks) / slower
         read = sum(disk.read_bytes_per_s.value for disk in self.node.disks) * share
         written = sum(disk.write_bytes_per_s.value for disk in self.node.disks) * share
-        said = [self._groups.cap_disk(self.name, disk.device, read, written) for disk in disks]
-        return said[0]
+        capped = [self._groups.cap_disk(self.name, disk.device, read, written) for disk in disks]
+        return capped[0]
 
     def out_of_memory(self) -> str:
         """Return what the kernel killed in this host's control group since the last call."""
@@ -273,8 +273,8 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
         with contextlib.suppress(OSError):
             self._killed_count = self._groups.killed_count(self.name)
         count = self._killed_count - before
-        what = f"{count} of its programs" if count > 1 else "one of its programs"
-        return f"the kernel killed {what}, because the host has {bytes_text(self.memory_bytes)} of memory" if count else ""
+        programs = f"{count} of its programs" if count > 1 else "one of its programs"
+        return f"the kernel killed {programs}, because the host has {bytes_text(self.memory_bytes)} of memory" if count else ""
 
     def drop_caches(self) -> None:
         """Write back and drop what the kernel of the whole machine caches, because virtual hosts share one kernel."""

@@ -142,25 +142,25 @@ class Marked:
 
 def parse(cmdline: bytes) -> tuple[Mark, bool] | None:
     """Parse the mark from the bytes of /proc/PID/cmdline, and whether it is a holder's; None if the process is not ours."""
-    words = cmdline.decode(errors="replace").split("\0")
-    if words[0].rpartition("/")[2] not in ("sh", "unshare", "bash") or MARK not in words:
+    arguments = cmdline.decode(errors="replace").split("\0")
+    if arguments[0].rpartition("/")[2] not in ("sh", "unshare", "bash") or MARK not in arguments:
         return None
-    at = words.index(MARK)
-    match words[at + 1 : at + 6]:
+    at = arguments.index(MARK)
+    match arguments[at + 1 : at + 6]:
         case [run, folder, lock, host, ("run" | "keep") as mode] if (
             folder.endswith(f"/pj-{run}") and FOLDER.fullmatch(folder) and lock == f"{folder}/lock"
         ):
-            return Mark(Run(run, Path(folder)), host, mode), words[:2] == ["bash", "-c"] and at == 3
+            return Mark(Run(run, Path(folder)), host, mode), arguments[:2] == ["bash", "-c"] and at == 3
         case _:
             return None
 
 
 def marked() -> tuple[Marked, ...]:
     """Find every process that bears our mark."""
-    found: list[Marked] = []
+    marked_processes: list[Marked] = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             parsed = parse((folder / "cmdline").read_bytes())
             if parsed and folder.stat().st_uid == 0:  # anybody may write our mark
-                found.append(Marked(int(folder.name), *parsed))
-    return tuple(found)
+                marked_processes.append(Marked(int(folder.name), *parsed))
+    return tuple(marked_processes)

@@ -66,9 +66,9 @@ def _folders(device: str, sysfs: Path) -> Iterator[Path]:
             yield dev.parents[2] / "bdi"
 
 
-def facts(there: Sequence[Place], why_not: str, *, limited: bool) -> dict[str, Json]:
+def facts(host_places: Sequence[Place], why_not: str, *, limited: bool) -> dict[str, Json]:
     """Return what a record says of the memory of hosts; `limited` says whether dirty pages of their disks are limited."""
-    capped = {place.name: place.memory_bytes for place in there if place.memory_bytes is not None}
+    capped = {place.name: place.memory_bytes for place in host_places if place.memory_bytes is not None}
     if not capped:
         return {"memory_cap": f"none: {why_not or 'no host has memory in the catalogue'}"}
     dirty = f"of a disk at most {DIRTY_RATIO:.0%} of it" if limited else "as the kernel limits those of a control group"

@@ -53,9 +53,9 @@ def sent_batch(goodput_bytes_per_s: float, link: Link, do: Literal["add", "repla
     if link.bare:
         return f"qdisc {do} dev eth0 root {tbf_text(goodput_bytes_per_s)}"
     under_way_count = math.ceil(goodput_bytes_per_s * link.delay_s / _PAYLOAD_BYTES)  # packets
-    words = f"limit {_QUEUE_COUNT + under_way_count} delay {link.delay_s * 1e6:.0f}us loss {link.loss_ratio:.6%}"
+    shape = f"limit {_QUEUE_COUNT + under_way_count} delay {link.delay_s * 1e6:.0f}us loss {link.loss_ratio:.6%}"
     return (
-        f"qdisc {do} dev eth0 root handle 1: netem {words}\n"
+        f"qdisc {do} dev eth0 root handle 1: netem {shape}\n"
         f"qdisc {do} dev eth0 parent 1:1 handle 10: {tbf_text(goodput_bytes_per_s)}"
     )
 
@@ -112,8 +112,8 @@ def eth0_bytes(net_dev: str) -> tuple[int, int]:
     Raises:
         ValueError: there is no eth0.
     """
-    _, found, numbers = net_dev.partition(" eth0:")
-    if not found:
+    _, marker, numbers = net_dev.partition(" eth0:")
+    if not marker:
         raise ValueError("no eth0")
-    words = numbers.split(maxsplit=9)
-    return int(words[0]), int(words[8])
+    numbers_text = numbers.split(maxsplit=9)
+    return int(numbers_text[0]), int(numbers_text[8])

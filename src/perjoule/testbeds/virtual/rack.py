@@ -34,29 +34,29 @@ class Rack:
         self.disks: Mapping[str, _disk.Loop] = {}
         self.hosts: tuple[VirtualHost, ...] = ()
 
-    def start(self, there: Sequence[Place], caps: Mapping[str, float], wanted: Disk | None) -> None:
+    def start(self, host_places: Sequence[Place], caps: Mapping[str, float], wanted: Disk | None) -> None:
         """Bring everything up: `caps` are cores by host, `wanted` is every server's disk. Raises MachineError."""
         try:
             self._lock = runs.claim(self.run)
         except OSError as error:
-            what = f"can't create a run's folder ({error.strerror})"
+            problem = f"can't create a run's folder ({error.strerror})"
             raise MachineError(
-                what, where=str(error.filename), next="set PERJOULE_WORK to a folder that you can write to"
+                problem, where=str(error.filename), next="set PERJOULE_WORK to a folder that you can write to"
             ) from None
         try:
-            for name in (_SWITCH, *(place.name for place in there)):
+            for name in (_SWITCH, *(place.name for place in host_places)):
                 self._groups.make(name, caps.get(name))
-            for place in there:
+            for place in host_places:
                 if place.memory_bytes is not None:
                     self._groups.cap_memory(place.name, place.memory_bytes)
-            self._insert(there, wanted)
-            self._power_on(there)
+            self._insert(host_places, wanted)
+            self._power_on(host_places)
         except (OSError, subprocess.SubprocessError) as error:
             raise MachineError(f"the virtual cluster did not start: {error}", next=_FIX) from None
 
-    def _insert(self, there: Sequence[Place], wanted: Disk | None) -> None:
+    def _insert(self, host_places: Sequence[Place], wanted: Disk | None) -> None:
         # Before the hosts start: a mount is the same path in all of them and outside.
-        for place in there:
+        for place in host_places:
             folder = self.run.folder / place.name
             folder.mkdir()
             folder.chmod(mark.FOLDER_MODE)
@@ -70,22 +70,22 @@ class Rack:
             delay_ms = delay.first_ms if delay else None
             return _disk.make(images / f"{name}.img", place, wanted, lock=self._lock, delay_ms=delay_ms)
 
-        servers = [place.name for place in there if place.role != "client"]
+        servers = [place.name for place in host_places if place.role != "client"]
         with ThreadPoolExecutor(4) as pool:
             self.disks = dict(zip(servers, pool.map(make, servers), strict=True))
 
-    def _power_on(self, there: Sequence[Place]) -> None:
+    def _power_on(self, host_places: Sequence[Place]) -> None:
         switch = self._hold(_SWITCH, "", "")
-        sent = [network.sent_batch(place.goodput_bytes_per_s, self._link) for place in there]
-        holders = [self._hold(place.name, place.address, shape) for place, shape in zip(there, sent, strict=True)]
+        sent = [network.sent_batch(place.goodput_bytes_per_s, self._link) for place in host_places]
+        holders = [self._hold(place.name, place.address, shape) for place, shape in zip(host_places, sent, strict=True)]
         for holder in (switch, *holders):
             holder.expect("ready")
-        cables = [network.Cable(p.name, h.pid, p.goodput_bytes_per_s) for p, h in zip(there, holders, strict=True)]
+        cables = [network.Cable(p.name, h.pid, p.goodput_bytes_per_s) for p, h in zip(host_places, holders, strict=True)]
         for tool, text in (("ip", network.plug_batch(cables, self._link)), ("tc", network.shape_batch(cables))):
             argv = ["nsenter", "-t", str(switch.pid), "-n", tool, "-batch", "-"]
-            done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
-            if done.returncode:
-                raise MachineError(f"{tool}: {done.stderr.strip()}", where=_SWITCH, next=_FIX)
+            completed = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+            if completed.returncode:
+                raise MachineError(f"{tool}: {completed.stderr.strip()}", where=_SWITCH, next=_FIX)
         for holder in holders:
             holder.say("plugged")
         for holder in holders:
@@ -101,7 +101,7 @@ class Rack:
                 delay=self._delays.get(place.name),
                 link=self._link,
             )
-            for place, cable in zip(there, cables, strict=True)
+            for place, cable in zip(host_places, cables, strict=True)
         )
         for host in self.hosts:
             host.limit_dirty_pages()
@@ -115,12 +115,12 @@ class Rack:
         """Cap every disk, including those that hosts make later; return what is capped and what is not."""
         if "io" not in cgroup.controllers()[1]:
             return "none: there is no io controller on this machine"
-        said = [words for host in self.hosts if (words := host.cap_disks(scale))]
+        capped = [capped_text for host in self.hosts if (capped_text := host.cap_disks(scale))]
         if not self.disks:
             return 'none: disk = "directory" has no device of its own; disks made for a file system are capped'
         return (
-            f"{said[0]}; disks of hosts that have none in the catalogue are not"
-            if said
+            f"{capped[0]}; disks of hosts that have none in the catalogue are not"
+            if capped
             else "none: no host has disks in the catalogue"
         )
 

@@ -38,24 +38,24 @@ def checks(
     """Check all requirements, in the order in which to fix them."""
     root = os.geteuid() == 0
     tools = ["bash", "ip", "tc", "unshare", "nsenter", *(("losetup", f"mkfs.{disk}") if disk in _format.MAKE else ())]
-    found = [Check("root", root, "yes" if root else "needed for namespaces and control groups", _SUDO)]
-    found += [_tool(name) for name in tools]
-    if all(check.ok for check in found):
-        found += [_namespaces(), *([netem()] if delayed_links else [])]
+    all_checks = [Check("root", root, "yes" if root else "needed for namespaces and control groups", _SUDO)]
+    all_checks += [_tool(name) for name in tools]
+    if all(check.ok for check in all_checks):
+        all_checks += [_namespaces(), *([netem()] if delayed_links else [])]
     if disk in _format.MAKE:
-        found.append(_loops())
+        all_checks.append(_loops())
     if delay:
-        found.append(_delayed(delay))
+        all_checks.append(_delayed(delay))
     version, able = cgroup.controllers()
     if cpu_cap:
-        found.append(_cpu(version, able))
+        all_checks.append(_cpu(version, able))
         path = cpu.tool()
-        found.append(Check("7-zip", path is not None, path or "missing: CPUs can't be capped", "apt-get install 7zip"))
+        all_checks.append(Check("7-zip", path is not None, path or "missing: CPUs can't be capped", "apt-get install 7zip"))
     if disk_cap:
-        found.append(_disk_cap(version, able))
+        all_checks.append(_disk_cap(version, able))
     if memory_cap:
-        found.append(_memory_cap(disk))
-    return tuple(found)
+        all_checks.append(_memory_cap(disk))
+    return tuple(all_checks)
 
 
 def optional(disk: str) -> tuple[Check, ...]:
@@ -79,30 +79,32 @@ def _tried(script: str) -> "subprocess.CompletedProcess[str]":
 @cache
 def netem() -> Check:
     """Check for the scheduler that delays and loses packets."""
-    there = _tried("tc qdisc add dev lo root netem delay 1ms loss 1%").returncode == 0
-    detail = "works" if there else "this kernel has no netem, so links have neither latency nor loss"
-    return Check("netem", there, detail, FIX_NETEM)
+    works = _tried("tc qdisc add dev lo root netem delay 1ms loss 1%").returncode == 0
+    detail = "works" if works else "this kernel has no netem, so links have neither latency nor loss"
+    return Check("netem", works, detail, FIX_NETEM)
 
 
 @cache
 def _namespaces() -> Check:
-    done = _tried(_TRIAL)
+    completed = _tried(_TRIAL)
     name = "namespaces, bridge, veth, tbf"
-    return Check(name, True, "work") if done.returncode == 0 else Check(name, False, *refusal(done.stderr))
+    return Check(name, True, "work") if completed.returncode == 0 else Check(name, False, *refusal(completed.stderr))
 
 
-def refusal(said: str) -> tuple[str, str]:
+def refusal(output: str) -> tuple[str, str]:
     """Return why namespaces don't work, from the last output of the trial, and the fix."""
-    if "cannot change root filesystem propagation" in said:
-        what = "the root folder is not a mount point, as in a chroot, so hosts can't have mounts of their own"
-        return what, "leave the chroot, or enter its folder with systemd-nspawn, a privileged container or pivot_root"
-    last = " ".join(said.strip().splitlines()[-1:])
+    if "cannot change root filesystem propagation" in output:
+        problem = "the root folder is not a mount point, as in a chroot, so hosts can't have mounts of their own"
+        return problem, "leave the chroot, or enter its folder with systemd-nspawn, a privileged container or pivot_root"
+    last = " ".join(output.strip().splitlines()[-1:])
     return last or "refused", "modprobe -a veth bridge sch_tbf; in a container: run it privileged"
 
 
 def _loops() -> Check:
-    there = Path("/dev/loop-control").exists()
-    return Check("loop devices", there, "there" if there else "no /dev/loop-control", 'modprobe loop, or disk = "directory"')
+    available = Path("/dev/loop-control").exists()
+    return Check(
+        "loop devices", available, "there" if available else "no /dev/loop-control", 'modprobe loop, or disk = "directory"'
+    )
 
 
 def _delayed(delay: Delay) -> Check:
@@ -121,10 +123,12 @@ def _cpu(version: int, able: frozenset[str]) -> Check:
 
 
 def _disk_cap(version: int, able: frozenset[str]) -> Check:
-    there = "io" in able
-    detail = f"cgroup v{version}" if there else "no io controller: disks are as fast as this machine's, which the facts record"
+    available = "io" in able
+    detail = (
+        f"cgroup v{version}" if available else "no io controller: disks are as fast as this machine's, which the facts record"
+    )
     fix = "boot with systemd.unified_cgroup_hierarchy=1 (cgroup v2), or a kernel with CONFIG_BLK_DEV_THROTTLING"
-    return Check("disk caps", there, detail, fix, needed=False)
+    return Check("disk caps", available, detail, fix, needed=False)
 
 
 def _memory_cap(disk: str) -> Check:

@@ -57,18 +57,18 @@ def claim(run: Run) -> int:
 
 def runs() -> tuple[Run, ...]:
     """Return every run that has any trace on this machine, alive or dead."""
-    return tuple(one for one in _found() if not one.strange())
+    return tuple(run for run in _found() if not run.strange())
 
 
 def strangers() -> tuple[str, ...]:
     """Return for each folder with the name of a run that is not ours why it is left alone."""
-    return tuple(f"{one.folder}: {why}" for one in _found() if (why := one.strange()))
+    return tuple(f"{run.folder}: {why}" for run in _found() if (why := run.strange()))
 
 
 def blocked() -> tuple[str, ...]:
     """Return for each run whose perjoule is gone who still holds its lock, so it counts as alive."""
     until_s = mark.let_go_s()
-    return tuple(f"{one.folder}: {why}" for one in runs() if (why := one.blocked(until_s)))
+    return tuple(f"{run.folder}: {why}" for run in runs() if (why := run.blocked(until_s)))
 
 
 def _found() -> tuple[Run, ...]:
@@ -77,26 +77,26 @@ def _found() -> tuple[Run, ...]:
     folders += [str(process.mark.run.folder) for process in mark.marked()]
     folders += [str(loop.backing) for loop in _disk.loops()]
     matches = [match for folder in folders if (match := mark.FOLDER.fullmatch(folder))]
-    found = {match["run"]: Run(match["run"], Path(match["folder"])) for match in matches}
-    for name in cgroup.runs() - found.keys():
-        found[name] = Run(name, mark.work_root() / f"pj-{name}")
-    return tuple(found[name] for name in sorted(found))
+    runs_found = {match["run"]: Run(match["run"], Path(match["folder"])) for match in matches}
+    for name in cgroup.runs() - runs_found.keys():
+        runs_found[name] = Run(name, mark.work_root() / f"pj-{name}")
+    return tuple(runs_found[name] for name in sorted(runs_found))
 
 
 def kept() -> dict[Run, dict[str, int]]:
     """Find the clusters that outlive the perjoule that made them: their hosts' names and holders."""
-    found: dict[Run, dict[str, int]] = {}
+    clusters: dict[Run, dict[str, int]] = {}
     for process in mark.marked():
         if process.holder and process.mark.run.kept.exists():
-            found.setdefault(process.mark.run, {})[process.mark.host] = process.pid
-    return found
+            clusters.setdefault(process.mark.run, {})[process.mark.host] = process.pid
+    return clusters
 
 
 def dead(*, everything: bool = False) -> tuple[Run, ...]:
     """Return every run that left something and whose perjoule is gone; with `everything` also kept clusters."""
-    spared = set[str]() if everything else {one.id for one in kept()}
+    spared = set[str]() if everything else {run.id for run in kept()}
     until_s = mark.let_go_s()
-    return tuple(one for one in runs() if one.id not in spared and not one.alive(until_s))
+    return tuple(run for run in runs() if run.id not in spared and not run.alive(until_s))
 
 
 def clean(*, everything: bool = False, run: str = "") -> tuple[str, ...]:
@@ -109,10 +109,12 @@ def clean(*, everything: bool = False, run: str = "") -> tuple[str, ...]:
     """
     root = os.geteuid() == 0
     with _registry() if root else contextlib.nullcontext():
-        left = [one for one in dead(everything=everything) if run in ("", one.id)]
-        if left and not root:
-            raise MachineError(f"run {left[0].id} can't be removed", where=str(left[0].folder), next="sudo perjoule down")
-        return tuple(remove(one) for one in left)
+        dead_runs = [dead_run for dead_run in dead(everything=everything) if run in ("", dead_run.id)]
+        if dead_runs and not root:
+            raise MachineError(
+                f"run {dead_runs[0].id} can't be removed", where=str(dead_runs[0].folder), next="sudo perjoule down"
+            )
+        return tuple(remove(dead_run) for dead_run in dead_runs)
 
 
 def remove(run: Run) -> str:
@@ -140,19 +142,19 @@ def remove(run: Run) -> str:
     while not (gone := groups.remove()) and time.monotonic() < deadline_s:
         end(sorted(groups.pids()))
         time.sleep(0.01)
-    words = f"run {run.id}: {len({process.mark.host for process in ours})} hosts, {run.folder}"
+    summary = f"run {run.id}: {len({process.mark.host for process in ours})} hosts, {run.folder}"
     if still:
-        return f"{words} ({still[0]} still waits for servers that are gone: run `perjoule down` again)"
+        return f"{summary} ({still[0]} still waits for servers that are gone: run `perjoule down` again)"
     try:
         _disk.remove(run.folder)
     except MachineError as error:
-        return f"{words} ({error})"
+        return f"{summary} ({error})"
     lock = run.lock.name if run.lock.is_file() else ""  # an older perjoule's removal did not leave it to the end
-    if (left := removal.remove_folder(run.folder, mark=lock)) or not gone:
-        what = f"{left[0]} could not be removed" if left else "something is still busy"
-        return f"{words} ({what}: run `perjoule down` again)"
+    if (remaining := removal.remove_folder(run.folder, mark=lock)) or not gone:
+        problem = f"{remaining[0]} could not be removed" if remaining else "something is still busy"
+        return f"{summary} ({problem}: run `perjoule down` again)"
     removal.remove_file(mark.REGISTRY / run.id)
-    return words
+    return summary
 
 
 def _kill(pids: Sequence[int], *, timeout_s: float = 3.0) -> bool:

@@ -27,12 +27,12 @@ class Switches:
             return None
         began = bool(self._next_s)
         self._next_s = now_s + PERIOD_S
-        found = self._tasks()
-        if not found:  # a host has at least its holder
+        counts = self._tasks()
+        if not counts:  # a host has at least its holder
             return None
         if began:
-            self._total_count += sum(count - self._before(task, count) for task, count in found.items())
-        self._seen = found
+            self._total_count += sum(count - self._before(task, count) for task, count in counts.items())
+        self._seen = counts
         return self._total_count
 
     def _before(self, task: str, count: int) -> int:
@@ -41,7 +41,7 @@ class Switches:
         return before if before <= count else 0
 
     def _tasks(self) -> dict[str, int]:
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         with suppress(OSError):
             for pid in self._pids():
                 with suppress(OSError):  # it has just ended
@@ -49,5 +49,5 @@ class Switches:
                         with suppress(OSError):
                             count = switches_count(read_once(f"{self._proc}/{pid}/task/{task}/status"))
                             if count is not None:
-                                found[task] = count
-        return found
+                                counts[task] = count
+        return counts

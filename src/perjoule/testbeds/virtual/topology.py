@@ -51,13 +51,13 @@ def places(
     client = next((node for node in cluster.nodes if node.role == "client"), None)
     if client is None:
         raise CampaignError(f'cluster "{cluster.name}" has no client', next="add a node of role client to its file")
-    found: list[Place] = []
+    places_found: list[Place] = []
     for node in [*nodes, *[client] * clients_count]:
-        number = 1 + sum(place.role == node.role for place in found)
+        number = 1 + sum(place.role == node.role for place in places_found)
         goodput = node.board.nic_bytes_per_s.value * scale
         cores = machine_mips_per_core and cpu.cores(node.board.mips.value, scale, machine_mips_per_core)
         memory = node.board.memory_bytes if memory_ratio else None
         memory_bytes = round(memory.value * memory_ratio) if memory and memory_ratio else None
-        address = network.address(len(found) + 1)
-        found.append(Place(f"{node.role}-{number}", node.role, node, address, goodput, cores, memory_bytes))
-    return found
+        address = network.address(len(places_found) + 1)
+        places_found.append(Place(f"{node.role}-{number}", node.role, node, address, goodput, cores, memory_bytes))
+    return places_found

@@ -129,8 +129,8 @@ class Keeper:
 
     def states(self, root: Path, dev: str, drives: Sequence[str] = ()) -> States:
         """Return the power states of the host and of drives by their IDs, before `keep`. Raises MachineError."""
-        words = [str(root), dev, *drives]
-        self._say(f"states {len(words)}", _words(words))
+        arguments = [str(root), dev, *drives]
+        self._say(f"states {len(arguments)}", _words(arguments))
         lines, until_s = list[str](), time.monotonic() + KEPT_S
         while (line := self._line(until_s)) != "stated":
             if line is None:

@@ -21,9 +21,9 @@ def controllers(root: Path = ROOT) -> tuple[int, frozenset[str]]:
     if (root / "cpu" / "cpu.cfs_quota_us").exists() or (root / "cpu" / "cpu.shares").exists():
         return 1, frozenset(name for name, file in v1.CAPPED_BY.items() if (root / file).exists())
     with contextlib.suppress(OSError):
-        there = set((root / "cgroup.controllers").read_text().split())
-        if "cpu" in there:
-            return 2, frozenset(there & v1.CAPPED_BY.keys())
+        available = set((root / "cgroup.controllers").read_text().split())
+        if "cpu" in available:
+            return 2, frozenset(available & v1.CAPPED_BY.keys())
     return 0, frozenset()
 
 
@@ -40,8 +40,8 @@ def groups(run: str, root: Path = ROOT) -> Groups:
 
 def runs(root: Path = ROOT) -> set[str]:
     """List the runs that have groups here."""
-    found = places(root, controllers(root)[0])
-    return {folder.name.removeprefix(PREFIX) for place in found for folder in place.glob(f"{PREFIX}*/")}
+    group_places = places(root, controllers(root)[0])
+    return {folder.name.removeprefix(PREFIX) for place in group_places for folder in place.glob(f"{PREFIX}*/")}
 
 
 def uncap(run: str, devices: Sequence[str], root: Path = ROOT) -> None:

@@ -75,7 +75,7 @@ class Groups(ABC):
 
     def pids_of(self, host: str) -> tuple[int, ...]:
         """Return a host's processes. Raises OSError."""
-        return tuple(int(word) for root in self.roots[:1] for word in (root / host / "cgroup.procs").read_text().split())
+        return tuple(int(pid) for root in self.roots[:1] for pid in (root / host / "cgroup.procs").read_text().split())
 
     def pids(self) -> set[int]:
         """Return every process in the run's groups that we can see."""
@@ -86,20 +86,20 @@ class Groups(ABC):
         return 0 in self._pids()
 
     def _pids(self) -> set[int]:
-        found: set[int] = set()
+        pids: set[int] = set()
         for root in self.roots:
             for procs in (root / "cgroup.procs", *root.glob("*/cgroup.procs")):
                 with contextlib.suppress(OSError):
-                    found.update(int(word) for word in procs.read_text().split())
-        return found
+                    pids.update(int(pid) for pid in procs.read_text().split())
+        return pids
 
     def remove(self) -> bool:
         """Remove the run's groups as far as no process is in them. Returns whether they are gone."""
-        left = tuple(place / f"{PREFIX}{self.run}" for place in places(self.root, self.version))
-        for root in left:
+        folders = tuple(place / f"{PREFIX}{self.run}" for place in places(self.root, self.version))
+        for root in folders:
             for folder in (*root.glob("*/"), root):
                 removal.remove_empty(folder)
-        return not any(root.exists() for root in left)
+        return not any(root.exists() for root in folders)
 
 
 def places(root: Path, version: int) -> list[Path]:

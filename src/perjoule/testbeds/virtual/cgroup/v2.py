@@ -27,11 +27,11 @@ class Groups2(Groups):
         """Make a host's group, capped to this many cores."""
         (group,) = self.roots
         if not group.exists():
-            there = set((self.root / "cgroup.controllers").read_text().split())
-            wanted = " ".join(f"+{name}" for name in ("cpu", "io", "memory") if name in there)  # memory: write-back needs it
-            (self.root / "cgroup.subtree_control").write_text(wanted)
+            available = set((self.root / "cgroup.controllers").read_text().split())
+            enabled = " ".join(f"+{name}" for name in ("cpu", "io", "memory") if name in available)  # memory: write-back needs it
+            (self.root / "cgroup.subtree_control").write_text(enabled)
             group.mkdir()
-            (group / "cgroup.subtree_control").write_text(wanted)
+            (group / "cgroup.subtree_control").write_text(enabled)
         (group / host).mkdir()
         if cores is not None:
             period = period_us(cores)
@@ -65,12 +65,12 @@ class Groups2(Groups):
     def disk_bytes(self, host: str) -> tuple[int | None, int | None]:
         """Return bytes read and written on all devices."""
         try:
-            words = self._text(host, "io.stat").split()
+            fields = self._text(host, "io.stat").split()
         except OSError:
             return None, None
         return (
-            sum(int(w.removeprefix("rbytes=")) for w in words if w.startswith("rbytes=")),
-            sum(int(w.removeprefix("wbytes=")) for w in words if w.startswith("wbytes=")),
+            sum(int(w.removeprefix("rbytes=")) for w in fields if w.startswith("rbytes=")),
+            sum(int(w.removeprefix("wbytes=")) for w in fields if w.startswith("wbytes=")),
         )
 
 
