@@ -49,10 +49,10 @@ class Daemons:
 
     def last_words(self) -> list[str]:
         """Return the last line of each, equal ones once."""
-        said: dict[tuple[str, str], list[str]] = {}
+        last_lines: dict[tuple[str, str], list[str]] = {}
         for daemon in self._started:
-            said.setdefault((daemon.name, last_words(daemon.process.output())), []).append(daemon.host.name)
-        return [f"{name} on {', '.join(hosts)} last said: {words}" for (name, words), hosts in said.items()]
+            last_lines.setdefault((daemon.name, last_words(daemon.process.output())), []).append(daemon.host.name)
+        return [f"{name} on {', '.join(hosts)} last said: {line}" for (name, line), hosts in last_lines.items()]
 
     @contextmanager
     def explained(self) -> Generator[None]:
@@ -60,9 +60,9 @@ class Daemons:
         try:
             yield
         except WorkloadError as error:
-            found = type(error)("; ".join([error.what, *self.last_words()]), where=error.where, next=error.next)
-            found.logs = {daemon.log.name: daemon.process.output() for daemon in self._started}
-            raise found from error
+            explanation = type(error)("; ".join([error.what, *self.last_words()]), where=error.where, next=error.next)
+            explanation.logs = {daemon.log.name: daemon.process.output() for daemon in self._started}
+            raise explanation from error
 
     def alive(self) -> None:
         """Check that all still run.
@@ -73,10 +73,10 @@ class Daemons:
         for daemon in self._started:
             if (code := daemon.process.returncode) is not None:
                 daemon.host.run(["true"], timeout_s=ANSWER_S, check=False)
-                said = last_words(daemon.process.output(), 3)
-                raise TransientError(f"{daemon.name} ended with exit code {code}; it last said: {said}", where=daemon.host.name)
+                output = last_words(daemon.process.output(), 3)
+                raise TransientError(f"{daemon.name} ended with exit code {code}; it last said: {output}", where=daemon.host.name)
 
-    def wait(self, what: str, ready: Callable[[], bool], *, every_s: float = 0.03) -> None:
+    def wait(self, awaited: str, ready: Callable[[], bool], *, every_s: float = 0.03) -> None:
         """Wait until something is ready, while all daemons live.
 
         Args:
@@ -97,12 +97,12 @@ class Daemons:
                 reason = f": {error}"
             self.alive()
             if time.monotonic() > until_s:
-                raise TransientError(f"{what} not reached within {self.patience_s:g} s{reason}")
+                raise TransientError(f"{awaited} not reached within {self.patience_s:g} s{reason}")
             time.sleep(every_s)
 
-    def retry(self, what: str, work: Callable[[], object], *, every_s: float = 0.03) -> None:
+    def retry(self, awaited: str, work: Callable[[], object], *, every_s: float = 0.03) -> None:
         """Repeat what raises a WorkloadError until it does not, as `wait` does."""
-        self.wait(what, lambda: bool([work()]), every_s=every_s)
+        self.wait(awaited, lambda: bool([work()]), every_s=every_s)
 
     def drop(self, host: Host, name: str) -> None:
         """End one and forget it, so it can be started again."""

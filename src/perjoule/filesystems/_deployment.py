@@ -159,8 +159,8 @@ class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks,
         if not (stores := self.stores(host)):
             raise WorkloadError("the file system has no data here", where=host.name)
         argv = ["find", *stores, "-type", "f", *self.data_files, "-printf", "%D:%i %s\\n"]
-        said = host.run(argv, timeout_s=self.patience_s).stdout
-        return sum(int(line.split()[1]) for line in set(said.splitlines()))
+        stdout = host.run(argv, timeout_s=self.patience_s).stdout
+        return sum(int(line.split()[1]) for line in set(stdout.splitlines()))
 
     def erase(self, host: Host) -> None:
         """Remove its stores, with what the host's memory has still to write to them."""
@@ -228,7 +228,7 @@ class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks,
 
     def clean(self, host: Host) -> None:
         """Remove the content of its folder on a host."""
-        bound = [path for other, path in self._bound if other is host]
+        bound = [path for bound_host, path in self._bound if bound_host is host]
         with suppress(WorkloadError):  # a host that is gone has nothing left
             if bound:
                 host.run(["umount", "--lazy", "--quiet", *bound], timeout_s=SHORT_S, check=False)
@@ -285,16 +285,16 @@ class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks,
         folders = [self.folder(host), *rooms]
         host.run(["install", "-d", "-o", self.user, "-g", self.group, "-m", "750", *folders], timeout_s=SHORT_S)
         if host.run([*self.as_user, "test", "-w", folders[-1]], timeout_s=SHORT_S, check=False).returncode != 0:
-            what = f"{self.kind} runs as user {self.user}, which can't reach {host.directory}"
-            raise MachineError(what, where=host.name, next="let other users traverse the folders above it (chmod o+x)")
+            problem = f"{self.kind} runs as user {self.user}, which can't reach {host.directory}"
+            raise MachineError(problem, where=host.name, next="let other users traverse the folders above it (chmod o+x)")
 
     def mount(self, client: Host, place: Path, kind: str, source: str, options: str = "") -> None:
         """Mount it by a client's kernel. Raises TransientError with what `mount` reported, or with the end of a daemon."""
         argv = ["mount", "-t", kind, *(["-o", options] if options else []), source, place]
-        done = client.run(argv, timeout_s=self.patience_s, check=False)
-        if done.returncode != 0:
+        completed = client.run(argv, timeout_s=self.patience_s, check=False)
+        if completed.returncode != 0:
             self.daemons.alive()
-            raise TransientError(f"mount -t {kind} failed: {last_words(done.stderr, 3)}", where=client.name)
+            raise TransientError(f"mount -t {kind} failed: {last_words(completed.stderr, 3)}", where=client.name)
 
     def bind(self, host: Host, folder: Path, path: Path) -> None:
         """Bind a folder to a system path until the end, on a host with its own mounts."""
@@ -330,8 +330,8 @@ class Deployment(Mounted, Ages, CachesOnServers, Growable, Killable, LosesDisks,
         if beneath := self.options.beneath:
             mirror = beneath.mirror if host.copies_count > 1 else "none"
             self.facts = {**self.facts, "beneath": {**facts(host, host.directory / "beneath"), "mirror": mirror}}
-            left = each(self.bearers, left_by_zfs) if mirror == "zfs" else []
-            self.undropped = next((words for words in left if words), "")
+            remains = each(self.bearers, left_by_zfs) if mirror == "zfs" else []
+            self.undropped = next((remain for remain in remains if remain), "")
         self._note_logs()
 
     def _renew(self, host: Host) -> None:

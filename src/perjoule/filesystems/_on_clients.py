@@ -72,13 +72,13 @@ class OnClients(Mounted, Ages):
     def age(self, wanted: Aged) -> Mapping[str, Json]:
         """Age that of each client; counts and bytes are those of all, shares those of the fullest."""
 
-        def own(client: Host) -> Mapping[str, Json]:
+        def age_client(client: Host) -> Mapping[str, Json]:
             return Ageing(wanted, [(client, self.directories[client.name])], self._scale, late_s=0.0).run()
 
-        return _ageing.together(each(self._clients, own))
+        return _ageing.together(each(self._clients, age_client))
 
     def alive(self) -> None:
         """Check that every client still has it. Raises TransientError."""
-        for client, words in zip(self._clients, each(self._clients, self._lost), strict=True):
-            if words:
-                raise TransientError(words, where=client.name)
+        for client, loss in zip(self._clients, each(self._clients, self._lost), strict=True):
+            if loss:
+                raise TransientError(loss, where=client.name)

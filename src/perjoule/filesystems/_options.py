@@ -51,8 +51,8 @@ class Deployed(FileSystem):
         """Plan it: a layout that is impossible is refused then, and so is ageing on disks that others use."""
         self.deployment(hosts)
         if self.aged and self.made_bytes(hosts) is None:
-            what = "aged fills only disks that are made for the file system, and its data would lie on a disk that others use"
-            raise CampaignError(what, next='set beneath = {kind = "xfs", size = "4 GiB"}')
+            problem = "aged fills only disks that are made for the file system, and its data would lie on a disk that others use"
+            raise CampaignError(problem, next='set beneath = {kind = "xfs", size = "4 GiB"}')
 
     def made_bytes(self, hosts: Hosts) -> int | None:
         """Return the size of the disks beneath, or of those of the hosts."""
@@ -77,8 +77,8 @@ class Deployed(FileSystem):
 
     def checks(self) -> tuple[Check, ...]:
         """Check for its programs, FUSE, and the file system beneath."""
-        own = (check for place, packages in self.runs.items() for check in programs(packages, place))
-        return (*own, *([fuse()] if self.in_user_space else []), *needs_beneath(self.beneath), *_ageing.needs(self.aged))
+        of_programs = (check for place, packages in self.runs.items() for check in programs(packages, place))
+        return (*of_programs, *([fuse()] if self.in_user_space else []), *needs_beneath(self.beneath), *_ageing.needs(self.aged))
 
     @contextmanager
     def serve(self, hosts: Hosts) -> Generator[Deployment[Any]]:
@@ -125,12 +125,12 @@ class SelfBuilt(Deployed):
     def checks(self) -> tuple[Check, ...]:
         """Check for its programs, the tool that starts them as another user, FUSE, and the file system beneath."""
         fix = f"install {self.installation} and set {self.variable} to its prefix"
-        where = f"not in {self.path.replace(':', ' or ')}" if self._prefix() else "not on the PATH"
+        place = f"not in {self.path.replace(':', ' or ')}" if self._prefix() else "not on the PATH"
 
         def check(name: str, on: str) -> Check:
             path = shutil.which(name, path=self.path)
             look = f"program {name.replace(' or ', '|')} {self.path}"
-            return Check(name, bool(path), path or where, fix, look=look, on=on)
+            return Check(name, bool(path), path or place, fix, look=look, on=on)
 
         separate = self.roles == "separate"
         places = {"metadata": "metadata" if separate else "bricks", "data": "storage" if separate else "bricks"}
@@ -167,7 +167,7 @@ def needs_beneath(beneath: Disk | None) -> tuple[Check, ...]:
     if beneath is None:
         return tuple(map(check, WAYS))  # what could lie beneath, for `doctor`
     mirror = (check(beneath.mirror),) if beneath.mirror != "none" else ()
-    if beneath.kind == "zfs" and all(one.ok for one in mirror):
+    if beneath.kind == "zfs" and all(check.ok for check in mirror):
         return mirror
     made = needs(STEAD if beneath.kind == "zfs" else beneath.kind)
-    return (*(replace(one, on="bricks") for one in made), *mirror)
+    return (*(replace(check, on="bricks") for check in made), *mirror)

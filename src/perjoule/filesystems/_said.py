@@ -5,13 +5,13 @@ import re
 from perjoule.model.errors import WorkloadError
 
 
-def found(pattern: str, said: str, program: str) -> str:
+def found(pattern: str, output: str, program: str) -> str:
     """Return the first group of a pattern (^ and $ match at lines) in a program's output. Raises WorkloadError."""
-    if (match := re.search(pattern, said, re.MULTILINE)) is None:
-        raise unexpected(said, program)
+    if (match := re.search(pattern, output, re.MULTILINE)) is None:
+        raise unexpected(output, program)
     return match[1]
 
 
-def unexpected(said: str, program: str) -> WorkloadError:
+def unexpected(output: str, program: str) -> WorkloadError:
     """Return the error for output that is not understood."""
-    return WorkloadError(f"unexpected output: {' | '.join(said.splitlines())[:200] or 'nothing'}", where=program)
+    return WorkloadError(f"unexpected output: {' | '.join(output.splitlines())[:200] or 'nothing'}", where=program)

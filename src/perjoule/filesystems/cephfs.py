@@ -95,12 +95,14 @@ class CephFs(ceph.Ceph):
         """Place all daemons. Raises CampaignError if these hosts can't carry the configured layout."""
         redundancy = self.redundancy(hosts)
         if redundancy.data_count and self.store == "memstore":
-            what = f'erasure = "{self.erasure}" needs BlueStore: objects in memory can\'t be overwritten in part'
-            raise CampaignError(what, where="cephfs", next='set store = "bluestore"')
+            problem = f'erasure = "{self.erasure}" needs BlueStore: objects in memory can\'t be overwritten in part'
+            raise CampaignError(problem, where="cephfs", next='set store = "bluestore"')
         if self.stripe_unit_bytes % LEAST_UNIT_BYTES or self.object_bytes % self.stripe_unit_bytes:
-            what = f"objects of {bytes_text(self.object_bytes)} can't hold stripe units of {bytes_text(self.stripe_unit_bytes)}"
+            problem = (
+                f"objects of {bytes_text(self.object_bytes)} can't hold stripe units of {bytes_text(self.stripe_unit_bytes)}"
+            )
             then = "choose a stripe_unit that is a multiple of 64 KiB, and an object that is a multiple of it"
-            raise CampaignError(what, where="cephfs", next=then)
+            raise CampaignError(problem, where="cephfs", next=then)
         metadata = hosts.by_role("metadata")[:1]
         apart = bool(metadata) and self.classes == "apart"
         places_count = self.metadata_osds_count if apart else len(self.data_hosts(hosts))
@@ -154,15 +156,15 @@ class _CephFs(Cluster, TakesSnapshots):
         client = self.hosts.clients[0]
         client.run(["mkdir", self.directories[client.name] / ".snap" / name], timeout_s=self.patience_s)
 
-    def _on_root(self, program: str, *words: str) -> str:
+    def _on_root(self, program: str, *arguments: str) -> str:
         client = self.hosts.clients[0]
-        argv = [ceph.PYTHON, "-c", program, self.directories[client.name], *words]
+        argv = [ceph.PYTHON, "-c", program, self.directories[client.name], *arguments]
         return client.run(argv, timeout_s=self.patience_s).stdout.strip()
 
     def locate(self, path: Path) -> tuple[str, ...]:
         """Return the hosts that hold a file's data: of its objects' copies or parts, first objects first."""
-        said = self.hosts.clients[0].run([ceph.PYTHON, "-c", LAYOUT_OF, path], timeout_s=self.patience_s).stdout
-        return self.holders(*answers.objects(said))
+        stdout = self.hosts.clients[0].run([ceph.PYTHON, "-c", LAYOUT_OF, path], timeout_s=self.patience_s).stdout
+        return self.holders(*answers.objects(stdout))
 
     def drop_caches(self) -> None:
         """Remount on every client, which ends its cache with its process, and empty the OSDs' data caches.

@@ -49,10 +49,12 @@ class Device(OnOwnDevices):
         numbers = {client.name: _identity(client, devices[client.name]) for client in hosts.clients}
 
         def lost(client: Host) -> str:
-            path, number, now = devices[client.name], numbers[client.name], "gone"
+            path, number, identity_now = devices[client.name], numbers[client.name], "gone"
             with suppress(WorkloadError):
-                now = _identity(client, path)
-            return "" if now == number else f"{path} is no longer the device that was lent ({number}, now {now})"
+                identity_now = _identity(client, path)
+            return (
+                "" if identity_now == number else f"{path} is no longer the device that was lent ({number}, now {identity_now})"
+            )
 
         facts = {client.name: self._facts(client, devices[client.name]) for client in hosts.clients}
         mounted = OnClients(hosts, {client.name: _folder(client) for client in hosts.clients}, facts, lost)
@@ -60,11 +62,11 @@ class Device(OnOwnDevices):
         yield mounted
 
     def _facts(self, client: Host, path: Path) -> dict[str, Json]:
-        found: dict[str, Json] = {"device": self.device or "a sparse file as a loop device", "path": str(path)}
+        device_facts: dict[str, Json] = {"device": self.device or "a sparse file as a loop device", "path": str(path)}
         for name, file in {"model": "device/model", "size_sectors_count": "size", **{q: f"queue/{q}" for q in QUEUE}}.items():
             with suppress(WorkloadError):  # a loop device has no model
-                found[name] = client.read(Path("/sys/block", path.name, file)).decode(errors="replace").strip()
-        return found
+                device_facts[name] = client.read(Path("/sys/block", path.name, file)).decode(errors="replace").strip()
+        return device_facts
 
 
 def _folder(client: Host) -> Path:
@@ -73,7 +75,7 @@ def _folder(client: Host) -> Path:
 
 def _identity(client: Host, path: Path) -> str:
     """The device's number, and its disk sequence number if the kernel has one (since Linux 5.15)."""
-    found = client.read(Path("/sys/block", path.name, "dev")).decode().strip()
+    identity = client.read(Path("/sys/block", path.name, "dev")).decode().strip()
     with suppress(WorkloadError):
-        found += f" {client.read(Path('/sys/block', path.name, 'diskseq')).decode().strip()}"
-    return found
+        identity += f" {client.read(Path('/sys/block', path.name, 'diskseq')).decode().strip()}"
+    return identity

@@ -68,16 +68,16 @@ class Directory(FileSystem):
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
         """Make a folder, and one more on each client that does not see it; remove these folders at the end."""
         directories: dict[str, Path] = {}
-        first, *others = hosts.clients
+        first, *further = hosts.clients
 
         def find(client: Host) -> None:
             common = directories[first.name]
-            seen = client.run(["test", "-d", common], timeout_s=SHORT_S, check=False).returncode == 0
-            directories[client.name] = common if seen else self._folder(client)
+            is_common = client.run(["test", "-d", common], timeout_s=SHORT_S, check=False).returncode == 0
+            directories[client.name] = common if is_common else self._folder(client)
 
         def lost(client: Host) -> str:
-            there = client.run(["test", "-d", directories[client.name]], timeout_s=SHORT_S, check=False)
-            return "" if there.returncode == 0 else f"{directories[client.name]} is gone"
+            test = client.run(["test", "-d", directories[client.name]], timeout_s=SHORT_S, check=False)
+            return "" if test.returncode == 0 else f"{directories[client.name]} is gone"
 
         def remove(client: Host) -> None:
             if made := directories.get(client.name):
@@ -87,13 +87,13 @@ class Directory(FileSystem):
 
         try:
             directories[first.name] = self._folder(first)
-            each(others, find)
-            found = dict(each(hosts.clients, lambda client: (client.name, findmnt(client, self.path))))
-            mounted = OnClients(hosts, directories, {"path": str(self.path), "mounts": found}, lost)
+            each(further, find)
+            mounts_of = dict(each(hosts.clients, lambda client: (client.name, findmnt(client, self.path))))
+            mounted = OnClients(hosts, directories, {"path": str(self.path), "mounts": mounts_of}, lost)
             mounted.sharing = tuple(name for name, made in directories.items() if made == directories[first.name])
-            caches = each(hosts.clients, lambda client: _own_cache(client, found[client.name]))
+            caches = each(hosts.clients, lambda client: _own_cache(client, mounts_of[client.name]))
             mounted.undropped = ", ".join(dict.fromkeys(filter(None, caches)))
-            mounted.data_hosts = tuple(directories) if all(map(is_local, found.values())) else ()
+            mounted.data_hosts = tuple(directories) if all(map(is_local, mounts_of.values())) else ()
             yield mounted
         finally:
             each(hosts.clients, remove)

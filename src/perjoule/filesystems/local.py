@@ -67,9 +67,9 @@ class Local(OnOwnDevices):
     def disk(self) -> Disk:
         """Return the disk of each client."""
         sizes = {"size": self.size_bytes, "block": self.block_bytes, "log_buffer": self.log_buffer_bytes}
-        words: dict[str, Any] = {name: exact_text(size, BYTES) for name, size in sizes.items() if size is not None}
-        words |= {"kind": self.type, "device": self.device, "journal": self.journal, "make": self.make, "options": self.options}
-        return Disk(**words)
+        options: dict[str, Any] = {name: exact_text(size, BYTES) for name, size in sizes.items() if size is not None}
+        options |= {"kind": self.type, "device": self.device, "journal": self.journal, "make": self.make, "options": self.options}
+        return Disk(**options)
 
     @contextmanager
     def mount(self, hosts: Hosts) -> Generator[Mounted]:
@@ -85,5 +85,5 @@ class Local(OnOwnDevices):
         def lost(client: Host) -> str:
             return "" if is_mounted(client, places[client.name]) else f"{places[client.name]} is no longer mounted"
 
-        told = {client.name: facts(client, places[client.name]) for client in hosts.clients}
-        yield OnClients(hosts, {name: place / "work" for name, place in places.items()}, told, lost)
+        facts_of = {client.name: facts(client, places[client.name]) for client in hosts.clients}
+        yield OnClients(hosts, {name: place / "work" for name, place in places.items()}, facts_of, lost)

@@ -80,8 +80,8 @@ class Rbd(ceph.Ceph):
     def layout(self, hosts: Hosts) -> ceph.Layout:
         """Place all daemons. Raises CampaignError if these hosts can't carry the configured layout."""
         if self.erasure:
-            what = f'erasure = "{self.erasure}" is not possible: images have copies'
-            raise CampaignError(what, where="rbd", next="set copies instead, or use cephfs or rados")
+            problem = f'erasure = "{self.erasure}" is not possible: images have copies'
+            raise CampaignError(problem, where="rbd", next="set copies instead, or use cephfs or rados")
         osds = self.osds(self.data_hosts(hosts), metadata_count=self.osds_per_host_count)
         pool = ceph.Pool(POOL, "", "host", self.redundancy(hosts), application="rbd")
         return ceph.Layout(self, hosts.management.address, osds, (pool,))
@@ -102,9 +102,9 @@ class _Rbd(Cluster):
         require_mountable(self.hosts.clients, "rbd", NO_CLIENT, FIX)
         for client in self.hosts.clients:
             if not NAMEABLE.fullmatch(str(client.directory)):
-                what = f"an image can't be named after the folder {client.directory}"
+                problem = f"an image can't be named after the folder {client.directory}"
                 fix = "have the testbed use a work folder of letters, digits and . _ + -"
-                raise MachineError(what, where=client.name, next=fix)
+                raise MachineError(problem, where=client.name, next=fix)
 
     def serve(self) -> None:
         """Bring it up until it is healthy, and make the images."""
@@ -127,11 +127,11 @@ class _Rbd(Cluster):
         limit_s = max(1, round(self.options.request_timeout_s / self.hosts.scale))
         options = f"noudev,ms_mode=crc,mount_timeout={STEP_S},{FULL.name},osd_request_timeout={limit_s}"
         argv = [*self._rbd(client), "device", "map", "--options", options, self._spec(client)]
-        done = client.run(argv, timeout_s=self.patience_s, check=False)
-        if done.returncode != 0:
+        completed = client.run(argv, timeout_s=self.patience_s, check=False)
+        if completed.returncode != 0:
             self.daemons.alive()
-            raise TransientError(f"rbd device map failed: {last_words(done.stderr, 3)}", where=client.name)
-        self._mapped[client.name] = Path(done.stdout.strip())
+            raise TransientError(f"rbd device map failed: {last_words(completed.stderr, 3)}", where=client.name)
+        self._mapped[client.name] = Path(completed.stdout.strip())
 
     def unattached(self, client: Host) -> str:
         path, image = self.devices[client.name], ""

@@ -110,8 +110,8 @@ class Simulated(FileSystem):
                 "the layout is impossible on these hosts, as configured", where="simulated", next='set failure = "none"'
             )
         if self.least_servers_count > (there_count := len(hosts.by_role("storage"))):
-            what = f"this layout needs {self.least_servers_count} storage hosts, but there are {there_count}"
-            raise CampaignError(what, where="simulated", next=f"set least_servers to at most {there_count}")
+            problem = f"this layout needs {self.least_servers_count} storage hosts, but there are {there_count}"
+            raise CampaignError(problem, where="simulated", next=f"set least_servers to at most {there_count}")
 
     def redundancy(self, hosts: Hosts) -> Redundancy:
         """The configured redundancy."""
@@ -127,8 +127,8 @@ class Simulated(FileSystem):
         """
         self.require_fit(hosts)
         if self.failure == "daemon":
-            what = 'a simulated daemon did not start, as configured; it last said: "goodbye"'
-            failure = TransientError(what, where=hosts.metadata.name)
+            problem = 'a simulated daemon did not start, as configured; it last said: "goodbye"'
+            failure = TransientError(problem, where=hosts.metadata.name)
             failure.logs = {f"{hosts.metadata.name}-simulated.log": "goodbye\n"}
             raise failure
         directories = {client.name: client.directory / "mounted" for client in hosts.clients}

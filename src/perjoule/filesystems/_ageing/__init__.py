@@ -36,16 +36,16 @@ LOOK_S, STEADY_COUNT, STEADY_S = 1.0, 3, 90.0  # looks at the space until it is 
 FREED_S, FREED_RATIO = 600.0, 0.8  # within which this share of deleted files is free again: MooseFS takes minutes
 
 
-def needs(wanted: Aged | None) -> tuple[Check, ...]:
+def needs(aged: Aged | None) -> tuple[Check, ...]:
     """Check for what runs the program on clients, if anything ages."""
-    return programs({"python3": "python3"}, "client") if wanted else ()
+    return programs({"python3": "python3"}, "client") if aged else ()
 
 
 class Ageing:
     """One file system that its clients, each with the folder in which it is mounted, age."""
 
-    def __init__(self, wanted: Aged, clients: Sequence[tuple[Host, Path]], scale: float, late_s: float) -> None:
-        self._wanted, self._clients, self._scale, self._late_s = wanted, clients, scale, late_s
+    def __init__(self, aged: Aged, clients: Sequence[tuple[Host, Path]], scale: float, late_s: float) -> None:
+        self._wanted, self._clients, self._scale, self._late_s = aged, clients, scale, late_s
         self._next = [0] * len(clients)  # number of each client's next file
         self._stored_ratio: float | None = None  # bytes in use per byte of a file
         self._share_per_byte = 0.0  # by how much a byte of a file last filled it; 0: none was written yet
@@ -53,7 +53,7 @@ class Ageing:
 
     def run(self) -> dict[str, Json]:
         """Fill it, and let each round follow. Raises WorkloadError: it can't be filled so far."""
-        each(self._clients, lambda one: one[0].put(PROGRAM.read_text(), _program(one[0])))
+        each(self._clients, lambda client_folder: client_folder[0].put(PROGRAM.read_text(), _program(client_folder[0])))
         before = self._steady()
         self._fill()
         for number in range(self._wanted.overwrites_count):
@@ -72,22 +72,22 @@ class Ageing:
         }
 
     def _fill(self) -> None:
-        began = now = self._steady()
+        began = space = self._steady()
         learns, own_bytes = self._stored_ratio is None, 0
         for share in SHARES if learns else AGAIN:
-            missing = self._wanted.full_ratio - _share(now)
+            missing = self._wanted.full_ratio - _share(space)
             if missing <= NEAR_RATIO:
                 break
-            wrote_bytes, full = self._write(share * missing / (self._share_per_byte or 1 / now["usable_bytes"]))
+            wrote_bytes, full = self._write(share * missing / (self._share_per_byte or 1 / space["usable_bytes"]))
             own_bytes += wrote_bytes
-            before, now = now, self._steady()
-            if wrote_bytes and (grown := _share(now) - _share(before)) > 0:
-                costs = grown * now["usable_bytes"] / wrote_bytes
-                self._share_per_byte = min(10.0, max(0.5, costs)) / now["usable_bytes"]
+            before, space = space, self._steady()
+            if wrote_bytes and (grown := _share(space) - _share(before)) > 0:
+                costs = grown * space["usable_bytes"] / wrote_bytes
+                self._share_per_byte = min(10.0, max(0.5, costs)) / space["usable_bytes"]
             if full:
-                self._require_full(now, "filled to")
+                self._require_full(space, "filled to")
                 break
-            if learns and own_bytes and (grown_bytes := now["used_bytes"] - began["used_bytes"]) > 0:
+            if learns and own_bytes and (grown_bytes := space["used_bytes"] - began["used_bytes"]) > 0:
                 self._stored_ratio = min(10.0, max(0.5, grown_bytes / own_bytes))
 
     def _write(self, wanted_bytes: float) -> tuple[int, bool]:
@@ -96,41 +96,41 @@ class Ageing:
         while left_bytes > 0 and not full:
             step_bytes = min(STEP_BYTES, int(left_bytes / len(self._clients)) + 1)
             wrote = self._all("fill", 2 * step_bytes, bytes=step_bytes)
-            self._done["files_count"] += sum(one["next"] for one in wrote) - sum(self._next)
-            self._next = [one["next"] for one in wrote]
-            self._done["written_bytes"] += (bytes_count := sum(one["bytes"] for one in wrote))
-            left_bytes, full = left_bytes - bytes_count, any(one["full"] for one in wrote)
+            self._done["files_count"] += sum(client_report["next"] for client_report in wrote) - sum(self._next)
+            self._next = [client_report["next"] for client_report in wrote]
+            self._done["written_bytes"] += (bytes_count := sum(client_report["bytes"] for client_report in wrote))
+            left_bytes, full = left_bytes - bytes_count, any(client_report["full"] for client_report in wrote)
         return round(wanted_bytes - left_bytes), full
 
     def _churn(self, number: int) -> None:
         before = self._steady()
         changed = self._all("churn", self._done["written_bytes"], round=number)
         for key in ("deleted_count", "deleted_bytes", "overwritten_bytes"):
-            self._done[key] += sum(one[key] for one in changed)
-        self._done["files_count"] -= sum(one["deleted_count"] for one in changed)
-        if any(one["full"] for one in changed):
+            self._done[key] += sum(client_report[key] for client_report in changed)
+        self._done["files_count"] -= sum(client_report["deleted_count"] for client_report in changed)
+        if any(client_report["full"] for client_report in changed):
             self._require_full(self._steady(), "overwritten at")
-        freed_bytes = FREED_RATIO * (self._stored_ratio or 1.0) * sum(one["deleted_bytes"] for one in changed)
+        freed_bytes = FREED_RATIO * (self._stored_ratio or 1.0) * sum(client_report["deleted_bytes"] for client_report in changed)
         until_s = time.monotonic() + FREED_S
         while self._look()["used_bytes"] > before["used_bytes"] - freed_bytes:
             if time.monotonic() > until_s:  # it would be freed while trials run
                 raise WorkloadError(f"the space of deleted files is not free {FREED_S:g} s later", next="set overwrites = 0")
             time.sleep(LOOK_S)
 
-    def _require_full(self, now: Mapping[str, int], what: str) -> None:
-        if _share(now) < self._wanted.full_ratio - FAR_RATIO:
-            wanted = f"{100 * self._wanted.full_ratio:g} %"
-            words = f"no space is left at {100 * _share(now):.1f} % of its capacity: it can't be {what} {wanted}"
-            raise WorkloadError(words, next=f'set full = "{int(100 * _share(now))} %" or less')
+    def _require_full(self, space: Mapping[str, int], goal: str) -> None:
+        if _share(space) < self._wanted.full_ratio - FAR_RATIO:
+            share_text = f"{100 * self._wanted.full_ratio:g} %"
+            problem = f"no space is left at {100 * _share(space):.1f} % of its capacity: it can't be {goal} {share_text}"
+            raise WorkloadError(problem, next=f'set full = "{int(100 * _share(space))} %" or less')
 
-    def _all(self, do: str, moved_bytes: int, **asked: Json) -> list[Any]:
+    def _all(self, do: str, moved_bytes: int, **parameters: Json) -> list[Any]:
         """Run the program on all clients side by side."""
         limit_s = (SHORT_S + moved_bytes / SLOW_BYTES_PER_S) / self._scale
 
         def run(number: int) -> Any:
             client, folder = self._clients[number]
-            own: dict[str, Json] = {"seed": f"{self._wanted.seed} {number}", "first": self._next[number]}
-            return _ran(client, folder / FOLDER.format(client.name), limit_s, do=do, **own, **asked)
+            client_parameters: dict[str, Json] = {"seed": f"{self._wanted.seed} {number}", "first": self._next[number]}
+            return _ran(client, folder / FOLDER.format(client.name), limit_s, do=do, **client_parameters, **parameters)
 
         return each(range(len(self._clients)), run)
 
@@ -142,24 +142,24 @@ class Ageing:
         if not self._late_s:
             return self._look()
         time.sleep(self._late_s)
-        found, same_count, until_s = self._look(), 1, time.monotonic() + STEADY_S
+        space, same_count, until_s = self._look(), 1, time.monotonic() + STEADY_S
         while same_count < STEADY_COUNT and time.monotonic() < until_s:
             time.sleep(LOOK_S)
-            before, found = found, self._look()
+            before, space = space, self._look()
             # Both: Ceph knows at once what was deleted, and what its disks have left as soon as they have erased it.
-            moved_bytes = max(abs(found[key] - before[key]) for key in ("used_bytes", "usable_bytes"))
-            near = moved_bytes < NEAR_RATIO / 4 * found["usable_bytes"]
+            moved_bytes = max(abs(space[key] - before[key]) for key in ("used_bytes", "usable_bytes"))
+            near = moved_bytes < NEAR_RATIO / 4 * space["usable_bytes"]
             same_count = same_count + 1 if near else 1
-        return found
+        return space
 
 
 def together(each_own: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
     """Return what was done to several file systems as if they were one; shares are those of the fullest."""
-    found: dict[str, Json] = {}
+    summed: dict[str, Json] = {}
     for key in each_own[0]:
-        values = [value for one in each_own if isinstance(value := one[key], int | float)]
-        found[key] = sum(values) if key.endswith("_bytes") or key in COUNTED else max(values)
-    return found
+        values = [value for deployment in each_own if isinstance(value := deployment[key], int | float)]
+        summed[key] = sum(values) if key.endswith("_bytes") or key in COUNTED else max(values)
+    return summed
 
 
 def _share(space: Mapping[str, int]) -> float:
@@ -170,7 +170,7 @@ def _program(client: Host) -> Path:
     return client.directory / "ageing.py"
 
 
-def _ran(client: Host, folder: Path, limit_s: float, **asked: Json) -> Any:
+def _ran(client: Host, folder: Path, limit_s: float, **parameters: Json) -> Any:
     """Run the program on a client. Raises WorkloadError with what it said."""
-    text = json.dumps({"folder": str(folder), **asked})
+    text = json.dumps({"folder": str(folder), **parameters})
     return json_from(client.run([PYTHON, _program(client)], timeout_s=limit_s, text=text).stdout)

@@ -73,7 +73,7 @@ def churn(folder: Path, seed: str, number: int) -> dict[str, Any]:
     for path in files[:third]:
         deleted_bytes += path.stat().st_size
         path.unlink()
-    done: dict[str, Any] = {"deleted_count": third, "deleted_bytes": deleted_bytes, "full": False}
+    report: dict[str, Any] = {"deleted_count": third, "deleted_bytes": deleted_bytes, "full": False}
     block = dice.randbytes(PIECE_BYTES)
     for path in files[third : 2 * third]:
         length = path.stat().st_size
@@ -87,17 +87,17 @@ def churn(folder: Path, seed: str, number: int) -> dict[str, Any]:
         except OSError as error:
             if error.errno not in FULL:
                 raise
-            done["full"] = True
+            report["full"] = True
             break
-    return {**done, "overwritten_bytes": overwritten_bytes}
+    return {**report, "overwritten_bytes": overwritten_bytes}
 
 
 def look(folder: Path) -> dict[str, Any]:
     """Return the bytes in use, and those that users may have in all, as df counts them, after what was written is on the disk."""
     _sync(folder)
-    found = os.statvfs(folder)
-    used = (found.f_blocks - found.f_bfree) * found.f_frsize
-    return {"used_bytes": used, "usable_bytes": used + found.f_bavail * found.f_frsize}
+    status = os.statvfs(folder)
+    used = (status.f_blocks - status.f_bfree) * status.f_frsize
+    return {"used_bytes": used, "usable_bytes": used + status.f_bavail * status.f_frsize}
 
 
 def _sync(folder: Path) -> None:
@@ -111,15 +111,15 @@ def _sync(folder: Path) -> None:
 
 def main() -> None:
     """Do what standard input asks for."""
-    asked = json.load(sys.stdin)
-    folder, seed = Path(asked["folder"]), asked["seed"]
-    if asked["do"] == "fill":
-        done = fill(folder, seed, asked["first"], asked["bytes"])
-    elif asked["do"] == "churn":
-        done = churn(folder, seed, asked["round"])
+    request = json.load(sys.stdin)
+    folder, seed = Path(request["folder"]), request["seed"]
+    if request["do"] == "fill":
+        report = fill(folder, seed, request["first"], request["bytes"])
+    elif request["do"] == "churn":
+        report = churn(folder, seed, request["round"])
     else:
-        done = look(folder)
-    json.dump(done, sys.stdout)
+        report = look(folder)
+    json.dump(report, sys.stdout)
 
 
 if __name__ == "__main__":

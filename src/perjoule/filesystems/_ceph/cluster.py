@@ -73,8 +73,8 @@ class Cluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground):
 
     def report(self) -> dict[str, Json]:
         stage = [{"prefix": prefix} for prefix in answers.FACTS]
-        *said, settings = self.ask([[*stage, {"prefix": "config diff", "target": self.layout.osds[0].name}]])[0]
-        return answers.facts(dict(zip(answers.FACTS, said, strict=True)), settings)
+        *replies, settings = self.ask([[*stage, {"prefix": "config diff", "target": self.layout.osds[0].name}]])[0]
+        return answers.facts(dict(zip(answers.FACTS, replies, strict=True)), settings)
 
     def lost(self) -> str:
         """Return what the monitor reports as missing."""
@@ -92,8 +92,8 @@ class Cluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground):
         """Add up the objects, or their parts, of the placement groups on its OSDs, as the OSDs last reported them."""
         stage = [{"prefix": "pg ls-by-osd", "osd": osd.id, "target": "mgr"} for osd in self._osds(host)]
         parts = {pool.name: pool.redundancy.data_count or 1 for pool in self.layout.pools}
-        pools, *said = self.ask([[{"prefix": "osd lspools"}, *stage]])[0]
-        return answers.held_bytes(said, {pool["poolnum"]: parts[pool["poolname"]] for pool in pools})
+        pools, *listings = self.ask([[{"prefix": "osd lspools"}, *stage]])[0]
+        return answers.held_bytes(listings, {pool["poolnum"]: parts[pool["poolname"]] for pool in pools})
 
     def replace(self, host: Host) -> None:
         """Make new OSDs under the numbers and keys of the old ones, so that no other data move.
@@ -143,9 +143,9 @@ class Cluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground):
         """Return how many placement groups still have the time of an earlier deep scrub."""
         if not self._scrubbed_before:
             return ""
-        now = answers.deep_scrubs(self.ask([[PG_LIST]])[0][0])
-        due_count = sum(now.get(group) == before for group, before in self._scrubbed_before.items())
-        return f"{due_count} of {len(now)} PGs to scrub" if due_count else ""
+        scrubs = answers.deep_scrubs(self.ask([[PG_LIST]])[0][0])
+        due_count = sum(scrubs.get(group) == before for group, before in self._scrubbed_before.items())
+        return f"{due_count} of {len(scrubs)} PGs to scrub" if due_count else ""
 
     def _osds(self, host: Host) -> tuple[ceph.Osd, ...]:
         return tuple(osd for osd in self.layout.osds if osd.host == host.name)
@@ -165,14 +165,14 @@ class Cluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground):
     def holders(self, pool: str, objects: Sequence[str]) -> tuple[str, ...]:
         """Return the hosts that hold any of these objects."""
         names = {osd.id: osd.host for osd in self.layout.osds}
-        found: dict[str, None] = {}
+        holding: dict[str, None] = {}
         for n in range(0, len(objects), OBJECTS_AT_ONCE):
             stage = [{"prefix": "osd map", "pool": pool, "object": o} for o in objects[n : n + OBJECTS_AT_ONCE]]
             # a part that is on no OSD has a number that none has
-            found |= {names[osd]: None for place in self.ask([stage])[0] for osd in place["acting"] if osd in names}
-            if len(found) == len(self.layout.hosts()):
+            holding |= {names[osd]: None for place in self.ask([stage])[0] for osd in place["acting"] if osd in names}
+            if len(holding) == len(self.layout.hosts()):
                 break
-        return tuple(found)
+        return tuple(holding)
 
     def drop_caches(self) -> None:
         """Empty the OSDs' data caches."""
@@ -220,14 +220,14 @@ class Cluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground):
 
     def _daemon(self, host: Host, name: str, program: str) -> list[str | Path]:
         """Return a daemon's command, as user `ceph`. Each may be process 1 of its host, so pids can't distinguish two of them."""
-        own = ["-c", self.folder(host) / "ceph.conf", "-n", name, "--setuser", "ceph", "--setgroup", "ceph"]
-        return ["env", "CEPH_USE_RANDOM_NONCE=1", program, *own]
+        arguments = ["-c", self.folder(host) / "ceph.conf", "-n", name, "--setuser", "ceph", "--setgroup", "ceph"]
+        return ["env", "CEPH_USE_RANDOM_NONCE=1", program, *arguments]
 
     def ask(
         self,
         stages: Sequence[Sequence[commands.Command]],
         ready: Mapping[str, int] | None = None,
-        what: str = "the cluster",
+        name: str = "the cluster",
         *,
         patience_s: float | None = None,
     ) -> list[list[Any]]:
@@ -239,25 +239,25 @@ class Cluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground):
         host, patience_s = self.hosts.management, patience_s or self.patience_s
         conf, until_s = self.folder(host) / "ceph.conf", time.monotonic() + patience_s
         request = {"conf": str(conf), "patience_s": patience_s, "slice_s": self._slice_s, "stages": stages, "ready": ready}
-        text, where = json.dumps(request), f"ceph on {host.name}"
+        text, place = json.dumps(request), f"ceph on {host.name}"
         while True:
-            said = host.run([ceph.PYTHON, self.folder(host) / "control.py"], timeout_s=2 * patience_s, text=text)
-            reply = json_from(said.stdout)
+            completed = host.run([ceph.PYTHON, self.folder(host) / "control.py"], timeout_s=2 * patience_s, text=text)
+            reply = json_from(completed.stdout)
             if not reply["missing"] and not reply["error"]:
                 return reply["answers"]
             self.daemons.alive()
             if reply["error"]:
-                raise TransientError(reply["error"], where=where)
+                raise TransientError(reply["error"], where=place)
             if time.monotonic() > until_s:
-                raise TransientError(f"{what} not reached within {patience_s:g} s; missing: {reply['missing']}", where=where)
+                raise TransientError(f"{name} not reached within {patience_s:g} s; missing: {reply['missing']}", where=place)
 
 
 def _osd_bytes(host: Host, stores: Path, options: ceph.Ceph, osds_count: int) -> int:
     """Return the size of each of a host's OSDs. Raises MachineError if the host's disk is too small for them."""
     if options.store == "memstore":
         return options.osd_size_bytes
-    said = host.run(["df", "--output=avail", "-B1", stores], timeout_s=30).stdout
-    free_bytes = int(USED_RATIO * int(said.split()[-1]) / osds_count) // MIB * MIB
+    stdout = host.run(["df", "--output=avail", "-B1", stores], timeout_s=30).stdout
+    free_bytes = int(USED_RATIO * int(stdout.split()[-1]) / osds_count) // MIB * MIB
     if free_bytes < ceph.SMALLEST_OSD_BYTES:
         raise MachineError(
             f"only {bytes_text(free_bytes)} are free for each OSD below {stores}",

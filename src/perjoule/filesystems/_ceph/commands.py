@@ -41,8 +41,8 @@ def _client(layout: Layout, name: str) -> dict[str, str]:
         }
     if images := [f"profile rbd pool={pool.name}" for pool in layout.pools if pool.application == "rbd"]:
         return {"mon": "profile rbd", "osd": ", ".join(images)}
-    own = [f"allow rwx pool={pool.name}" for pool in layout.pools if pool.client == name]
-    return {"mon": "allow r", "osd": ", ".join(own)}
+    permissions = [f"allow rwx pool={pool.name}" for pool in layout.pools if pool.client == name]
+    return {"mon": "allow r", "osd": ", ".join(permissions)}
 
 
 def new_key(created_s: int) -> str:
@@ -127,7 +127,7 @@ def creation(layout: Layout) -> list[list[Command]]:
 
 
 def _pool(pool: Pool, groups_count: int) -> Command:
-    asked: Command = {"prefix": "osd pool create", "pool": pool.name, "pg_num": groups_count, "pgp_num": groups_count}
+    command: Command = {"prefix": "osd pool create", "pool": pool.name, "pg_num": groups_count, "pgp_num": groups_count}
     if pool.redundancy.data_count:
-        return {**asked, "pool_type": "erasure", "erasure_code_profile": pool.name}
-    return {**asked, "pool_type": "replicated", "rule": pool.name, "size": pool.redundancy.copies_count}
+        return {**command, "pool_type": "erasure", "erasure_code_profile": pool.name}
+    return {**command, "pool_type": "replicated", "rule": pool.name, "size": pool.redundancy.copies_count}

@@ -76,7 +76,7 @@ def configuration(
     """
     options = layout.options
     lines: dict[str, str] = dict.fromkeys(("global", "mgr", "mds", "osd", "client"), "")
-    for setting in (one for one in changed if one.place):  # others are of an image or a mount
+    for setting in (changed_setting for changed_setting in changed if changed_setting.place):  # others are of an image or a mount
         lines[setting.place] += f"\n{setting.name} = {setting.value}".rstrip()
     if layout.client_cache_bytes is not None:
         lines["client"] += "".join(f"\n{name} = {value}" for name, value in _cache(layout.client_cache_bytes).items())
@@ -134,5 +134,5 @@ osd_crush_update_on_start = false{lines["osd"]}
 # a client's process may run many times, and side by side
 admin_socket = {folder}/run/$name.$pid.asok{lines["client"]}
 """
-    head, *kept = [line for line in text.splitlines() if line.partition(" = ")[0] not in options.conf]
-    return "\n".join([head, *(f"{name} = {value}" for name, value in options.conf.items()), *kept]) + "\n"
+    head, *lines_kept = [line for line in text.splitlines() if line.partition(" = ")[0] not in options.conf]
+    return "\n".join([head, *(f"{name} = {value}" for name, value in options.conf.items()), *lines_kept]) + "\n"

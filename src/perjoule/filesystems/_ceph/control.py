@@ -67,9 +67,9 @@ def ask(cluster: Any, command: dict[str, Any]) -> Any:
     target, _, number = command.get("target", "mon").partition(".")
     text = json.dumps({"format": "json"} | {key: value for key, value in command.items() if key not in ("target", "input")})
     numbers = [int(number)] if number else []
-    code, answer, words = getattr(cluster, f"{target}_command")(*numbers, text, command.get("input", "").encode())
+    code, answer, message = getattr(cluster, f"{target}_command")(*numbers, text, command.get("input", "").encode())
     if code != 0:
-        raise RuntimeError(f"{command['prefix']}: {words or 'error'} ({code})")
+        raise RuntimeError(f"{command['prefix']}: {message or 'error'} ({code})")
     try:
         return json.loads(answer) if answer else None
     except ValueError:

@@ -157,10 +157,10 @@ class Ceph(Deployed):
 
     def amplification(self, hosts: Hosts) -> Amplification:
         """The amplification of the data pool, or of any client's; objects in memory have no disk."""
-        found = super().amplification(hosts)
+        ratios = super().amplification(hosts)
         if self.store == "bluestore":
-            return found
-        return Amplification(replace(found.write, disk_written_ratio=0.0), replace(found.read, disk_read_ratio=0.0))
+            return ratios
+        return Amplification(replace(ratios.write, disk_written_ratio=0.0), replace(ratios.read, disk_read_ratio=0.0))
 
     def checks(self) -> tuple[Check, ...]:
         """Check for its programs, and librados for the system's Python."""

@@ -21,10 +21,10 @@ def objects(text: str) -> tuple[str, list[str]]:
     Raises:
         WorkloadError: it is something else.
     """
-    wanted = {"inode": r"^(\d+) ", "size": r"^\d+ (\d+) ", "object": r" object_size=(\d+)", "stripes": r" stripe_count=(\d+)"}
-    words = {name: int(found(pattern, text, "ceph.file.layout")) for name, pattern in wanted.items()}
-    rows_count = max(1, -(-words["size"] // (words["object"] * words["stripes"])))
-    objects = [f"{words['inode']:x}.{k:08x}" for k in range(rows_count * words["stripes"])]
+    patterns = {"inode": r"^(\d+) ", "size": r"^\d+ (\d+) ", "object": r" object_size=(\d+)", "stripes": r" stripe_count=(\d+)"}
+    fields = {name: int(found(pattern, text, "ceph.file.layout")) for name, pattern in patterns.items()}
+    rows_count = max(1, -(-fields["size"] // (fields["object"] * fields["stripes"])))
+    objects = [f"{fields['inode']:x}.{k:08x}" for k in range(rows_count * fields["stripes"])]
     return found(r" pool=(\S+)", text, "ceph.file.layout"), objects
 
 
@@ -38,10 +38,15 @@ class Image:
 
 def image(text: str) -> Image:
     """Parse the answer to `rbd info --format json`. https://docs.ceph.com/en/pacific/man/8/rbd/"""
-    said = json_from(text)
-    facts = {"size_bytes": said["size"], "object_bytes": said["object_size"], "features": said["features"], "name": said["name"]}
+    document = json_from(text)
+    facts = {
+        "size_bytes": document["size"],
+        "object_bytes": document["object_size"],
+        "features": document["features"],
+        "name": document["name"],
+    }
     # As the kernel and librbd name them in format 2.
-    return Image(facts, [f"{said['block_name_prefix']}.{number:016x}" for number in range(said["objects"])])
+    return Image(facts, [f"{document['block_name_prefix']}.{number:016x}" for number in range(document["objects"])])
 
 
 def facts(answers: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Json]:
@@ -94,7 +99,7 @@ def held_bytes(listed: Sequence[Mapping[str, Any]], parts: Mapping[int, int]) ->
         listed: the answers; a placement group states the bytes of its objects as users wrote them.
         parts: data parts of an object, by the number of its pool; 1 for whole copies.
     """
-    groups = [group for one in listed for group in one.get("pg_stats", [])]  # an OSD that serves none has no list
+    groups = [group for listing in listed for group in listing.get("pg_stats", [])]  # an OSD that serves none has no list
     return sum(round(group["stat_sum"]["num_bytes"] / parts[int(group["pgid"].partition(".")[0])]) for group in groups)
 
 

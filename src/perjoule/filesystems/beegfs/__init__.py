@@ -60,8 +60,8 @@ class BeeGFS(SelfBuilt):
     def names(self) -> Mapping[str, tuple[str, ...]]:
         """Its servers, and on the management host the tool of their series."""
         tools = [series.tool for series in ALL]
-        found = next((tool for tool in tools if shutil.which(tool, path=self.path)), " or ".join(tools))
-        return {"management": (MANAGEMENT, found), "metadata": (SERVERS["meta"],), "data": (SERVERS["storage"],)}
+        tool_found = next((tool for tool in tools if shutil.which(tool, path=self.path)), " or ".join(tools))
+        return {"management": (MANAGEMENT, tool_found), "metadata": (SERVERS["meta"],), "data": (SERVERS["storage"],)}
 
     def checks(self) -> tuple[Check, ...]:
         """Check also for the module; without it, the servers can run, but not be mounted."""

@@ -35,16 +35,21 @@ class Cluster(Deployment["BeeGFS"], WorksInBackground):
 
     def plan(self) -> tuple[Host, ...]:
         """Order the servers: a server's number is its position, from 1, and so is its target's."""
-        options, data = self.options, self.options.data(self.hosts)
+        options, data_hosts = self.options, self.options.data(self.hosts)
         if options.chunk_bytes < LEAST_CHUNK_BYTES or options.chunk_bytes.bit_count() != 1:
-            what = f"chunk = {options.chunk_bytes} B is not a power of two of 64 KiB at least"
-            raise CampaignError(what, where=self.kind, next='set chunk to "64 KiB", "128 KiB", ...')
-        if options.mirror and len(data) % 2:
-            what = f"mirror = true needs pairs of hosts, but data would be on {len(data)}"
-            other = "both" if options.roles == "separate" else "separate"
-            raise CampaignError(what, where=self.kind, next=f'use an even number of storage hosts, or try roles = "{other}"')
-        self.servers: dict[words.Kind, tuple[Host, ...]] = {"meta": options.metadata(self.hosts) if data else (), "storage": data}
-        return tuple(dict.fromkeys([*self.servers["meta"], *data]))
+            problem = f"chunk = {options.chunk_bytes} B is not a power of two of 64 KiB at least"
+            raise CampaignError(problem, where=self.kind, next='set chunk to "64 KiB", "128 KiB", ...')
+        if options.mirror and len(data_hosts) % 2:
+            problem = f"mirror = true needs pairs of hosts, but data would be on {len(data_hosts)}"
+            other_roles = "both" if options.roles == "separate" else "separate"
+            raise CampaignError(
+                problem, where=self.kind, next=f'use an even number of storage hosts, or try roles = "{other_roles}"'
+            )
+        self.servers: dict[words.Kind, tuple[Host, ...]] = {
+            "meta": options.metadata(self.hosts) if data_hosts else (),
+            "storage": data_hosts,
+        }
+        return tuple(dict.fromkeys([*self.servers["meta"], *data_hosts]))
 
     def __init__(self, options: "BeeGFS", hosts: Hosts) -> None:
         super().__init__(options, hosts)
@@ -57,11 +62,11 @@ class Cluster(Deployment["BeeGFS"], WorksInBackground):
         """Find the installed series, by its tool on the management host."""
         host, tools = self.hosts.management, {series.tool: series for series in ALL}
         argv = ["bash", "-c", 'PATH=$1; shift; type -P -- "$@"', "perjoule-tools", self.options.path, *tools]
-        said = host.run(argv, timeout_s=SHORT_S, check=False).stdout
-        if not (found := [tools[Path(line).name] for line in said.splitlines()]):
-            what = f"neither {' nor '.join(tools)} is installed"
-            raise MachineError(what, where=host.name, next=f"install {self.options.installation}")
-        self.series = found[0]
+        stdout = host.run(argv, timeout_s=SHORT_S, check=False).stdout
+        if not (series_names := [tools[Path(line).name] for line in stdout.splitlines()]):
+            problem = f"neither {' nor '.join(tools)} is installed"
+            raise MachineError(problem, where=host.name, next=f"install {self.options.installation}")
+        self.series = series_names[0]
 
     @property
     def settings(self) -> tuple[Setting, ...]:
@@ -160,12 +165,12 @@ class Cluster(Deployment["BeeGFS"], WorksInBackground):
         host, room = self.hosts.management, self.folder(self.hosts.management)
         call = self.series.command("call", management=host.address, authentication=room / "auth", client=room / "client.conf")
         argv = self.series.command(command, **values)
-        done = host.run([*self.options.environment, *call, *argv], timeout_s=self.patience_s, check=False)
-        if done.returncode != 0 and not (self.series.pardoned and self.series.pardoned in done.stderr):
-            said = last_words(done.stderr, 2)
-            what = f"{self.series.tool} {argv[0]} ended with exit code {done.returncode}; it last said: {said}"
-            raise WorkloadError(what, where=host.name)
-        return done.stdout
+        completed = host.run([*self.options.environment, *call, *argv], timeout_s=self.patience_s, check=False)
+        if completed.returncode != 0 and not (self.series.pardoned and self.series.pardoned in completed.stderr):
+            output = last_words(completed.stderr, 2)
+            problem = f"{self.series.tool} {argv[0]} ended with exit code {completed.returncode}; it last said: {output}"
+            raise WorkloadError(problem, where=host.name)
+        return completed.stdout
 
     def targets(self) -> list[tuple[words.Kind, words.Target]]:
         """Return all targets as the management reports them, each with its kind."""
@@ -252,6 +257,6 @@ def _has_room_for_folders(host: Host, store: Path) -> None:
     """Raises CampaignError: too few inodes; a metadata server would end with only "Unable to create subdir"."""
     total, free = map(int, host.run(["stat", "-f", "-c", "%c %d", store], timeout_s=SHORT_S).stdout.split())
     if total and free < FOLDERS_COUNT:  # btrfs has no such limit and says 0
-        what = f"a metadata server makes {FOLDERS_COUNT} folders before it starts, but its file system has {free} inodes left"
+        problem = f"a metadata server makes {FOLDERS_COUNT} folders before it starts, but its file system has {free} inodes left"
         then = 'make it larger (ext4: 2 GiB), or with more inodes: make = ["-i", "4096"]'
-        raise CampaignError(what, where=host.name, next=then)
+        raise CampaignError(problem, where=host.name, next=then)

@@ -76,7 +76,7 @@ class Target:
         return (self.reachability, self.consistency) == ("Online", "Good")
 
 
-def targets(said: str) -> tuple[Target, ...]:
+def targets(output: str) -> tuple[Target, ...]:
     """Parse the tables of `beegfs-ctl --listtargets --state --spaceinfo` (7) and `beegfs target list --state --capacity` (8).
 
     Raises:
@@ -84,7 +84,7 @@ def targets(said: str) -> tuple[Target, ...]:
     """
     head: list[str] = []
     rows: list[Target] = []
-    for line in said.splitlines():
+    for line in output.splitlines():
         # Cells of 8 have spaces in them ("5s ago") and two or more between them; those of 7 have one at least between them.
         cells = re.split(r"\s{2,}" if head[:1] == ["id"] else r"\s+", line.strip())
         if cells[0].lower() in ("targetid", "id"):
@@ -94,7 +94,7 @@ def targets(said: str) -> tuple[Target, ...]:
                 raise unexpected(line, "list of targets")
             rows.append(_target(dict(zip(head, cells, strict=True))))
     if not head:
-        raise unexpected(said, "list of targets")
+        raise unexpected(output, "list of targets")
     return tuple(rows)
 
 
@@ -127,33 +127,33 @@ class Entry:
     metadata: int  # the metadata server that has it
 
 
-def entry(said: str) -> Entry:
+def entry(output: str) -> Entry:
     """Parse `beegfs-ctl --getentryinfo` (7) and `beegfs entry info --retro` (8). Raises WorkloadError."""
     program = "entry info"
-    chunk = found(r"^\+ Chunksize: (\d+[kKMG]?)", said, program)
-    listed = re.split(r"^\+ (?:Storage targets|Storage mirror buddy groups):\s*$", said, maxsplit=1, flags=re.MULTILINE)
+    chunk = found(r"^\+ Chunksize: (\d+[kKMG]?)", output, program)
+    listed = re.split(r"^\+ (?:Storage targets|Storage mirror buddy groups):\s*$", output, maxsplit=1, flags=re.MULTILINE)
     numbers = re.findall(r"^\s*\+ (\d+)(?: @ .*)?$", listed[1], re.MULTILINE) if len(listed) > 1 else []
     return Entry(
-        pattern=found(r"^\+ Type: (.+?)\s*$", said, program),
+        pattern=found(r"^\+ Type: (.+?)\s*$", output, program),
         chunk_bytes=round(quantity(re.sub("[KMG]", r"\g<0>iB", chunk.upper()), BYTES, bare=True)),
         numbers=tuple(map(int, numbers)),
-        metadata=int(found(r"^(?:Metadata node|Current primary metadata node): .*\[ID: (\d+)\]", said, program)),
+        metadata=int(found(r"^(?:Metadata node|Current primary metadata node): .*\[ID: (\d+)\]", output, program)),
     )
 
 
-def finished_count(said: str) -> int:
+def finished_count(output: str) -> int:
     """Parse how many servers (7) or targets (8) have finished BeeGFS's storage benchmark, without errors.
 
     From `beegfs-ctl --storagebench --status --verbose` (7) and `beegfs benchmark status --verbose` (8).
     """
-    if table := re.search(r"^\| (UNINITIALIZED .*)\|\n\+.*\n\|(.*)\|$", said, re.MULTILINE):
+    if table := re.search(r"^\| (UNINITIALIZED .*)\|\n\+.*\n\|(.*)\|$", output, re.MULTILINE):
         counts = dict(zip(*(row.replace(" ", "").split("|") for row in table.groups()), strict=True))
         return int(counts["FINISHED"])
-    if finished := re.search(r"^Finished:\s+(\d+)", said, re.MULTILINE):
+    if finished := re.search(r"^Finished:\s+(\d+)", output, re.MULTILINE):
         return int(finished[1])
-    if "Server benchmark status:" in said:
+    if "Server benchmark status:" in output:
         return 0
-    raise unexpected(said, "benchmark status")
+    raise unexpected(output, "benchmark status")
 
 
 def version(log: str) -> str | None:

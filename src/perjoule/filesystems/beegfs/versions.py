@@ -33,7 +33,7 @@ class Series:
 
     def command(self, name: str, **values: object) -> Argv:
         """Return the arguments that precede each of the following."""
-        return tuple(word.format(**values) for word in self.words[name].split())
+        return tuple(part.format(**values) for part in self.words[name].split())
 
     def client(self, management: str, authentication: Path, cache: str) -> str:
         """Return the configuration of a client, which the tool of 7 also reads."""
@@ -53,7 +53,7 @@ def _management_of_7(store: Path, authentication: Path) -> str:
             "connAuthFile": authentication,
             "tuneMetaDynamicPools": False,
             "tuneStorageDynamicPools": False,
-            **{f"tune{kind}{what}{limit}Limit": 0 for kind, what, limit in names},
+            **{f"tune{kind}{name}{limit}Limit": 0 for kind, name, limit in names},
             "runDaemonized": False,
             "logType": "logfile",
             "logStdFile": "",

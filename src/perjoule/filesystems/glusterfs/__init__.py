@@ -101,9 +101,11 @@ class GlusterFS(Deployed):
     def require_growth(self, hosts: Hosts, joining_count: int) -> None:
         """Refuse hosts that make no whole group."""
         if left_count := joining_count % (group_count := shape(self, len(hosts.bricks)).group_count):
-            what = f"its bricks are added by groups of {group_count} hosts, and the number of hosts that join is {joining_count}"
+            problem = (
+                f"its bricks are added by groups of {group_count} hosts, and the number of hosts that join is {joining_count}"
+            )
             then = f"let {group_count - left_count} more join, or choose a layout of smaller groups"
-            raise CampaignError(what, where="glusterfs", next=then)
+            raise CampaignError(problem, where="glusterfs", next=then)
 
     def deployment(self, hosts: Hosts) -> "_GlusterFS":
         """Bricks in groups over the hosts with disks."""
@@ -133,8 +135,8 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
         """Refuse hosts that share this process's mounts: this machine's own GlusterFS would be hidden."""
         for host in self._members:
             if not has_own_mounts(host):
-                what = "GlusterFS needs a mount namespace of its own, because its paths are compiled in"
-                raise MachineError(what, where=host.name, next='use [testbed] kind = "virtual"')
+                problem = "GlusterFS needs a mount namespace of its own, because its paths are compiled in"
+                raise MachineError(problem, where=host.name, next='use [testbed] kind = "virtual"')
 
     @property
     def settings(self) -> tuple[Setting, ...]:
@@ -146,7 +148,7 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
         self._gsyncd = Path(first.run(["glusterd", "--print-libexecdir"], timeout_s=SHORT_S).stdout.strip(), "gsyncd")
         each(self._members, self._rooms)
         self._pool(self.bearers)
-        settings = [word for item in {"auth.allow": self._allowed(), **self.options.volume}.items() for word in item]
+        settings = [text for item in {"auth.allow": self._allowed(), **self.options.volume}.items() for text in item]
         create = partial(self._gluster, "volume", "create", VOLUME, *self._layout.words, *_places(self._bricks), "force")
         self.daemons.retry("the volume", create)  # both fail while a peer is not connected
         self._gluster("volume", "set", VOLUME, *settings)
@@ -171,7 +173,7 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
             return
         if self._layout.kind == "arbiter":
             self.data_hosts = self.data_hosts[:-1]
-        rows = zip(*([(one, brick) for brick in self.stores(one)] for one in self.bearers[-group_count:]), strict=True)
+        rows = zip(*([(bearer, brick) for brick in self.stores(bearer)] for bearer in self.bearers[-group_count:]), strict=True)
         added = _places([brick for row in rows for brick in row])  # those of a group are on different hosts
         self.daemons.retry("further bricks", partial(self._gluster, "volume", "add-brick", VOLUME, *added, "force"))
         self.daemons.retry("a rebalance", partial(self._gluster, "volume", "rebalance", VOLUME, "start"))
@@ -197,8 +199,8 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
         # pathinfo would show it too, but fails with ENOMEM on dispersed volumes in 10.3
         attribute = "node-uuid" if self._layout.kind == "distributed" else "list-node-uuids"
         argv = ["getfattr", "--absolute-names", "--only-values", "-n", f"trusted.glusterfs.{attribute}", path]
-        said = self.hosts.clients[0].run(argv, timeout_s=SHORT_S).stdout
-        return words.holders(said, self._uuids, arbiters_count=int(self._layout.kind == "arbiter"))
+        stdout = self.hosts.clients[0].run(argv, timeout_s=SHORT_S).stdout
+        return words.holders(stdout, self._uuids, arbiters_count=int(self._layout.kind == "arbiter"))
 
     def drop_caches(self) -> None:
         """Remount all clients, which drops their caches."""
@@ -222,13 +224,17 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
         if connected_count < len(self.bearers):
             return f"{connected_count} of {len(self.bearers)} peers connected"
         if offline := self._offline():
-            return ", ".join(f"{one.name} on {self._uuids.get(one.uuid, 'a host')} offline" for one in offline)
+            return ", ".join(f"{offender.name} on {self._uuids.get(offender.uuid, 'a host')} offline" for offender in offline)
         clients = [daemon for daemon in self.daemons if daemon.name == "glusterfs"]
-        without = [f"{one.host.name}: {bricks}" for one in clients if (bricks := words.absent_bricks(one.process.output()))]
+        without = [
+            f"{offender.host.name}: {bricks}"
+            for offender in clients
+            if (bricks := words.absent_bricks(offender.process.output()))
+        ]
         return "; ".join(without)
 
     def stores(self, host: Host) -> tuple[Path, ...]:
-        return tuple(brick for other, brick in self._bricks if other is host)
+        return tuple(brick for brick_host, brick in self._bricks if brick_host is host)
 
     def revive(self, host: Host) -> None:
         """Start glusterd without what it noted of its processes, as after a reboot: others have their numbers now."""
@@ -242,13 +248,13 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
 
     def replace(self, host: Host) -> None:
         """Give each brick an empty folder: the volume knows it by its path, so it is reset, not replaced by another."""
-        other = next(daemon.host for daemon in self.daemons if daemon.name == "glusterd")
+        other_host = next(daemon.host for daemon in self.daemons if daemon.name == "glusterd")
         super().replace(host)
-        connected = partial(self._gluster, "pool", "list", host=other)
+        connected = partial(self._gluster, "pool", "list", host=other_host)
         self.daemons.wait("a pool of connected peers", lambda: words.connected_count(connected()) == len(self.bearers))
         for brick in self.stores(host):
             place = f"{host.address}:{brick}"
-            reset = partial(self._gluster, "volume", "reset-brick", VOLUME, place, host=other)
+            reset = partial(self._gluster, "volume", "reset-brick", VOLUME, place, host=other_host)
             self.daemons.retry("an end of the old brick", partial(reset, "start"))
             self.daemons.retry("a new brick", partial(reset, place, "commit", "force"))
         self._erased = self._erased - {host.name}
@@ -260,8 +266,8 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
 
     def busy(self) -> str:
         """Return the background work of bricks: healing, or pending marks of the last writes; or a task of the volume."""
-        found = [] if self._is_settled() else ["healing files, or finishing writes"]
-        return "; ".join([*found, *words.tasks(self._gluster("volume", "status", VOLUME, "--xml", timeout_s=SHORT_S))])
+        works = [] if self._is_settled() else ["healing files, or finishing writes"]
+        return "; ".join([*works, *words.tasks(self._gluster("volume", "status", VOLUME, "--xml", timeout_s=SHORT_S))])
 
     def _rooms(self, host: Host) -> None:
         folder = self.folder(host)
@@ -280,7 +286,7 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
         each(hosts, self._glusterd)
         self.daemons.wait("glusterds that listen", lambda: all(each(hosts, _listens)))  # ours: others are not probed
         # Probed, not written into peers/ beforehand: a link that is refused at the start is tried again only after 3 s.
-        for host in (one for one in hosts if one is not self.bearers[0]):
+        for host in (joining for joining in hosts if joining is not self.bearers[0]):
             self.daemons.retry(f"{host.name} in the pool", partial(self._gluster, "peer", "probe", host.address))
         self.daemons.wait("a pool of connected peers", self._is_connected)
 
@@ -291,14 +297,16 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
         config, log = self.folder(host) / "glusterd.vol", self.log(host, "glusterd")
         host.put(words.GLUSTERD, config)
         # As first process of a namespace of its own: bricks and self-heal daemons detach from it, but can't outlive it.
-        own = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        self.start(host, "glusterd", [*own, "glusterd", "-N", "-f", config, "-p", "/run/gluster/glusterd.pid", "-l", log])
+        prefix = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        self.start(host, "glusterd", [*prefix, "glusterd", "-N", "-f", config, "-p", "/run/gluster/glusterd.pid", "-l", log])
 
     def _gluster(self, *argv: str | Path, host: Host | None = None, timeout_s: float | None = None) -> str:
         socket = "--glusterd-sock=/run/gluster/glusterd.socket"
         argv = ("gluster", "--mode=script", socket, *argv)
         up = {daemon.host.name for daemon in self.daemons if daemon.name == "glusterd"}
-        first = next((one for one in self.bearers if one.name in up), self.bearers[0])  # in the order of hosts, not of starts
+        first = next(
+            (bearer for bearer in self.bearers if bearer.name in up), self.bearers[0]
+        )  # in the order of hosts, not of starts
         return (host or first).run(argv, timeout_s=timeout_s or self.patience_s).stdout
 
     def _is_connected(self) -> bool:
@@ -314,10 +322,10 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
     def _death(self, service: words.Service) -> TransientError:
         """Return which service of the volume does not run, and its last output."""
         host = next((host for host in self.bearers if host.name == self._uuids.get(service.uuid)), self.bearers[0])
-        said = "nothing"
+        output = "nothing"
         with suppress(WorkloadError):
-            said = last_words(host.read(self._log(host, service.path)).decode(errors="replace"))
-        return TransientError(f"the {service.name} is offline; it last said: {said}", where=host.name)
+            output = last_words(host.read(self._log(host, service.path)).decode(errors="replace"))
+        return TransientError(f"the {service.name} is offline; it last said: {output}", where=host.name)
 
     def _log(self, host: Host, brick: Path | None) -> Path:
         """Return the log of a brick, or of its host's self-heal daemon."""
@@ -326,7 +334,7 @@ class _GlusterFS(Deployment[GlusterFS], TellsHealth, WorksInBackground):
     def _is_settled(self) -> bool:
         """Return whether no brick has a file marked as being written to."""
         indices = ["dirty", "xattrop"]  # in them a base file and a link to it for every marked file
-        names = [word for index in indices for word in ("!", "-name", f"{index}-*")]
+        names = [argument for index in indices for argument in ("!", "-name", f"{index}-*")]
 
         def marked(host: Host) -> str:
             folders = [brick / ".glusterfs" / "indices" / index for brick in self.stores(host) for index in indices]

@@ -48,9 +48,9 @@ def info_text(uuid: str, version: str) -> str:
     return f"UUID={uuid}\noperating-version={int(version.split('.')[0]) * 10000}\n"
 
 
-def version(said: str) -> str:
+def version(output: str) -> str:
     """Parse the version from `glusterd --version` ("glusterfs 10.3 ...")."""
-    return found(r"^glusterfs (\d[\w.]*)", said, "glusterd --version")
+    return found(r"^glusterfs (\d[\w.]*)", output, "glusterd --version")
 
 
 def connected_count(pool: str) -> int:

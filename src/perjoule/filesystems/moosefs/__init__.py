@@ -103,14 +103,14 @@ class MooseFS(Deployed):
         if not self.aged or not self.aged.full_ratio or not made_bytes:
             return
         if self.aged.overwrites_count:
-            what = "MooseFS frees the space of deleted files too slowly to be filled again before its trials"
-            raise CampaignError(what, where="moosefs", next="set overwrites = 0 in aged")
+            problem = "MooseFS frees the space of deleted files too slowly to be filled again before its trials"
+            raise CampaignError(problem, where="moosefs", next="set overwrites = 0 in aged")
         disk_bytes = made_bytes // len(hosts.by_role("storage"))
         if (left_bytes := round((1 - self.aged.full_ratio) * disk_bytes)) < LEAST_FREE_BYTES:
-            what = f"MooseFS makes no chunks on a disk with less than {bytes_text(LEAST_FREE_BYTES)} free"
-            what += f", and {100 * self.aged.full_ratio:g} % full leaves {bytes_text(left_bytes)} of {bytes_text(disk_bytes)}"
+            problem = f"MooseFS makes no chunks on a disk with less than {bytes_text(LEAST_FREE_BYTES)} free"
+            problem += f", and {100 * self.aged.full_ratio:g} % full leaves {bytes_text(left_bytes)} of {bytes_text(disk_bytes)}"
             least = bytes_text(LEAST_FREE_BYTES / (1 - self.aged.full_ratio))
-            raise CampaignError(what, where="moosefs", next=f"use disks of more than {least}, or a smaller share")
+            raise CampaignError(problem, where="moosefs", next=f"use disks of more than {least}, or a smaller share")
 
     def deployment(self, hosts: Hosts) -> "_MooseFS":
         """Chunk servers on the storage hosts, at least as many as copies."""
@@ -128,19 +128,19 @@ class _MooseFS(Deployment[MooseFS], TakesSnapshots, TellsHealth, WorksInBackgrou
     def plan(self) -> tuple[Host, ...]:
         goal, storage = self.options.goal, self.hosts.by_role("storage")
         if goal > len(storage):
-            what = f"goal = {goal} needs {goal} chunk servers, but the testbed has {len(storage)} storage hosts"
+            problem = f"goal = {goal} needs {goal} chunk servers, but the testbed has {len(storage)} storage hosts"
             then = f"set goal to at most {len(storage)}" if storage else "use a testbed with storage hosts"
-            raise CampaignError(what, where=self.kind, next=then)
+            raise CampaignError(problem, where=self.kind, next=then)
         return storage
 
     def require(self) -> None:
         """Find the user of the package's daemons: the owner of its data folder."""
         master = self.hosts.metadata
-        found = master.run(["stat", "-c", "%U", "/var/lib/mfs"], timeout_s=SHORT_S, check=False)
-        self.user = self.group = found.stdout.strip()
-        if found.returncode != 0 or self.user in ("root", "UNKNOWN"):
-            what = "no unprivileged user for MooseFS (the owner of /var/lib/mfs)"
-            raise MachineError(what, where=master.name, next="apt install moosefs-master")
+        stat = master.run(["stat", "-c", "%U", "/var/lib/mfs"], timeout_s=SHORT_S, check=False)
+        self.user = self.group = stat.stdout.strip()
+        if stat.returncode != 0 or self.user in ("root", "UNKNOWN"):
+            problem = "no unprivileged user for MooseFS (the owner of /var/lib/mfs)"
+            raise MachineError(problem, where=master.name, next="apt install moosefs-master")
 
     @property
     def settings(self) -> tuple[Setting, ...]:
@@ -179,8 +179,8 @@ class _MooseFS(Deployment[MooseFS], TakesSnapshots, TellsHealth, WorksInBackgrou
         space = f"{len(self.bearers)} chunk servers with space"
 
         def ready() -> bool:
-            said = self._ask("-SCS")
-            return not self._missing(said) and words.counts_all(said)
+            status = self._ask("-SCS")
+            return not self._missing(status) and words.counts_all(status)
 
         self.daemons.wait(space, ready, every_s=0.15)
 
@@ -206,12 +206,12 @@ class _MooseFS(Deployment[MooseFS], TakesSnapshots, TellsHealth, WorksInBackgrou
         self._on_root("mfssettrashtime", f"{self.options.trash_s:.0f}")
 
     def report(self) -> dict[str, Json]:
-        said, names = self._ask("-SCS"), {host.address: host.name for host in self.bearers}
+        status, names = self._ask("-SCS"), {host.address: host.name for host in self.bearers}
         return {
-            **words.summary(said),
+            **words.summary(status),
             "goal": words.last_number(self._on_root("mfsgetsclass")),
             "trash_s": words.last_number(self._on_root("mfsgettrashtime")),
-            "chunkservers": [{"host": names.get(str(row["address"]), ""), **row} for row in words.chunkserver_rows(said)],
+            "chunkservers": [{"host": names.get(str(row["address"]), ""), **row} for row in words.chunkserver_rows(status)],
             "master": self.hosts.metadata.name,
             "metalogger": self.hosts.management.name if self.options.metalogger else None,
             "cache": self.options.cache,
@@ -242,9 +242,9 @@ class _MooseFS(Deployment[MooseFS], TakesSnapshots, TellsHealth, WorksInBackgrou
         Where hosts have joined and the master may move chunks, also how uneven it is.
         """
         spreads = self._grown and self.options.rebalance
-        said = self._ask("-SIC", *(["-SCS"] if spreads else []))
-        moving = words.uneven(said) if spreads else ""
-        return "; ".join(filter(None, [words.chunk_work(said, ("missing", "undergoal", "endangered")), moving]))
+        status = self._ask("-SIC", *(["-SCS"] if spreads else []))
+        moving = words.uneven(status) if spreads else ""
+        return "; ".join(filter(None, [words.chunk_work(status, ("missing", "undergoal", "endangered")), moving]))
 
     def stores(self, host: Host) -> tuple[Path, ...]:
         return (self.store(host) / "chunks",) if host in self.bearers else ()
@@ -257,9 +257,9 @@ class _MooseFS(Deployment[MooseFS], TakesSnapshots, TellsHealth, WorksInBackgrou
         client.run(["mkdir", root / name], timeout_s=SHORT_S)
         client.run(["mfsmakesnapshot", *listed.stdout.splitlines(), root / name], timeout_s=self.patience_s)
 
-    def _missing(self, said: str) -> list[str]:
+    def _missing(self, status: str) -> list[str]:
         """Return the storage hosts whose space the master doesn't know (yet, or any more), and which so get no copies."""
-        ready = [row["address"] for row in words.chunkserver_rows(said) if row["total_bytes"]]
+        ready = [row["address"] for row in words.chunkserver_rows(status) if row["total_bytes"]]
         return [host.name for host in self.bearers if host.address not in ready]
 
     def _ask(self, *sections: str) -> str:
@@ -271,14 +271,14 @@ class _MooseFS(Deployment[MooseFS], TakesSnapshots, TellsHealth, WorksInBackgrou
         client, master = self.hosts.clients[0], self.hosts.metadata
         argv = ["mfscli", "-n", "-p", "-H", master.address, "-SIG", *sections]
         try:
-            said = client.run(argv, timeout_s=SHORT_S).stdout
-            reason = words.unanswered(said)
+            output = client.run(argv, timeout_s=SHORT_S).stdout
+            reason = words.unanswered(output)
         except WorkloadError as error:
-            said, reason = "", error.what
+            output, reason = "", error.what
         if reason:
             self.daemons.alive()  # the better reason, if one has just died
             raise TransientError(f"did not answer {client.name}: {reason}", where=f"mfsmaster on {master.name}")
-        return said
+        return output
 
     def _on_root(self, tool: str, *before: str, after: tuple[str, ...] = ()) -> str:
         """Have one of the client's tools read or set a property of the root folder."""
@@ -308,9 +308,9 @@ class _MooseFS(Deployment[MooseFS], TakesSnapshots, TellsHealth, WorksInBackgrou
         return dict(zip(both, ascii_uppercase, strict=False)).get(host.name, "")
 
     def _daemon(self, host: Host, program: str, settings: Mapping[str, object]) -> Daemon:
-        data, config = self.folder(host) / program, self.folder(host) / f"{program}.cfg"
-        self.furnish(host, data)
-        common: dict[str, object] = {"WORKING_USER": self.user, "DATA_PATH": data, **self._changed_in("daemons")}
+        data_folder, config = self.folder(host) / program, self.folder(host) / f"{program}.cfg"
+        self.furnish(host, data_folder)
+        common: dict[str, object] = {"WORKING_USER": self.user, "DATA_PATH": data_folder, **self._changed_in("daemons")}
         host.put(words.config_text({**common, **settings}), config, mode=0o600, owner=self.user)
         # With -a a master that was killed reads its metadata and the log of changes since; without, it does not start again.
         restoring = ["-a"] if program == "mfsmaster" else []

@@ -14,9 +14,9 @@ EMPTY_METADATA = "MFSM NEW"  # what the package ships as metadata.mfs.empty
 NO_REBALANCE = {"CHUNKS_WRITE_REP_LIMIT": "2,1,0,0,4", "CHUNKS_READ_REP_LIMIT": "10,5,0,0,10"}
 
 
-def release(said: str) -> int:
+def release(output: str) -> int:
     """Parse the major version, from `mfsmaster -v` ("version: 4.57.6-1 ; build: 2089")."""
-    return int(found(r"^version: (\d+)\.", said, "mfsmaster -v"))
+    return int(found(r"^version: (\d+)\.", output, "mfsmaster -v"))
 
 
 def no_rebalance(release: int) -> dict[str, str]:
@@ -44,8 +44,8 @@ def mount_text(master: str, password: str, cache: str, label: str = "", more: It
     """Return mfsmount's options as a file (mfscfgfile); if there is a choice, it prefers chunk servers with the label."""
     preferred = f"mfspreflabels={label}\n" if label else ""
     mode = {"auto": "AUTO", "direct": "DIRECT", "never": "NEVER", "always": "YES"}[cache]
-    words = (f"mfsmaster={master}", f"mfspassword={password}", f"mfscachemode={mode}", *more)
-    return "".join(f"{word}\n" for word in words) + preferred
+    options = (f"mfsmaster={master}", f"mfspassword={password}", f"mfscachemode={mode}", *more)
+    return "".join(f"{option}\n" for option in options) + preferred
 
 
 def copies(fileinfo: str) -> set[str]:
@@ -55,47 +55,49 @@ def copies(fileinfo: str) -> set[str]:
     places = [re.fullmatch(r"copy \d+: ([^:\s]+):\d+ (?:; status:(.+)|\(status:(.+)\))", line) for line in lines]
     if not lines or len(lines) != len(remarks) + sum(map(bool, places)):
         raise unexpected(fileinfo, "mfsfileinfo")
-    return {one[1] for one in places if one and (one[2] or one[3]) == "VALID"}
+    return {copy[1] for copy in places if copy and (copy[2] or copy[3]) == "VALID"}
 
 
-def last_number(said: str) -> int:
+def last_number(output: str) -> int:
     """Parse the number at the end of `mfsgetsclass PATH` and `mfsgettrashtime PATH`; MooseFS 4 prints our class as "goal2"."""
-    return int(found(r": (?:goal)?(\d+)\s*\Z", said, "mfsgetsclass or mfsgettrashtime"))
+    return int(found(r": (?:goal)?(\d+)\s*\Z", output, "mfsgetsclass or mfsgettrashtime"))
 
 
-def unanswered(said: str) -> str:
+def unanswered(answer: str) -> str:
     """Return why an answer of `mfscli -p -SIG ...` is incomplete, with its message, although it exits with 0; else ""."""
-    if "\tmaster version\t" in said and "Traceback (most recent call last)" not in said:
+    if "\tmaster version\t" in answer and "Traceback (most recent call last)" not in answer:
         return ""
-    lines = [line.strip() for line in said.splitlines() if re.search(r"\w", line)]
+    lines = [line.strip() for line in answer.splitlines() if re.search(r"\w", line)]
     return f"mfscli last said: {' | '.join(lines[-2:]) or 'nothing'}"
 
 
-def summary(said: str) -> dict[str, Json]:
+def summary(answer: str) -> dict[str, Json]:
     """Parse version and space, from `mfscli -p -SIG` ("master info:", in MooseFS 4 "cluster summary:")."""
-    wanted = {"version": r"master version\t(\S+)$", "total": r"total space\t(\d+)$", "available": r"avail space\t(\d+)$"}
-    words = {name: found(rf"^(?:master info|cluster summary):\t{row}", said, "mfscli -p -SIG") for name, row in wanted.items()}
-    return {"version": words["version"], "total_bytes": int(words["total"]), "available_bytes": int(words["available"])}
+    patterns = {"version": r"master version\t(\S+)$", "total": r"total space\t(\d+)$", "available": r"avail space\t(\d+)$"}
+    fields = {
+        name: found(rf"^(?:master info|cluster summary):\t{row}", answer, "mfscli -p -SIG") for name, row in patterns.items()
+    }
+    return {"version": fields["version"], "total_bytes": int(fields["total"]), "available_bytes": int(fields["available"])}
 
 
-def counts_all(said: str) -> bool:
+def counts_all(answer: str) -> bool:
     """Parse whether the sum of space, which clients see and which is up to a second old, includes all chunk servers.
 
     From `mfscli -p -SIG -SCS`.
     """
-    rows = chunkserver_rows(said)
-    return int(str(summary(said)["total_bytes"])) >= sum(int(str(row["total_bytes"])) for row in rows)
+    rows = chunkserver_rows(answer)
+    return int(str(summary(answer)["total_bytes"])) >= sum(int(str(row["total_bytes"])) for row in rows)
 
 
-def chunkserver_rows(said: str) -> list[dict[str, Json]]:
+def chunkserver_rows(answer: str) -> list[dict[str, Json]]:
     """Parse the connected chunk servers, from `mfscli -p -SCS`: address, version, space used and total."""
-    return [_chunkserver(line) for line in said.splitlines() if line.startswith("chunk servers:")]
+    return [_chunkserver(line) for line in answer.splitlines() if line.startswith("chunk servers:")]
 
 
 def _chunkserver(line: str) -> dict[str, Json]:
     """Parse a line without headings: the state of the queue, which only MooseFS 4 reports, shifts the rest."""
     row = line.split("\t")[1:]
-    at = next((n for n, word in enumerate(row) if word.startswith("maintenance_")), len(row))
+    at = next((n for n, cell in enumerate(row) if cell.startswith("maintenance_")), len(row))
     try:
         _, used, total = map(int, row[at + 1 : at + 4])
         if not (re.match(r"\d+\.\d+", row[4]) and len(row) == at + 8 and used <= total):
@@ -109,12 +111,12 @@ CHUNK_BYTES = 64 * 1024**2  # https://moosefs.com/support
 ACCEPTED_RATIO = 0.01  # ACCEPTABLE_PERCENTAGE_DIFFERENCE, the master's own: below, it takes its time (mfsmaster.cfg(5))
 
 
-def uneven(said: str) -> str:
+def uneven(answer: str) -> str:
     """Parse whether some chunk servers are fuller than others by more than the master accepts, and a chunk; "" if not.
 
     From `mfscli -p -SCS`.
     """
-    rows = [(int(str(row["used_bytes"])), int(str(row["total_bytes"]))) for row in chunkserver_rows(said) if row["total_bytes"]]
+    rows = [(int(str(row["used_bytes"])), int(str(row["total_bytes"]))) for row in chunkserver_rows(answer) if row["total_bytes"]]
     shares = sorted(used / total for used, total in rows)
     if not rows or shares[-1] - shares[0] <= ACCEPTED_RATIO + CHUNK_BYTES / min(total for _, total in rows):
         return ""
@@ -124,10 +126,10 @@ def uneven(said: str) -> str:
 CHUNK_CLASSES = {"missing": "no copy", "undergoal": "too few copies", "endangered": "too few copies", "overgoal": "too many"}
 
 
-def chunk_work(said: str, classes: Collection[str] = ("undergoal", "endangered", "overgoal")) -> str:
+def chunk_work(answer: str, classes: Collection[str] = ("undergoal", "endangered", "overgoal")) -> str:
     """Parse the pending repairs of chunks of these classes, from `mfscli -p -SIC`; "" if there are none."""
     due: dict[str, int] = {}
-    for name, what in CHUNK_CLASSES.items():
+    for name, meaning in CHUNK_CLASSES.items():
         if name in classes:
-            due[what] = due.get(what, 0) + int(found(rf"chunkclass {name}:\t(\d+)", said, "mfscli -p -SIC"))
-    return "; ".join(f"chunks with {what}: {count}" for what, count in due.items() if count)
+            due[meaning] = due.get(meaning, 0) + int(found(rf"chunkclass {name}:\t(\d+)", answer, "mfscli -p -SIC"))
+    return "; ".join(f"chunks with {meaning}: {count}" for meaning, count in due.items() if count)

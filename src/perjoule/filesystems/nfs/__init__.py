@@ -88,10 +88,10 @@ class Nfs(Deployed):
             raise ValueError('client "fuse" has transfers of its own; remove transfer, or set client = "kernel"')
         if self.client == "fuse" and self.options:
             raise ValueError('client "fuse" has no mount options; remove options, or set client = "kernel"')
-        for word in mount_words(self.options) if is_to_run(info) else ():
-            if not permits(MOUNT_OPTIONS, word):
-                stead = _STEAD.get(word.partition("=")[0], "permitted: " + ", ".join(MOUNT_OPTIONS))
-                raise ValueError(f'"{word}" is not permitted as a mount option of NFS ({stead})')
+        for option in mount_words(self.options) if is_to_run(info) else ():
+            if not permits(MOUNT_OPTIONS, option):
+                stead = _STEAD.get(option.partition("=")[0], "permitted: " + ", ".join(MOUNT_OPTIONS))
+                raise ValueError(f'"{option}" is not permitted as a mount option of NFS ({stead})')
         return self
 
     @property
@@ -111,9 +111,9 @@ class Nfs(Deployed):
         libnfs = Check(
             "libnfs", library is not None, str(library or "not installed"), "apt install libnfs-utils", package="libnfs-utils"
         )
-        there = find_spec("mfusepy") is not None
+        has_mfusepy = find_spec("mfusepy") is not None
         fix, look = ".venv/bin/pip install mfusepy", f"library mfusepy {sys.executable}"
-        return (fuse(), libnfs, Check("mfusepy", there, "installed" if there else "not installed", fix, look=look))
+        return (fuse(), libnfs, Check("mfusepy", has_mfusepy, "installed" if has_mfusepy else "not installed", fix, look=look))
 
     def _server_checks(self) -> tuple[Check, ...]:
         if self.server == "kernel":
@@ -202,8 +202,8 @@ class _Ganesha(_Nfs):
 
     def require(self) -> None:
         if self.options.spoken == "3" and not has_own_mounts(self.server):
-            what = "NFS version 3 needs its own rpcbind, which needs a mount namespace"
-            raise MachineError(what, where=self.server.name, next='set version = "4.2", or use [testbed] kind = "virtual"')
+            problem = "NFS version 3 needs its own rpcbind, which needs a mount namespace"
+            raise MachineError(problem, where=self.server.name, next='set version = "4.2", or use [testbed] kind = "virtual"')
 
     def serve(self) -> None:
         host, folder = self.server, self.folder(self.server)
@@ -293,7 +293,7 @@ EXPORT {{
 
 def mount_options(version: Version, transfer_bytes: int, more: Sequence[str]) -> str:
     """Return a client's mount options; version 3 without file locks, which nothing here needs."""
-    words = [
+    options = [
         f"vers={version}",
         "proto=tcp",
         f"port={PORT}",
@@ -302,10 +302,10 @@ def mount_options(version: Version, transfer_bytes: int, more: Sequence[str]) ->
         NO_ACCESS_TIMES.name,
     ]
     if version == "3":
-        words += ["nolock", f"mountport={MOUNT_PORT}", "mountproto=tcp"]
-    return ",".join([*words, *more])
+        options += ["nolock", f"mountport={MOUNT_PORT}", "mountproto=tcp"]
+    return ",".join([*options, *more])
 
 
-def release(said: str) -> str:
+def release(output: str) -> str:
     """Parse `ganesha.nfsd -v`: "NFS-Ganesha Release = V4.3"."""
-    return found(r"Release = V(\S+)", said, "ganesha.nfsd -v")
+    return found(r"Release = V(\S+)", output, "ganesha.nfsd -v")

@@ -96,12 +96,12 @@ class Export:
 
     def call(self, name: str, *arguments: Any) -> int:
         """Call a function of libnfs, with texts as paths, and return its result."""
-        words = [os.fsencode(one) if isinstance(one, str) else one for one in arguments]
+        encoded = [os.fsencode(argument) if isinstance(argument, str) else argument for argument in arguments]
         with self.connection() as connection:
-            done: int = getattr(self._library, name)(connection, *words)
-        if done < 0:
-            raise OSError(-done, os.strerror(-done))
-        return done
+            result: int = getattr(self._library, name)(connection, *encoded)
+        if result < 0:
+            raise OSError(-result, os.strerror(-result))
+        return result
 
     def opened(self, name: str, path: str, *arguments: Any) -> int:
         """Call a function that opens something and return its handle."""
@@ -111,37 +111,37 @@ class Export:
 
     def listed(self, path: str) -> list[tuple[str, int, int]]:
         """List a folder: names and modes, with 0 for an offset that there is not."""
-        found: list[tuple[str, int, int]] = []
+        entries: list[tuple[str, int, int]] = []
         with self.connection() as connection:
             handle = ctypes.c_void_p()
-            if (done := self._library.nfs_opendir(connection, os.fsencode(path), ctypes.byref(handle))) < 0:
-                raise OSError(-done, os.strerror(-done))
+            if (result := self._library.nfs_opendir(connection, os.fsencode(path), ctypes.byref(handle))) < 0:
+                raise OSError(-result, os.strerror(-result))
             while entry := self._library.nfs_readdir(connection, handle):
                 kind = int(entry.contents.type)
                 mode = (_TYPES[kind] if kind < len(_TYPES) else 0) | stat.S_IMODE(entry.contents.mode)
-                found.append((os.fsdecode(entry.contents.name), mode, 0))
+                entries.append((os.fsdecode(entry.contents.name), mode, 0))
             self._library.nfs_closedir(connection, handle)
-        return found
+        return entries
 
 
 def _library() -> Any:
     for name in LIBRARIES:
         try:
-            found = ctypes.CDLL(name)
+            library = ctypes.CDLL(name)
             break
         except OSError:
             continue
     else:
         raise SystemExit(f"none of {', '.join(LIBRARIES)} is installed")
-    found.nfs_init_context.restype = _P
-    found.nfs_get_error.argtypes, found.nfs_get_error.restype = (_P,), _S
-    found.nfs_readdir.argtypes, found.nfs_readdir.restype = (_P, _P), ctypes.POINTER(_Entry)
-    found.nfs_closedir.argtypes = (_P, _P)
+    library.nfs_init_context.restype = _P
+    library.nfs_get_error.argtypes, library.nfs_get_error.restype = (_P,), _S
+    library.nfs_readdir.argtypes, library.nfs_readdir.restype = (_P, _P), ctypes.POINTER(_Entry)
+    library.nfs_closedir.argtypes = (_P, _P)
     for name in ("nfs_set_version", "nfs_set_timeout", "nfs_set_autoreconnect"):
-        getattr(found, name).argtypes = (_P, _I)
+        getattr(library, name).argtypes = (_P, _I)
     for name, arguments in _CALLS.items():
-        getattr(found, name).argtypes = (_P, *arguments)
-    return found
+        getattr(library, name).argtypes = (_P, *arguments)
+    return library
 
 
 class Client(Operations):
@@ -154,22 +154,22 @@ class Client(Operations):
 
     def getattr(self, path: str, fh: int | None = None) -> dict[str, Any]:
         """Return a file's attributes."""
-        words = (ctypes.c_uint64 * 32)()
+        fields = (ctypes.c_uint64 * 32)()
         if fh is None:
-            self._export.call("nfs_lstat64", path, words)
+            self._export.call("nfs_lstat64", path, fields)
         else:
-            self._export.call("nfs_fstat64", fh, words)
-        found: dict[str, Any] = dict(zip(_STAT, words, strict=False))
+            self._export.call("nfs_fstat64", fh, fields)
+        attributes: dict[str, Any] = dict(zip(_STAT, fields, strict=False))
         first = len(_STAT)
         for number, name in enumerate(_TIMES, start=first):
-            found[name] = words[number] * 10**9 + words[number + len(_TIMES)]
-        return found
+            attributes[name] = fields[number] * 10**9 + fields[number + len(_TIMES)]
+        return attributes
 
     def statfs(self, path: str) -> dict[str, int]:
         """Return the space."""
-        words = (ctypes.c_uint64 * 32)()
-        self._export.call("nfs_statvfs64", path, words)
-        return dict(zip(_STATVFS, words, strict=False))
+        fields = (ctypes.c_uint64 * 32)()
+        self._export.call("nfs_statvfs64", path, fields)
+        return dict(zip(_STATVFS, fields, strict=False))
 
     def readdir(self, path: str, fh: int) -> list[tuple[str, int, int]]:
         """List a folder."""
@@ -249,18 +249,18 @@ class Client(Operations):
 
     def utimens(self, path: str, times: tuple[int, int] | None = None) -> int:
         """Set times; libnfs takes microseconds."""
-        words = (ctypes.c_long * 4)()
+        fields = (ctypes.c_long * 4)()
         for at, t_ns in enumerate(times or ()):
-            words[2 * at], words[2 * at + 1] = t_ns // 10**9, t_ns % 10**9 // 1000
-        return self._export.call("nfs_utimes", path, words if times else None)
+            fields[2 * at], fields[2 * at + 1] = t_ns // 10**9, t_ns % 10**9 // 1000
+        return self._export.call("nfs_utimes", path, fields if times else None)
 
 
 def main() -> None:
     """Mount and serve until it is unmounted."""
     server, export, folder = sys.argv[1:]
     client = Client(Export(server, export))
-    named: dict[str, Any] = {"fsname": f"{server}:{export}", "subtype": "nfs"}
-    FUSE(client, folder, foreground=True, allow_other=True, max_threads=2 * CONNECTIONS_COUNT, **named)
+    options: dict[str, Any] = {"fsname": f"{server}:{export}", "subtype": "nfs"}
+    FUSE(client, folder, foreground=True, allow_other=True, max_threads=2 * CONNECTIONS_COUNT, **options)
 
 
 if __name__ == "__main__":

@@ -115,8 +115,8 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
             fix = "remove it: pvfs2fuse always mounts with direct_io"
             if client == "kernel":
                 fix = "remove it, and let the workload open its files with direct I/O"
-            what = f'direct = {str(direct).lower()} can\'t be with client = "{client}"'
-            raise CampaignError(what, where=self.kind, next=fix)
+            problem = f'direct = {str(direct).lower()} can\'t be with client = "{client}"'
+            raise CampaignError(problem, where=self.kind, next=fix)
         return self.options.data(self.hosts)
 
     def require_clients(self) -> None:
@@ -124,8 +124,8 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
         if self.options.client == "kernel":
             kernels = {client.read(Path("/proc/sys/kernel/random/boot_id")) for client in self.hosts.users}
             if len(kernels) < len(self.hosts.users):
-                what = "clients that share one kernel can't each have a kernel client of OrangeFS"
-                raise MachineError(what, where=self.kind, next='set client = "fuse", or use one client')
+                problem = "clients that share one kernel can't each have a kernel client of OrangeFS"
+                raise MachineError(problem, where=self.kind, next='set client = "fuse", or use one client')
 
     @property
     def servers(self) -> tuple[words.Server, ...]:
@@ -209,7 +209,7 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
     def absent(self) -> str:
         """Return the servers that do not answer."""
         servers = self.servers
-        silent = [one.name for one, answers in zip(servers, each(servers, self._answers), strict=True) if not answers]
+        silent = [server.name for server, answers in zip(servers, each(servers, self._answers), strict=True) if not answers]
         return f"no answer from {', '.join(silent)}" if silent else ""
 
     def degraded(self) -> str:
@@ -240,14 +240,14 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
 
     def _answer(self) -> str:
         """Return the reports of all servers, once every one answers."""
-        said, addresses = [""], {server.address for server in self.servers}
+        outputs, addresses = [""], {server.address for server in self.servers}
 
         def complete() -> bool:
-            said[0] = self._ask("pvfs2-statfs", "-m", self.directories[self.hosts.clients[0].name])
-            return set(words.modes(said[0])) == addresses
+            outputs[0] = self._ask("pvfs2-statfs", "-m", self.directories[self.hosts.clients[0].name])
+            return set(words.modes(outputs[0])) == addresses
 
         self.daemons.wait("an answer of all servers", complete)
-        return said[0]
+        return outputs[0]
 
     def _spread(self, path: Path) -> words.Spread:
         return words.spread(self._ask("pvfs2-viewdist", "-f", path))

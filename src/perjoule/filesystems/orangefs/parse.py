@@ -153,10 +153,10 @@ def spread(viewdist: str) -> Spread:
     """Parse the output of `pvfs2-viewdist -f FILE`. Raises WorkloadError."""
     name = found(r"^dist_name = (\w+)$", viewdist, "pvfs2-viewdist")
     strip = re.search(r"strip_size:(\d+)", viewdist)
-    data = re.findall(r"^Datafile \d+ - tcp://([^:\s]+):\d+", viewdist, re.MULTILINE)
-    if not data:
+    datafiles = re.findall(r"^Datafile \d+ - tcp://([^:\s]+):\d+", viewdist, re.MULTILINE)
+    if not datafiles:
         raise unexpected(viewdist, "pvfs2-viewdist")
-    return Spread(name, int(strip[1]) if strip else None, tuple(data))
+    return Spread(name, int(strip[1]) if strip else None, tuple(datafiles))
 
 
 def space(statfs: str) -> dict[str, int]:
@@ -171,10 +171,10 @@ def modes(statfs: str) -> dict[str, str]:
     Raises:
         WorkloadError: it does not say so of each.
     """
-    said = dict(re.findall(r"^server: tcp://([^:\s]+):\d+\n(?:\t.*\n)*?\tmode: serving (.+)$", statfs, re.MULTILINE))
-    if not said or said.keys() != set(re.findall(r"^server: tcp://([^:\s]+):\d+$", statfs, re.MULTILINE)):
+    modes_of = dict(re.findall(r"^server: tcp://([^:\s]+):\d+\n(?:\t.*\n)*?\tmode: serving (.+)$", statfs, re.MULTILINE))
+    if not modes_of or modes_of.keys() != set(re.findall(r"^server: tcp://([^:\s]+):\d+$", statfs, re.MULTILINE)):
         raise unexpected(statfs, "pvfs2-statfs")
-    return said
+    return modes_of
 
 
 def version(log: str) -> str | None:
