@@ -136,12 +136,7 @@ def _terms(
 
 
 def _gaps_j(
-    curve: Integral,
-    began_s: float,
-    ended_s: float,
-    value_j: float,
-    coverage: float,
-    reading_j: Callable[[float], float] | None,
+    curve: Integral, began_s: float, ended_s: float, value_j: float, coverage: float, reading_j: Callable[[float], float] | None
 ) -> float:
     """Return the uncertainty from what samples lack of a window."""
     length_s = ended_s - began_s

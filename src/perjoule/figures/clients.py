@@ -192,18 +192,11 @@ def _measured(means: Sequence[Spec], values: Sequence[Spec], y: Spec, names: Seq
     }
     arrows: list[Spec] = [
         {
-            "mark": {
-                "type": "point",
-                "shape": f"triangle-{direction}",
-                "filled": True,
-                "size": 40,
-                "yOffset": shift,
-                "style": ARROW,
-            },
+            "mark": {"type": "point", "shape": f"triangle-{point}", "filled": True, "size": 40, "yOffset": shift, "style": ARROW},
             "transform": [{"filter": f"isValid(datum.{end})"}],
             "encoding": {"y": {"field": end, **y}, "color": colour(names)},
         }
-        for end, direction, shift in (("more", "up", 4), ("less", "down", -4))
+        for end, point, shift in (("more", "up", 4), ("less", "down", -4))
         if any(row[end] is not None for row in means)
     ]
     repetitions: Spec = {

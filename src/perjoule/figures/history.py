@@ -64,11 +64,7 @@ def _panel(panel: Panel, unit: str, campaigns_count: int) -> Spec:
     flats = [{"from": level.first - 0.4, "to": level.last + 0.4, "mean": level.mean} for level in panel.levels]
     steps = [{"at": level.first - 0.5} for level in panel.levels[1:]]
     layers: list[Spec] = [
-        {
-            "data": {"values": steps},
-            "mark": {"type": "rule", "style": "bound"},
-            "encoding": {"x": {"field": "at", **x}},
-        },
+        {"data": {"values": steps}, "mark": {"type": "rule", "style": "bound"}, "encoding": {"x": {"field": "at", **x}}},
         {
             "data": {"values": flats},
             "mark": {"type": "rule", "style": "ink", "strokeWidth": 1.5, "opacity": 0.7},

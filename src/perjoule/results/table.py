@@ -171,24 +171,12 @@ def table(cells: Sequence[Cell]) -> Table:
     columns = (*_usual(cells, measured), *(column for column in WHERE_MEASURED if column[0] in measured))
     several = len({cell.workload for cell in cells}) > len({cell.direction for cell in cells})
     several |= any(cell.direction == "mixed" for cell in cells)  # a user alone reads, say, and is not the mix
-    has_redundancy = any(cell.redundancy for cell in cells)
-    name_headers = (
-        "file system",
-        *(("redundancy",) if has_redundancy else ()),
-        *(("workload",) if several else ()),
-        "direction",
-        "clients",
-    )
-    headers = (
-        *name_headers,
-        *("max" if text is maximum else metric_of(key).label for key, text in columns),
-        "n",
-        "failed",
-        "doubts",
-    )
+    stores = any(cell.redundancy for cell in cells)
+    leading = ("file system", *(("redundancy",) if stores else ()), *(("workload",) if several else ()), "direction", "clients")
+    headers = (*leading, *("max" if text is maximum else metric_of(key).label for key, text in columns), "n", "failed", "doubts")
     rows: list[tuple[str, ...]] = []
     for cell in cells:
-        redundancy = ((cell.redundancy.text if cell.redundancy else "–"),) if has_redundancy else ()
+        redundancy = ((cell.redundancy.text if cell.redundancy else "–"),) if stores else ()
         names = (cell.filesystem, *redundancy, *((cell.workload,) if several else ()), cell.direction, str(cell.clients_count))
         values = (cell_text(cell, key, text) for key, text in columns)
         n_count = max((len(interval.values) for interval in cell.metrics.values()), default=0)

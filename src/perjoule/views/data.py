@@ -11,22 +11,16 @@ if TYPE_CHECKING:
     from perjoule.summary.metered import Metered
 
 
+_OF_FINDING = ("among", "workload", "direction", "clients_count", "metric", "best", "rivals", "verdict")
+
+
 def as_data(content: Content) -> dict[str, object]:
     """Return the rows of a results folder with all of their metrics, and what is derived from them, in SI units."""
     return {
         "scales": content.summary.scales,
         "doubts": content.doubts,
         "rows": [_row(cell) for cell in content.cells],
-        "winners": [
-            {
-                "among": finding.among,
-                "workload": finding.workload,
-                "direction": finding.direction,
-                "clients_count": finding.clients_count,
-            }
-            | {"metric": finding.metric, "best": finding.best, "rivals": finding.rivals, "verdict": finding.verdict}
-            for finding in content.winners
-        ],
+        "winners": [{name: getattr(finding, name) for name in _OF_FINDING} for finding in content.winners],
         "users": content.mixes,
         "scaling": content.scaling,
         "replacements": [
@@ -39,13 +33,7 @@ def as_data(content: Content) -> dict[str, object]:
 
 def _row(cell: Cell) -> dict[str, object]:
     metrics = {
-        key: {
-            "unit": metric_of(key).unit.si,
-            "mean": interval.mean,
-            "low": interval.low,
-            "high": interval.high,
-            "values": interval.values,
-        }
+        key: {"unit": metric_of(key).unit.si, **{name: getattr(interval, name) for name in ("mean", "low", "high", "values")}}
         | {"grade": cell.grade_of(metric_of(key).boundary)}
         for key, interval in cell.metrics.items()
     }

@@ -22,32 +22,26 @@ if TYPE_CHECKING:
 STEPS_COUNT = 40  # of a law's line
 
 
-def scaling_table(scalings: Sequence["Scaling"]) -> Table:
+def scaling_table(curves: Sequence["Scaling"]) -> Table:
     """Lay out a metric for each number of storage hosts, and its percentage of the ideal."""
     rows: list[tuple[str, ...]] = []
-    for scaling in scalings:
-        unit = metric_of(scaling.metric).unit
-        for n, value in scaling.values.items():
-            ideal = scaling.of_ideal.get(n)
-            key = (scaling.filesystem, scaling.workload, scaling.direction, str(scaling.clients_count), str(n))
-            text = with_interval(value, unit.per, by_median=n in scaling.by_median)
+    for curve in curves:
+        unit = metric_of(curve.metric).unit
+        for n, value in curve.values.items():
+            ideal = curve.of_ideal.get(n)
+            key = (curve.filesystem, curve.workload, curve.direction, str(curve.clients_count), str(n))
+            text = with_interval(value, unit.per, by_median=n in curve.by_median)
             rows.append((*key, text, unit.symbol, _percent(ideal), str(len(value.values))))
     return Table((*PLACE, "servers", "value", "of", "% of ideal", "n"), tuple(rows), (*NAMES, "of"))
 
 
-def laws_table(scalings: Sequence["Scaling"]) -> Table:
+def laws_table(curves: Sequence["Scaling"]) -> Table:
     """Lay out the fitted laws with their intervals, and why others were not fitted."""
     rows: list[tuple[str, ...]] = []
-    for scaling in scalings:
-        key = (
-            scaling.filesystem,
-            scaling.workload,
-            scaling.direction,
-            str(scaling.clients_count),
-            metric_of(scaling.metric).unit.symbol,
-        )
-        rows += [(*key, law_text(law), "; ".join(scaling.doubts) if law.kind == "power law" else "") for law in scaling.laws]
-        rows += [(*key, reason, "") for reason in scaling.refused]
+    for curve in curves:
+        key = (curve.filesystem, curve.workload, curve.direction, str(curve.clients_count), metric_of(curve.metric).unit.symbol)
+        rows += [(*key, law_text(law), "; ".join(curve.doubts) if law.kind == "power law" else "") for law in curve.laws]
+        rows += [(*key, reason, "") for reason in curve.refused]
     return Table((*PLACE, "of", "law", "doubt"), tuple(rows), (*NAMES, "of", "law", "doubt"))
 
 
@@ -74,29 +68,26 @@ def _percent(ratio: Interval | None) -> str:
     return f"{percent(ratio.mean)} ({percent(ratio.low)} to {percent(ratio.high)})"
 
 
-def growths(scalings: Sequence["Scaling"]) -> list[Growth]:
+def growths(curves: Sequence["Scaling"]) -> list[Growth]:
     """Return the figure's data: the law of speed-ups if there is one, else the power law."""
-    return [
-        _growth(scaling)
-        for scaling in sorted(scalings, key=lambda scaling: (scaling.workload, scaling.direction, scaling.clients_count))
-    ]
+    return [_growth(curve) for curve in sorted(curves, key=lambda curve: (curve.workload, curve.direction, curve.clients_count))]
 
 
-def _growth(scaling: "Scaling") -> Growth:
+def _growth(curve: "Scaling") -> Growth:
     import numpy as np
 
-    unit, _, per = metric_of(scaling.metric).unit
-    line = np.linspace(min(scaling.values), max(scaling.values), STEPS_COUNT).tolist()
-    law = scaling.laws[-1] if scaling.laws else None
-    clients = clients_text(scaling.clients_count)
+    unit, _, per = metric_of(curve.metric).unit
+    line = np.linspace(min(curve.values), max(curve.values), STEPS_COUNT).tolist()
+    law = curve.laws[-1] if curve.laws else None
+    clients = clients_text(curve.clients_count)
     return Growth(
-        panel=f"{scaling.workload}, {scaling.direction}, {clients}: {unit}",
+        panel=f"{curve.workload}, {curve.direction}, {clients}: {unit}",
         axis=unit,
-        filesystem=scaling.filesystem,
-        values={n: in_units(value, per) for n, value in scaling.values.items()},
-        ideal=[(n, scaling.ideal(n) / per) for n in line],
+        filesystem=curve.filesystem,
+        values={n: in_units(value, per) for n, value in curve.values.items()},
+        ideal=[(n, curve.ideal(n) / per) for n in line],
         law=[(n, law.at(n) / per) for n in line] if law else [],
-        law_text=law_text(law) if law else "; ".join(scaling.refused),
+        law_text=law_text(law) if law else "; ".join(curve.refused),
     )
 
 

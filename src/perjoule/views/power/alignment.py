@@ -101,24 +101,21 @@ def alignments(patterns: Sequence[tuple[LoadPattern, Sequence[Series]]]) -> tupl
     """Find each load pattern in each channel of power or energy recorded with it; channels that show none are left out."""
     from perjoule.energy.alignment import expected, offset
 
-    alignments_found: list[Found] = []
+    aligned: list[Found] = []
     for index, (load, series) in enumerate(patterns, start=1):
-        for channel_series in series:
-            if (
-                channel_series.channel.quantity in ("power", "energy")
-                and (shift := offset(channel_series, load.edges_s)) is not None
-            ):
-                t_s, watts, fit_w = expected(channel_series, load.edges_s, shift)
+        for readings in series:
+            if readings.channel.quantity in ("power", "energy") and (shift := offset(readings, load.edges_s)) is not None:
+                t_s, watts, fit_w = expected(readings, load.edges_s, shift)
                 times_s = t_s - shift.offset_s - load.edges_s[0]
                 near = (times_s > -2) & (times_s < load.edges_s[-1] - load.edges_s[0] + 2)
                 rounded = [[float(v) for v in values[near]] for values in (times_s, watts, fit_w)]
                 at_s = shift.at_s - sum(patterns[0][0].edges_s) / len(patterns[0][0].edges_s)
-                channel = channel_series.channel.name
+                channel = readings.channel.name
                 title = f"{channel}, pattern {index}"
-                alignments_found.append(
+                aligned.append(
                     Found(title, channel, rounded[0], rounded[1], rounded[2], at_s, shift.offset_s, shift.uncertainty_s)
                 )
-    return tuple(alignments_found)
+    return tuple(aligned)
 
 
 def _figures(content: Content) -> Iterator[tuple[str, Spec]]:

@@ -47,12 +47,7 @@ def proportionality_table(proportionalities: Sequence["Proportionality"]) -> Tab
     """Lay out how proportional each file system's power is, or why that is not known."""
     keys = list(dict.fromkeys(key for curve in proportionalities for key in curve.numbers))
     rows = [
-        (
-            *_place(curve),
-            *(value_text(curve.numbers.get(key), key) for key in keys),
-            curve.grade,
-            curve.refused,
-        )
+        (*_place(curve), *(value_text(curve.numbers.get(key), key) for key in keys), curve.grade, curve.refused)
         for curve in proportionalities
     ]
     headers = (*_WHERE, *(metric_of(key).label for key in keys), "power", "omitted")
