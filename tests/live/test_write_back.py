@@ -7,9 +7,9 @@ import pytest
 from perjoule import campaign
 from perjoule.execution import runner
 from perjoule.measures.points import points
+from perjoule.model.doubts import IN_FLIGHT
 from perjoule.model.units import MIB
 from perjoule.store import create, open_results
-from perjoule.trial.windows import UNKNOWN
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 
@@ -41,7 +41,7 @@ def measured(folder: Path, filesystem: str, disk: str = "xfs") -> dict[str, floa
     results = open_results(folder / "results")
     (record,) = results.records()
     (point,) = points(record, results.series(record))
-    assert UNKNOWN not in point.doubts
+    assert IN_FLIGHT.durable_unknown() not in point.doubts
     return dict(point.metrics)
 
 

@@ -18,10 +18,10 @@ from perjoule.execution.notices import Notice
 from perjoule.filesystems import simulated
 from perjoule.measures.points import points
 from perjoule.model import Campaign, Outcome, Pattern, Point, Record
+from perjoule.model.doubts import IN_FLIGHT
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import MIB
 from perjoule.store import Results, create, open_results
-from perjoule.trial.windows import UNKNOWN
 from perjoule.workloads.simulated import Simulated
 
 CAMPAIGN = """
@@ -200,7 +200,7 @@ def test_hosts_that_can_t_write_back_are_a_doubt_and_the_headline_is_the_burst(t
     assert "write-back" not in {phase.name for phase in record.phases}
     assert point.metrics["duration_s"] == pytest.approx(0.1)
     assert any("data were not written back: storage-1: sync failed, as configured" in doubt for doubt in point.doubts)
-    assert UNKNOWN in point.doubts
+    assert IN_FLIGHT.durable_unknown() in point.doubts
 
 
 def test_noise_is_the_same_each_time(tmp_path: Path) -> None:

@@ -12,12 +12,11 @@ from perjoule.cli.parameters import examples
 from perjoule.cli.results import CAMPAIGN, measured
 from perjoule.cli.terminal import json_output
 from perjoule.cli.terminal.display import out, show_line
-from perjoule.measures.plausibility import doubts
+from perjoule.measures import plausibility
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import counted
 from perjoule.papers import published
 from perjoule.papers.audit import Verdict, audit, audit_cells
-from perjoule.trial.reading import Reading
 
 _SHOWN = 4  # places for one reason
 
@@ -75,10 +74,10 @@ def _of_results(folder: Path) -> tuple[Verdict, ...]:
 
     results = measured(folder)
     stored = results.table()
-    records = [record for record in results.latest() if record.status == "valid"]
-    implausible = {doubt for record in records for doubt in doubts(Reading(record, results.series(record)))}
-    clusters = {record.cluster for record in records}
-    cells = stored if stored is not None else summary(results).cells
+    clusters = {record.cluster for record in results.latest() if record.status == "valid"}
+    computed = summary(results).cells
+    implausible = {doubt for cell in computed for doubt in cell.doubts if doubt.id in plausibility.IDS}
+    cells = stored if stored is not None else computed
     verdicts = audit_cells(cells, clusters.pop() if len(clusters) == 1 else "", implausible)
     rule = "the stored data reproduce the shown numbers"
     differences = verification.verify(results).differences

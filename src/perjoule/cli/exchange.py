@@ -75,10 +75,10 @@ def import_command(
     roles_given = _roles(roles)
     read_sources, strange = sources(files, zone)
     metered = [log for path in power for log in logs(path, declared, covers, zone)]
-    doubt = "" if timezone else f"times without a zone are taken to be in {zone}, this machine's zone"
+    assumed = "" if timezone else zone
     with exits.place(into):
         results = importing.create(into)
-        brought = importing.bring(results, read_sources, metered, filesystem=filesystem, roles=roles_given, zone_doubt=doubt)
+        brought = importing.bring(results, read_sources, metered, filesystem=filesystem, roles=roles_given, zone_assumed=assumed)
         for line in brought.said:
             err.print(line, style="yellow")
         for record in brought.records:

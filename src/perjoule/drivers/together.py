@@ -1,7 +1,7 @@
 """Several meters at once, each with channels of its own."""
 
 import threading
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 from math import nan
 
@@ -13,7 +13,7 @@ ADVICE = "say in covers what each feeds (only if both measure the same devices, 
 
 
 @contextmanager
-def recording(meters: Iterable[Meter], hosts: Hosts, sink: Sink) -> Generator[tuple[list[str], ...]]:
+def recording(meters: Iterable[Meter], hosts: Hosts, sink: Sink) -> Generator[tuple[Sequence[str], ...]]:
     """Stream meters to a sink during the block; yields the doubts of each, complete when it has ended.
 
     Raises:

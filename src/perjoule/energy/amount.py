@@ -71,23 +71,22 @@ def amount(series: Series, began_s: float, ended_s: float) -> Amount:
     """Integrate a series over one window, and return its doubts; see `amounts`."""
     name = series.channel.name
     if not ended_s > began_s:
-        return Amount(None, 0.0, (METERS.doubt(f"{name}: the window has zero length"),))
+        return Amount(None, 0.0, (METERS.no_window(channel=name),))
     if series.channel.semantics == "state":
-        return Amount(None, 0.0, (METERS.doubt(f"{name}: a state only bounds the power and gives no energy"),))
+        return Amount(None, 0.0, (METERS.bound_only(channel=name),))
     integrated = amounts(series, began_s, ended_s)
     value, coverage = float(integrated.value[0]), float(integrated.coverage_ratio[0])
-    doubts = dict.fromkeys(map(METERS.doubt, _objections(integral(series), began_s, ended_s, coverage)))
-    doubts |= dict.fromkeys(map(METERS.doubt, _wraps(series, began_s, ended_s)))
+    doubts = dict.fromkeys(_objections(integral(series), began_s, ended_s, coverage))
+    doubts |= dict.fromkeys(_wraps(series, began_s, ended_s))
     if np.isfinite(value) and (series.channel.semantics, series.channel.quantity) == ("counter", "energy"):
         value, coverage = _counted_j(series, began_s, ended_s)
     return Amount(value if np.isfinite(value) else None, coverage, tuple(doubts))
 
 
-def _wraps(series: Series, began_s: float, ended_s: float) -> Iterator[str]:
+def _wraps(series: Series, began_s: float, ended_s: float) -> Iterator[Doubt]:
     low, high = np.searchsorted(integral(series).samples.t_s, [began_s, ended_s], side="left")
     if count := np.count_nonzero(standing.unlike_j(series)[low : high + 1]):
-        wraps = "1 wrap of the counter may be a reset" if count == 1 else f"{count} wraps of the counter may be resets"
-        yield f"{series.channel.name}: {wraps}: the power that it would mean is unlike that before and after"
+        yield METERS.possible_resets(channel=series.channel.name, count=int(count))
 
 
 def _counted_j(series: Series, began_s: float, ended_s: float) -> tuple[float, float]:
@@ -151,28 +150,24 @@ def _least_count(channel: Channel) -> int:
     return 2 if channel.semantics == "instantaneous" else int((channel.semantics, channel.quantity) == ("window mean", "power"))
 
 
-def _objections(curve: Integral, began_s: float, ended_s: float, coverage: float) -> Iterator[str]:
+def _objections(curve: Integral, began_s: float, ended_s: float, coverage: float) -> Iterator[Doubt]:
     channel = curve.channel
     name, semantics = channel.name, channel.semantics
     yield from filter(None, (fault.within(began_s, ended_s) for fault in curve.faults))
     if coverage < LEAST_COVERAGE_RATIO:
-        yield f"{name}: samples cover only {100 * coverage:.0f} % of the window; its amount is refused"
+        yield METERS.uncovered(channel=name, covered_ratio=coverage)
     elif coverage < 1 - 1e-6:
-        yield f"{name}: {100 * (1 - coverage):.1f} % of the window has no samples and is counted at the mean of the rest"
+        yield METERS.gap(channel=name, missing_ratio=1 - coverage)
     if semantics == "average" and _unsteady(curve, began_s, ended_s):
-        yield f"{name}: averages over an unknown time give no energy unless they are steady"
+        yield METERS.unsteady_averages(channel=name)
     period_s = float(_period_s(curve, np.array([began_s]), np.array([ended_s]))[0])
     if semantics in ("average", "instantaneous") and period_s > BURST_S / 3:
-        consequence = "; its amount is refused" if semantics == "instantaneous" else ""
-        yield f"{name}: undersampled, one sample in {period_s:.2g} s misses bursts shorter than {3 * period_s:.2g} s{consequence}"
+        yield METERS.undersampled(channel=name, period_s=period_s, refused=semantics == "instantaneous")
     elif (count := _count(curve, np.array([began_s]), np.array([ended_s]))[0]) < (least_count := _least_count(channel)):
-        few = f"{count} samples, fewer than {least_count}, in a window of {ended_s - began_s:.2g} s"
-        yield f"{name}: undersampled, {few}; its amount is refused"
+        yield METERS.too_few(channel=name, count=int(count), least_count=least_count, window_s=ended_s - began_s)
     t_s, _ = curve.inside(began_s, ended_s)
     if semantics == "counter" and len(t_s) > 1 and (longest_s := float(np.diff(t_s).max())) > GAP_FACTOR * curve.usual_s:
-        yield f"{name}: the counter was not read for {longest_s:.2g} s; its rise is spread evenly over that time"
+        yield METERS.unread(channel=name, longest_s=longest_s)
     if (steps := standing.steps_count(curve, began_s, ended_s)) is not None and steps < standing.FEW_STEPS:
-        times = ("never", "only once", "only twice")[steps] if steps < 3 else f"only {steps} times"
-        consequence = "; its energy is refused" if steps < standing.LEAST_STEPS else ""
-        yield f"{name}: the counter stepped {times} in the window{consequence}"
-    yield from (f"{name}: {text}" for text in faults.of(curve, began_s, ended_s))
+        yield METERS.few_steps(channel=name, count=steps, refused=steps < standing.LEAST_STEPS)
+    yield from faults.of(curve, began_s, ended_s)

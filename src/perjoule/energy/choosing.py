@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from perjoule.energy.amount import amount
 from perjoule.energy.coverage import SWITCH, Signed, cover, devices_of, items
-from perjoule.energy.hosts import OUTSIDE
 from perjoule.energy.power import Boundaries, Parts, added
 from perjoule.energy.quantities import one_quantity, other_quantity, wrong_ratio
 from perjoule.model import Channel, Record, Series
@@ -106,7 +105,7 @@ class Chooser:
                 best = energy
         if best is None:
             return Chosen(None, tuple(dict.fromkeys(refused)), tuple(covering), self._packages(hosts))
-        replaced = [METERS.doubt(f"{doubt}; {best.grade} watts count instead") for of, doubt in better if of != best.grade]
+        replaced = [METERS.instead(reason=doubt, grade=best.grade) for of, doubt in better if of != best.grade]
         has_net = bool(best.parts and best.parts.net) if self.headline is None else best.net is not None
         return Chosen(best.parts, tuple(dict.fromkeys(replaced)), (), self._packages(hosts), has_net)
 
@@ -129,18 +128,16 @@ class Chooser:
         # A state is a bound, and no energy of any boundary.
         powers = [channel for channel in self.powers if channel.semantics != "state"]
         if powers and not (hosts and any(channel.grade in GRADES for channel in powers)):
-            yield Parts("", "", doubts=(METERS.doubt("no meter covers a whole server" if hosts else OUTSIDE),))
+            yield Parts("", "", doubts=(METERS.none_covers() if hosts else METERS.outside(),))
         for grade in GRADES if hosts else ():
             of_grade = [channel for channel in powers if channel.grade == grade]
             meters = sorted({channel.meter for channel in of_grade})
             if not all(map(self.represents, of_grade)):
-                why = "power of the real machine is not that of a cluster emulated at"
-                doubts = {meter: METERS.doubt(f"{meter}: {why} {self.roles.at_scale}") for meter in meters}
+                doubts = {meter: METERS.real_machine(meter=meter, scale=self.roles.at_scale) for meter in meters}
                 yield from (Parts(meter, grade, doubts=(doubt,)) for meter, doubt in doubts.items())
                 continue
             if grade == "modelled" and (bare := self._diskless(of_grade) & hosts):
-                why = f"modelled: the catalogue has no disks for {', '.join(sorted(bare))}"
-                yield Parts("modelled", grade, doubts=(METERS.doubt(why),))
+                yield Parts("modelled", grade, doubts=(METERS.no_disks_modelled(hosts=", ".join(sorted(bare))),))
                 continue
             sets = [[channel for channel in of_grade if channel.meter == meter] for meter in meters]
             sets += [of_grade] if len(meters) > 1 else []
@@ -234,8 +231,8 @@ def parts_of(grade: str, channels: Sequence[Channel], cluster: frozenset[str], h
         return Parts(meter, grade, net, gross, boards, host_names)
     covered = frozenset(device for item in among for device in item.devices)
     missing = sorted({device.partition("/")[0] for device in hosts - covered})
-    why = f"no power of {', '.join(missing)}" if missing else "no sum or difference of its channels covers the servers alone"
-    return Parts(meter, grade, doubts=(METERS.doubt(f"{meter}: {why}"),))
+    unmetered = METERS.unmetered(meter=meter, hosts=", ".join(missing))
+    return Parts(meter, grade, doubts=(unmetered if missing else METERS.inseparable(meter=meter),))
 
 
 def _of(channel: Channel) -> frozenset[str]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from perjoule.energy.integral import Integral
 from perjoule.energy.samples import Floats
-from perjoule.model.format import number
+from perjoule.model.doubts import METERS, Doubt
 
 NEVER = 1e-6  # how probable a run of equal samples may be, below which the meter is said to stand still
 LEAST_COUNT = 3  # steps in a row without a change that are called a run
@@ -27,7 +27,7 @@ SPIKE_FACTOR = 3.0  # times the upper quartile: no burst goes so far up and is o
 SPIKE_COUNT, FEW_RATIO = 2, 0.05
 
 
-def of(curve: Integral, began_s: float, ended_s: float) -> Iterator[str]:
+def of(curve: Integral, began_s: float, ended_s: float) -> Iterator[Doubt]:
     """Return what looks wrong with the samples of a window, compared with the rest of the series."""
     channel = curve.channel
     if channel.quantity not in ("power", "energy") or channel.grade in ("modelled", "nameplate") or channel.stated:
@@ -41,15 +41,16 @@ def of(curve: Integral, began_s: float, ended_s: float) -> Iterator[str]:
         covered &= pieces.length_s > (request_s[1:] + request_s[:-1]) / 2
     if counter:
         t_s, value = t_s[1:][covered], pieces.first_rate[covered]
-    yield from _far(value, (t_s >= began_s) & (t_s <= ended_s), counter=counter)
+    yield from _far(channel.name, value, (t_s >= began_s) & (t_s <= ended_s), counter=counter)
 
 
-def _still(curve: Integral, began_s: float, ended_s: float) -> Iterator[str]:
+def _still(curve: Integral, began_s: float, ended_s: float) -> Iterator[Doubt]:
+    name = curve.channel.name
     t_s, value, semantics = curve.samples.t_s, curve.samples.value, curve.channel.semantics
     same = np.diff(value) == 0
     if same.all():
         if len(value) >= CONSTANT_COUNT:
-            yield f"all {len(value)} samples are equal: the meter was frozen, or the power stayed within one of its steps"
+            yield METERS.constant(channel=name, count=len(value))
         return
     edges = np.flatnonzero(np.diff(np.concatenate(([0], same.view(np.int8), [0]))))
     first, last = edges[::2], edges[1::2]  # a run is of the samples first to last
@@ -63,12 +64,9 @@ def _still(curve: Integral, began_s: float, ended_s: float) -> Iterator[str]:
     long = count + 1 >= LONG_COUNT and inside_s[longest] >= max(LONG_S, LONG_RATIO * (ended_s - began_s))
     lone = long and semantics != "average" and _lasting(inside_s, longest, curve, began_s, ended_s)
     if lone or _improbable(same, count):
-        yield f"the {'counter' if counter else 'meter'} was frozen for {length_s:.3g} s ({count + 1} equal samples)"
+        yield METERS.frozen(channel=name, still_s=length_s, count=count + 1, counter=counter)
     elif long and not counter and t_s[first[longest] + BEFORE_COUNT - 1] <= began_s:
-        yield (
-            f"the meter showed the same value for {length_s:.3g} s, beginning before the load: it was frozen, or the load is "
-            "smaller than one of its steps"
-        )
+        yield METERS.same_since_before(channel=name, still_s=length_s)
 
 
 def _improbable(same: NDArray[np.bool_], count: int) -> bool:
@@ -99,7 +97,7 @@ def _lasting(inside_s: Floats, longest: int, curve: Integral, began_s: float, en
     return bool(inside_s[longest] > usual_s)
 
 
-def _far(value: Floats, here: NDArray[np.bool_], *, counter: bool) -> Iterator[str]:
+def _far(name: str, value: Floats, here: NDArray[np.bool_], *, counter: bool) -> Iterator[Doubt]:
     if len(value) < 4:
         return
     low, median, high = np.percentile(value, [25, 50, 75])
@@ -107,13 +105,13 @@ def _far(value: Floats, here: NDArray[np.bool_], *, counter: bool) -> Iterator[s
     above = value > high + reach
     spikes = _lone(value, max(high + reach, SPIKE_FACTOR * high))
     if (above & here).any() and above.sum() <= max(1, RARE_RATIO * len(value)):
-        yield f"{_samples(above & here)} far above all others, up to {number(value[above & here].max())} W, and included"
+        yield METERS.far_above(channel=name, count=int((above & here).sum()), highest_w=float(value[above & here].max()))
     elif (spikes & here).any():
         spikes &= here
-        yield f"{_samples(spikes)} far above those around them, up to {number(value[spikes].max())} W, and included"
+        yield METERS.spikes(channel=name, count=int(spikes.sum()), highest_w=float(value[spikes].max()))
     # A counter that is polled twice between two of its updates repeats its value, and nothing is wrong.
     if not counter and (nothing := (value <= 0) & here).any() and median > 0:
-        yield f"{_samples(nothing)} at 0 W or below, where the median is {number(median)} W, and included (a failed read?)"
+        yield METERS.at_zero(channel=name, count=int(nothing.sum()), median_w=float(median))
 
 
 def _lone(value: Floats, limit: float) -> NDArray[np.bool_]:
@@ -128,8 +126,3 @@ def _lone(value: Floats, limit: float) -> NDArray[np.bool_]:
     high = above[np.concatenate(([True], np.diff(number) > 0))]
     group = np.concatenate(([0], np.cumsum(np.diff(high.view(np.int8)) != 0)))  # of runs that are above, or not
     return above & (np.bincount(group)[group] <= SPIKE_COUNT)[number]
-
-
-def _samples(which: NDArray[np.bool_]) -> str:
-    count = int(which.sum())
-    return f"{count} samples are" if count != 1 else "1 sample is"

@@ -7,8 +7,6 @@ from perjoule.catalogue import Cluster
 from perjoule.model import Record
 from perjoule.model.errors import CampaignError
 
-OUTSIDE = "energy of the servers omitted: the data lay on servers outside the testbed"
-
 
 def hardware(record: Record) -> Cluster | None:
     """Return the hardware that a record's hosts were or stood for; if the record lacks it, the catalogue's current one."""

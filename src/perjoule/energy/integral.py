@@ -16,7 +16,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 from typing import TypeVar
 
@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from perjoule.energy.once import once
 from perjoule.energy.samples import CHUNK_COUNT, Fault, Floats, Samples, in_order
 from perjoule.model import Series, Specification
+from perjoule.model.doubts import METERS
 
 GAP_FACTOR = 3.0  # a distance between samples of more than this many usual ones is a gap
 BURST_S = 2.0  # storage works in bursts of about 2 s (write-back, journals): samples that are a third of it apart miss none
@@ -257,10 +258,10 @@ def _counter_rates(series: Series, samples: Samples) -> tuple[Floats | None, tup
     passed = step_s * most_rate > range_value if max(most_rate, range_value) < inf else np.zeros_like(back)
     ambiguous = passed & ~impossible
     faults = [
-        Fault(t_s[:-1][mask], t_s[1:][mask], f"{name}: {text}")
-        for mask, text in (
-            (impossible, f"{{count}} steps of the counter are neither a wrap nor a possible rate ({_cause(back)})"),
-            (ambiguous, "{times} the counter was read too rarely to tell how often it wrapped"),
+        Fault(t_s[:-1][mask], t_s[1:][mask], doubt)
+        for mask, doubt in (
+            (impossible, partial(METERS.impossible_steps, channel=name, cause=_cause(back))),
+            (ambiguous, partial(METERS.wraps_unseen, channel=name)),
         )
         if mask.any()
     ]

@@ -87,14 +87,13 @@ def added(record: Record, series: Mapping[Channel, Series], parts: Parts, began_
     if parts.hosts and parts.grade not in ("modelled", "nameplate"):
         why = contradictions.impossible(net, gross, (parts.net, parts.gross), len(parts.hosts), length_s)
         if why:
-            return Boundaries(doubts=(*doubts, METERS.doubt(f"{why}; the energy is refused")), contradicted=True)
+            return Boundaries(doubts=(*doubts, why), contradicted=True)
         if net and parts.grade != "simulated":
-            unlikely = contradictions.unlikely(record, net, parts.net, parts.hosts, length_s)
-            doubts.extend(map(METERS.doubt, unlikely))
+            doubts.extend(contradictions.unlikely(record, net, parts.net, parts.hosts, length_s))
     times_s = [series[channel].t_s for _, channel in parts.net or parts.gross if not channel.stated]
     count = min((int(((t_s > began_s) & (t_s <= ended_s)).sum()) for t_s in times_s), default=SHORT_COUNT)
     if count < SHORT_COUNT:
-        doubts.append(METERS.doubt(f"{parts.meter}: the window holds only {count} power samples"))
+        doubts.append(METERS.few_samples(meter=parts.meter, count=count))
     return Boundaries(net, gross, boards, parts, tuple(dict.fromkeys(doubts)))
 
 

@@ -11,13 +11,16 @@ all bits set       65535 W, 4294967.295 W and the like, of a program that takes 
 negative           watts below zero by more than a meter's error around it, as of a reversed clamp: a gap, never a number
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from perjoule.model import Series
+from perjoule.model.doubts import METERS, Doubt
 
 SENTINEL = 9.9e37  # SCPI's not-a-number is 9.91E37, its infinity 9.9E37: https://www.ivifoundation.org/specifications/
 LATE_S = 5.0  # before its arrival may the time of each sample be: no log is written that late, and no meter averages that long
@@ -37,12 +40,12 @@ class Fault:
 
     began_s: Floats
     ended_s: Floats
-    text: str  # with {count}
+    doubt: Callable[..., Doubt]  # of a `count`
 
-    def within(self, began_s: float, ended_s: float) -> str:
-        """Return its text, if it was in this window; else ""."""
+    def within(self, began_s: float, ended_s: float) -> Doubt | None:
+        """Return its doubt, if it was in this window."""
         count = int(((self.ended_s >= began_s) & (self.began_s <= ended_s)).sum())
-        return self.text.format(count=count, times="once" if count == 1 else f"{count} times") if count else ""
+        return self.doubt(count=count) if count else None
 
 
 @dataclass(frozen=True)
@@ -91,38 +94,33 @@ def in_order(series: Series) -> Samples:
     latest_s = np.maximum.accumulate(np.where(timed, t_s, -inf))
     late = timed & (t_s < latest_s)
     if late.any():
-        text = f"{name}: {{count}} samples arrived out of order (late, or the clock was set back)"
-        faults.append(Fault(t_s[late], latest_s[late], text))
+        faults.append(Fault(t_s[late], latest_s[late], partial(METERS.out_of_order, channel=name)))
     index = np.flatnonzero(timed)
     series = series.at(index[np.argsort(t_s[index], kind="stable")])
     t_s, value = series.t_s, series.value
     good = np.abs(value) < limit if limit >= SENTINEL else np.isfinite(value) & (value <= limit)
     if limit < SENTINEL and (above := np.isfinite(value) & (value > limit) & (value < SENTINEL)).any():
-        text = f"{name}: {{count}} samples exceed the {limit / 1.1:.4g} W that it can show and are treated as failed reads"
-        faults.append(Fault(t_s[above], t_s[above], text))
+        faults.append(Fault(t_s[above], t_s[above], partial(METERS.beyond_range, channel=name, most_w=limit / 1.1)))
     if (unknown := good & _all_bits(series, value)).any():
         good &= ~unknown
-        text = f"{{count}} samples are {value[unknown].max():.7g} W, which stands for a power that is not known: failed reads"
-        faults.append(Fault(t_s[unknown], t_s[unknown], f"{name}: {text}"))
+        unknown_power = partial(METERS.unknown_power, channel=name, value_w=float(value[unknown].max()))
+        faults.append(Fault(t_s[unknown], t_s[unknown], unknown_power))
     if (below := np.isfinite(value) & (value < lowest(series)) & (value > -SENTINEL)).any():
         good &= ~below
-        text = f"{{count}} samples are below zero, down to {value[below].min():.4g} W, and count as failed reads"
-        fix = "power flows one way, so its clamp or its wires are the wrong way round (turn them), or it misread"
-        faults.append(Fault(t_s[below], t_s[below], f"{name}: {text}: {fix}"))
+        below_zero = partial(METERS.below_zero, channel=name, lowest_w=float(value[below].min()))
+        faults.append(Fault(t_s[below], t_s[below], below_zero))
     failed_before = np.concatenate(([0], np.cumsum(~good)))[:-1][good]
     series = series.at(good)
     t_s, value, stamp_s = series.t_s, series.value, 0.0
     first = np.concatenate(([True], np.diff(t_s) > 0))[: len(t_s)]
     if (again := ~first).any() and not (np.diff(value)[again[1:]] == 0).all():
         stamp_s = _stamp_s(t_s[first])
-        text = (
-            f"{name}: {{count}} samples share a timestamp with another: spread evenly over the {stamp_s:.3g} s between timestamps"
-        )
-        faults.append(Fault(t_s[again], t_s[again] + stamp_s, text))
+        spread_evenly = partial(METERS.spread_evenly, channel=name, spread_s=stamp_s)
+        faults.append(Fault(t_s[again], t_s[again] + stamp_s, spread_evenly))
         t_s, again = _spread(t_s, first, stamp_s), np.zeros_like(again)
     elif again.any():
         again_s = t_s[again]
-        faults.append(Fault(again_s, again_s, f"{name}: {{count}} samples are left out: another has the same timestamp"))
+        faults.append(Fault(again_s, again_s, partial(METERS.same_timestamp, channel=name)))
     series, failed_before = replace(series, t_s=t_s).at(~again), failed_before[~again]
     broken = np.diff(failed_before, prepend=failed_before[:1]) > 0
     request_s, gaps = _requests(series), broken if broken.any() else None
@@ -168,8 +166,8 @@ def _ahead(series: Series) -> tuple[float, list[Fault]]:
     if not early.any():
         return 0.0, []
     most_s = float(ahead_s[early].max())
-    text = f"{{count}} samples are dated up to {most_s:.2g} s after they arrived: the meter's clock is ahead (align it)"
-    return most_s, [Fault(series.arrived_s[early], series.t_s[early], f"{series.channel.name}: {text}")]
+    clock_ahead = partial(METERS.clock_ahead, channel=series.channel.name, most_s=most_s)
+    return most_s, [Fault(series.arrived_s[early], series.t_s[early], clock_ahead)]
 
 
 def _behind(series: Series) -> list[Fault]:
@@ -180,8 +178,8 @@ def _behind(series: Series) -> list[Fault]:
     finite = np.isfinite(behind_s)
     if not finite.any() or (least_s := float(behind_s[finite].min())) <= LATE_S:
         return []
-    text = f"{{count}} samples are dated {least_s:.3g} s or more before they arrived: the meter's clock is behind (align it)"
-    return [Fault(series.t_s[finite], series.arrived_s[finite], f"{series.channel.name}: {text}, or they come that late")]
+    clock_behind = partial(METERS.clock_behind, channel=series.channel.name, least_s=least_s)
+    return [Fault(series.t_s[finite], series.arrived_s[finite], clock_behind)]
 
 
 def _flawless(series: Series, limit: float) -> bool:

@@ -48,4 +48,4 @@ def age(campaign: Campaign, trial: Trial, hosts: Hosts, mounted: Mounted, result
             hosts, mounted, settle_s=campaign.settle_s, quiet_s=campaign.quiet_s, idle_bytes_per_s=idle_bytes_per_s
         )
     facts = {**done, "began_s": began_s, "ended_s": ended_s, "quiet_s": tail.phase.ended_s, "folder": folder}
-    return Aged(facts, ageing_series(results.folder, folder), tuple(doubt.of("ageing") for doubt in tail.doubts))
+    return Aged(facts, ageing_series(results.folder, folder), tuple(doubt.about("ageing") for doubt in tail.doubts))

@@ -8,7 +8,6 @@ from contextlib import suppress
 from perjoule.execution import pauses
 from perjoule.model.doubts import CHANGE, Doubt
 from perjoule.model.errors import PerjouleError
-from perjoule.model.units import seconds_text
 from perjoule.store import Results
 
 STEP_S, SLEWED_RATIO = 1.0, 0.001  # by which a clock may differ: once, and over time (NTP corrects half of it)
@@ -34,5 +33,4 @@ class CampaignClock:
         self._look, self._kept_utc_s = after, after.utc_s
         if not set_s:
             return None
-        way = "back" if set_s < 0 else "forward"
-        return CHANGE.doubt(f"since the trial before this one the clock was set {way} by {seconds_text(abs(set_s))}")
+        return CHANGE.clock_set(set_s=set_s)

@@ -99,7 +99,7 @@ class Course:
                 try:
                     weighed[n] = replace(one, gained_bytes=self._held_bytes(self._hosts[one.event.host]))
                 except WorkloadError as error:
-                    doubts.append(EVENTS.doubt(f"can't tell what {one.event.host} has got: {error}"))
+                    doubts.append(EVENTS.gain_unknown(host=one.event.host, error=str(error)))
         self.happened = tuple(weighed)
         return tuple(doubts)
 
@@ -213,9 +213,9 @@ class Course:
     def doubts(self) -> list[Doubt]:
         """Return which events were late, or did not happen."""
         done = [one.event for one in self.happened]
-        late = [f"{one.event.text} was done {one.late_s * 1e3:.0f} ms late" for one in self.happened if one.late_s > self._late_s]
-        missed = [f"{one.text} did not happen: the load ended before" for one in self.planned if one not in done]
-        return [EVENTS.doubt(words) for words in (*late, *missed)]
+        late = [one for one in self.happened if one.late_s > self._late_s]
+        missed = [EVENTS.missed(event=one.text) for one in self.planned if one not in done]
+        return [*(EVENTS.late(event=one.event.text, late_s=one.late_s) for one in late), *missed]
 
 
 def _said(error: Exception) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from perjoule.execution.write_back import LATE_S
-from perjoule.model.units import seconds_text
+from perjoule.model.doubts import TIMES, Doubt
 
 LOOK_S = 0.1
 NOTICED_S = 1.0  # between two looks, above which nothing ran; a busy machine takes less
@@ -93,14 +93,14 @@ class Watch:
             self.pauses += (pause,)
         self._last = look
 
-    def stood_still_text(self) -> str:
-        """Say for how long this machine or perjoule stood still; "" if it did not."""
+    def stood_still(self) -> Doubt | None:
+        """Say for how long this machine or perjoule stood still; None if it did not."""
         total_s = sum(pause.stood_still_s for pause in self.pauses)
-        return f"perjoule or its machine stood still for {seconds_text(total_s)} during the load" if total_s else ""
+        return TIMES.stood_still(still_s=total_s) if total_s else None
 
-    def set_text(self) -> str:
-        """Say that the clock was set and set back; "" if it was not. (What is left in the end, the run's own clocks show.)"""
+    def set_and_back(self) -> Doubt | None:
+        """Say that the clock was set and set back; None if it was not. (What is left in the end, the run's own clocks show.)"""
         sets_s = [pause.set_s for pause in self.pauses if pause.set_s]
         if not sets_s or abs(sum(sets_s)) > STEP_S:
-            return ""
-        return f"the clock was set by {sets_s[0]:+.3g} s during the load, and set back: times are uncertain by as much"
+            return None
+        return TIMES.set_and_back(set_s=sets_s[0])

@@ -84,14 +84,14 @@ def tail(
                 # Asked after the end, so that a quiet file system's answer costs this trial nothing.
                 what = unhealthy() if unhealthy else _busy(mounted)
             except WorkloadError as error:
-                doubts.append(IN_FLIGHT.doubt(f"can't tell whether the file system is quiet: {error}"))
+                doubts.append(IN_FLIGHT.quiet_unknown(error=str(error)))
             if what:
                 notes[what] = None
                 mounted.alive()  # what waits for a daemon that has died would not end
         if not what or ended_s - began_s >= max(quiet_s, settle_s):
             break
     if what:
-        doubts.append(IN_FLIGHT.doubt(f"still busy {quiet_s:g} s after the load, gave up waiting: {what}"))
+        doubts.append(IN_FLIGHT.still_busy(waited_s=quiet_s, activity=what))
     moved = _moved(before, _counted(hosts))
     written_bytes = sum(count for (_, counter), count in moved.items() if counter == "disk_written_bytes")
     if written_bytes > QUIET_BYTES_PER_S:

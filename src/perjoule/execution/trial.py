@@ -16,7 +16,7 @@ from perjoule.execution.ageing import Aged
 from perjoule.execution.happening import LATE_OUTSIDE_S, LATE_S, Course
 from perjoule.execution.layouts import Layouts
 from perjoule.model import REBUILT, WRITE_BACK, Campaign, Clock, Happened, Health, HostFact, Json, Outcome, Phase, Record
-from perjoule.model.doubts import METERS, TIMES, Doubt
+from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import PausedError, PerjouleError, TransientError, WorkloadError
 from perjoule.store import Attempt
 
@@ -152,12 +152,12 @@ class UnderWay:
             host.disturbances()
         with pauses.Watch() as watch:
             yield
-        stood_still = watch.stood_still_text()
+        stood_still = watch.stood_still()
         failing = [pause for pause in watch.pauses if pause.fails]
         if failing and (not self._elsewhere or any(pause.suspended_s > pauses.STEP_S for pause in failing)):
-            self._paused = self._paused or PausedError(stood_still)
-        doubted = (stood_still, watch.set_text(), *(words for host in self._up.hosts.all for words in host.disturbances()))
-        self._doubts += [TIMES.doubt(words) for words in doubted if words]
+            self._paused = self._paused or PausedError(str(stood_still))
+        of_hosts = (doubt for host in self._up.hosts.all for doubt in host.disturbances())
+        self._doubts += filter(None, (stood_still, watch.set_and_back(), *of_hosts))
 
     def _settle(self, idle_bytes_per_s: float) -> None:
         """Wait until the hosts are as quiet as before the load, and the file system is healthy."""
@@ -196,7 +196,7 @@ class UnderWay:
 
     def _ended(self, failure: PerjouleError | None) -> Ended:
         course, outcome = self._course, self._outcome
-        of_meters = (METERS.doubt(words) for one in self._metered for words in one)
+        of_meters = (words if isinstance(words, Doubt) else METERS.doubt(words) for one in self._metered for words in one)
         doubts = [*(outcome.doubts if outcome else ()), *of_meters, *self._doubts, *(course.doubts() if outcome else ())]
         return Ended(failure, outcome, tuple(self._phases), tuple(doubts), course.happened, course.health, self._busy)
 

@@ -107,11 +107,11 @@ def late(loaded: Outcome, written: WrittenBack, *, lent: bool = False) -> Doubt 
     if written.last_began_s is None or loaded.sustained or all(one.direction != "write" for one in loaded.results):
         return None
     late_s, load_s = written.last_began_s - loaded.ended_s, loaded.ended_s - loaded.began_s
-    what = f"the write-back began {seconds_text(late_s)} after the last client's end"
     if not lent and late_s > max(LATE_S + written.way_s, LATE_RATIO * load_s):
+        what = f"the write-back began {seconds_text(late_s)} after the last client's end"
         raise PausedError(f"{what}: a host, its connection or perjoule stood still")
     if late_s > min(max(DOUBTED_S, DOUBTED_RATIO * load_s), max(ALWAYS_DOUBTED_S + written.way_s, LATE_RATIO * load_s)):
-        return TIMES.doubt(f"{what}, and that time counts as writing")
+        return TIMES.late_write_back(late_s=late_s)
     return None
 
 
@@ -125,7 +125,7 @@ def _synced(wanted: Sync) -> _Done | Doubt:
             raise WorkloadError(f"sync ended with {completed.returncode}: {lines[-1]}", where=wanted.host.name)
         return _Done(wanted.host, asked_s, answered_s, _stamps_utc_s(completed, wanted.host))
     except WorkloadError as error:
-        return IN_FLIGHT.doubt(f"data were not written back: {error}")
+        return IN_FLIGHT.not_written_back(error=str(error))
 
 
 def _stamps_utc_s(completed: Completed, host: Host) -> tuple[float, float] | None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from perjoule.machine.spreadsheets import marked
-from perjoule.model import Cell, Trial
+from perjoule.model import Cell, Doubt, Trial
 from perjoule.model.metrics import metric_of
 from perjoule.store import Results
 from perjoule.summary.computing import points_of
@@ -40,6 +40,7 @@ class Row(NamedTuple):
     grade: str  # of the energy
     doubts: str  # joined by "; ", so that no cell of a CSV has a line break
     reality: str  # of what was measured: "real", "emulated", "simulated"
+    doubt_ids: str  # of the doubts, each id once, joined by "; "
 
 
 def rows(results: Results, cells: Sequence[Cell]) -> Iterator[Row]:
@@ -52,15 +53,20 @@ def rows(results: Results, cells: Sequence[Cell]) -> Iterator[Row]:
     for point in points_of(results, results.latest()):
         for metric, value in point.metrics.items():
             names, of = _words(point.trial, point.direction), metric_of(metric)
-            grade = point.grade_of(of.boundary)
-            yield Row("trial", *names, metric, of.unit.si, value, None, None, 1, grade, "; ".join(point.doubts), point.reality)
+            came = point.grade_of(of.boundary), "; ".join(point.doubts), point.reality, ids(point.doubts)
+            yield Row("trial", *names, metric, of.unit.si, value, None, None, 1, *came)
     for cell in cells:
         names_of_cell = ("", cell.filesystem, cell.workload, cell.direction, cell.clients_count, None, "")
         for metric, interval in cell.metrics.items():
             numbers = (interval.mean, interval.low, interval.high, len(interval.values))
             of = metric_of(metric)
-            came = cell.grade_of(of.boundary), "; ".join(cell.doubts), cell.reality
+            came = cell.grade_of(of.boundary), "; ".join(cell.doubts), cell.reality, ids(cell.doubts)
             yield Row("cell", *names_of_cell, metric, of.unit.si, *numbers, *came)
+
+
+def ids(doubts: Sequence[Doubt]) -> str:
+    """Name the ids of doubts; older ones have none."""
+    return "; ".join(dict.fromkeys(doubt.id for doubt in doubts if doubt.id))
 
 
 def csv_text(table: Sequence[Row]) -> str:

@@ -26,7 +26,6 @@ from perjoule.store.journal import sha256
 __all__ = ["Brought", "bring", "create"]
 
 CAMPAIGN = "# These trials were imported; there is no campaign to run.\n"
-LEFT_OUT = "{name} can't be read and was left out: if it is of a client of this load, that client's work is missing"
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def bring(
     *,
     filesystem: str = "",
     roles: Mapping[str, str] | None = None,
-    zone_doubt: str = "",
+    zone_assumed: str = "",
 ) -> Brought:
     """Import sources and logs into a results folder; existing contents are left alone.
 
@@ -65,7 +64,7 @@ def bring(
         logs: of power.
         filesystem: label of the file system; by default the load's working folder.
         roles: the role of each host that is not a client.
-        zone_doubt: the doubt about times without a time zone.
+        zone_assumed: the zone in which times without one are taken to be; "" if it was given.
 
     Raises:
         CampaignError: there is no run among the sources, or a log covers an unknown host.
@@ -91,8 +90,8 @@ def bring(
         series_of: dict[str, tuple[Series, ...]] = {}
         for trial, load in trials:
             hosts = {**dict.fromkeys(load.clients, "client"), **roles_given}
-            apart = (*clocks.doubts(load, ran), *(WORK.doubt(LEFT_OUT.format(name=path.name)) for path in lost))
-            record, series = keep(results, trial, load, hosts, nodes, logs, zone_doubt, apart, stored)
+            apart = (*clocks.doubts(load, ran), *(WORK.unreadable(file=path.name) for path in lost))
+            record, series = keep(results, trial, load, hosts, nodes, logs, zone_assumed, apart, stored)
             records.append(record)
             series_of[trial.id] = series
     without = tuple(sorted(node for node in nodes if node not in clients and node not in roles_given))

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from perjoule.importing.runs import Load
 from perjoule.model import Json, Record
 from perjoule.model.doubts import APART, TIMES, Doubt
-from perjoule.model.units import seconds_text
 
-OWN = "each client's file has the time of its own clock; the offsets between the clocks are unknown"
 NEAREST_COUNT = 1  # of loads before and after, that a doubt names
 NAMED_COUNT = 5  # of a load's clients
 NEAR_S = 86400.0  # clocks are wrong by seconds, or by the hours of a time zone
@@ -86,17 +84,14 @@ def doubts(load: Load, ran_loads: Others) -> Iterator[Doubt]:
     if ran is None:
         return
     if len({part.source.path for part in load.found}) > 1:
-        yield TIMES.doubt(OWN)
+        yield TIMES.own_clocks()
     for near_ran in ran_loads.near(ran):
         names = ", ".join(sorted(near_ran.clients)[:NAMED_COUNT]) + (", ..." if len(near_ran.clients) > NAMED_COUNT else "")
         if _gap_s(ran, near_ran) < 0:
-            same = f"{names} ran the same load at the same time in another trial: import the clients of one trial together again"
-            yield APART.doubt(same)
+            yield APART.same_load_elsewhere(clients=names)
         else:
-            when = "before" if near_ran.began_s < ran.began_s else "after"
-            apart = seconds_text(abs(ran.began_s - near_ran.began_s))
-            near = f"{names} ran the same load {apart} {when}: if they ran at once, their clocks differ and this is one trial"
-            yield APART.doubt(near)
+            before, apart_s = near_ran.began_s < ran.began_s, abs(ran.began_s - near_ran.began_s)
+            yield APART.same_load_near(clients=names, apart_s=apart_s, before=before)
 
 
 def _gap_s(first: Ran, second: Ran) -> float:

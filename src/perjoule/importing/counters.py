@@ -99,7 +99,7 @@ def _counted(host: Mapping[str, Any], zone: str) -> Counted:
     )
     for kind, devices, rates in moved:
         names, doubt = _chosen(kind, [devices(interval) for interval in intervals], tuple(rates.values()))
-        doubts += [METERS.doubt(f"{name}: {doubt}")] if doubt else []
+        doubts += [METERS.devices_unclear(host=name, reason=doubt)] if doubt else []
         for index, interval in enumerate(intervals):
             counted = [device for key, device in devices(interval).items() if key in names]
             for quantity, rate in rates.items() if counted else ():

@@ -19,7 +19,6 @@ from perjoule.store import Attempt, Results
 from perjoule.store.disk import spoken
 from perjoule.workloads.imported import MANIFEST, Part, joined, manifest
 
-UNALIGNED = "power is joined by time of day; the offset between the clocks is unknown"
 LOCAL_TIMES = ("ior", "mdtest", "io500")  # formats whose times name no zone
 
 
@@ -30,7 +29,7 @@ def keep(
     hosts: Mapping[str, str],
     nodes: Mapping[str, Sequence[tuple[Source, Counted]]],
     logs: Sequence[Log],
-    zone_doubt: str,
+    zone_assumed: str,
     apart: Sequence[Doubt],
     stored: dict[Path, Path],
 ) -> tuple[Record, tuple[Series, ...]]:
@@ -79,8 +78,8 @@ def keep(
             doubts=(
                 *(outcome.doubts if outcome else ()),
                 *apart,
-                *((TIMES.doubt(zone_doubt),) if local and zone_doubt else ()),
-                *((TIMES.doubt(UNALIGNED),) if powered else ()),
+                *((TIMES.zone_assumed(zone=zone_assumed),) if local and zone_assumed else ()),
+                *((TIMES.power_unaligned(),) if powered else ()),
                 *dict.fromkeys(judged),
             ),
         )

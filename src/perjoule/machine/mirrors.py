@@ -68,8 +68,7 @@ def single(wanted: Disk) -> Disk:
 
 def doubt(lack: str, *, stead: str = "") -> Doubt:
     """Return the record's doubt that data are on a single disk; `stead` is the file system there instead of ZFS."""
-    on = f", on {stead}" if stead else ""
-    return UNLIKE.doubt(f"no mirror beneath: {lack}; each server holds one copy of the data{on}")
+    return UNLIKE.no_mirror(lack=lack, stead=stead)
 
 
 def check(mirror: str) -> Check:

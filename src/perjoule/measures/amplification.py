@@ -124,9 +124,10 @@ def _doubt(direction: Literal["write", "read"], name: str, measured: float, deri
     if not size:
         return None
     # without what was measured, so that repetitions say the same: the table of bytes per user byte has the numbers
-    than = f"{size} than the {derived[name]:.3g} byte{'s' * (derived[name] != 1)} per user byte that redundancy explains"
-    kind = TRAFFIC if size == "more" else IN_FLIGHT if direction == "write" else CACHE
-    return kind.doubt(f"{direction}: {SUBJECTS[name]} {than}, likely {_cause(direction, name, size)}")
+    fewer = IN_FLIGHT.written_too_little if direction == "write" else CACHE.read_too_little
+    words = TRAFFIC.too_much if size == "more" else fewer
+    cause = _cause(direction, name, size)
+    return words(direction=direction, subject=SUBJECTS[name], derived_ratio=derived[name], cause=cause)
 
 
 def _cause(direction: Literal["write", "read"], name: str, size: Literal["more", "less"]) -> str:

@@ -29,7 +29,7 @@ def measure(load: "Load") -> Numbers:
     }
     numbers.pop("", None)
     missed = () if power.grade == load.reading.metering.servers.grade else power.doubts
-    doubts = tuple(doubt.of("until the clients' fsync") for doubt in missed)
+    doubts = tuple(doubt.about("until the clients' fsync") for doubt in missed)
     return Numbers({**numbers, **Numbers.plain(durable_ratio(load)).by_key}, doubts)
 
 

@@ -98,13 +98,9 @@ def measure(load: "Load") -> Numbers:
         numbers[LONGEST_STALL.key] = emulated(max(max(client_s, default=0.0) for client_s in stalls))
     took_s = _latencies_s(calls(series, results), spans, ended_s)
     numbers |= {key: emulated(one_s) for key, one_s in took_s.items() if isfinite(one_s)}
-    mixed_why = "rates and stalls are left out: clients read and wrote at once, and their logs have the bytes of both"
-    mixed = (EVENTS.doubt(mixed_why),) if both else ()
+    mixed = (EVENTS.both_directions(),) if both else ()
     longer = [metric_of(key).label for key, one_s in took_s.items() if one_s == inf]
-    longer_why = (
-        f"calls took longer than the load generator's log of latencies can tell, so these are left out: {', '.join(longer)}"
-    )
-    untold = (EVENTS.doubt(longer_why),) if longer else ()
+    untold = (EVENTS.latencies_too_long(metrics=", ".join(longer)),) if longer else ()
     return Numbers.plain(numbers, (*mixed, *untold, *_doubts(load, of_clients, began_s, first_s)))
 
 
@@ -140,14 +136,10 @@ def _doubts(load: "Load", logs: Sequence[Series], began_s: float, first_s: float
 
     record = load.record
     if at_scale := load.reading.dilation.text:
-        yield UNDILATED.doubt(
-            f"timeouts of daemons keep their own time, which {at_scale} does not dilate: what waits for one takes "
-            "less emulated time than on the hardware"
-        )
+        yield UNDILATED.timeouts(scale=at_scale)
     if healthy_since(record.events, record.health) is None:
         last = next((health.words for health in reversed(record.health) if health.words), "it was not asked often enough")
-        unknown = "so the time and the joules until then are not known"
-        yield EVENTS.doubt(f"it was not healthy by the end of the trial, {unknown}: {last}")
+        yield EVENTS.not_healthy(state=last)
     paused_s = sum(sum(stalls_s(log, began_s, first_s)) for log in logs)
     if logs and first_s > began_s and paused_s > PAUSES_RATIO * len(logs) * (first_s - began_s):
-        yield EVENTS.doubt("the load pauses by itself, also before the first event: its stalls are not all due to events")
+        yield EVENTS.pauses()

@@ -119,15 +119,10 @@ def measure(load: "Load") -> Numbers:
             asleep_s = sum(float(own_s[own_s >= least_s].sum()) for own_s, _ in known_gaps)
             numbers[SLEEPABLE.of(role).key] = asleep_s / (len(known_gaps) * length_s)
             if least_s < _FEW * (period_s := max(period_s for _, period_s in known_gaps)):
-                unseen = f"disks are seen every {period_s:.2g} s: gaps of {least_s:g} s between accesses are not visible"
-                doubts[METERS.doubt(unseen)] = None
+                doubts[METERS.gaps_unseen(period_s=period_s, gap_s=least_s)] = None
     return Numbers.plain(numbers, tuple(doubts))
 
 
 def _dilated(dilation: "Dilation") -> Iterator[Doubt]:
     if dilation.text:
-        often = dilation.wall(1.0)
-        yield UNDILATED.doubt(
-            f"daemons keep their own time, which {dilation.text} does not dilate: for each emulated second they act up to "
-            f"{often:.3g} times as often as on the hardware; what an idle file system does, and the watts of it, are upper bounds"
-        )
+        yield UNDILATED.idle(scale=dilation.text, often_ratio=dilation.wall(1.0))

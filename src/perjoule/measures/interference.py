@@ -55,5 +55,4 @@ def doubts(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
     """Doubt a trial in which strangers took enough to matter; in tenths, so repetitions have the same text."""
     ratio = cpu_ratio(record, series)
     if ratio is not None and ratio > MOST_RATIO:
-        share = f"about {min(10, round(10 * ratio)) * 10} %"
-        yield MACHINE.doubt(f"other programs took {share} of this machine's CPUs during the load: stop them and repeat the trial")
+        yield MACHINE.strangers(share_ratio=min(10, round(10 * ratio)) / 10)

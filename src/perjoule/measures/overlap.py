@@ -81,17 +81,19 @@ def _apart(clients: Sequence[ClientResult], record: Record, series: Sequence[Ser
     spread_s = max(r.began_s for r in clients) - min(r.began_s for r in clients)
     shortest_s = min(r.ended_s - r.began_s for r in clients)
     if spread_s > SPREAD_RATIO * shortest_s:
-        yield APART.doubt(f"clients started {spread_s:.3g} s apart, the shortest ran {shortest_s:.3g} s")
+        yield APART.starts(spread_s=spread_s, shortest_s=shortest_s)
     from perjoule.trial.load import REFUSED_RATIO, overlap_ratio
 
     overlap = overlap_ratio(clients)
     if overlap < DOUBTED_RATIO:
         first, last = min(clients, key=lambda r: r.ended_s), max(clients, key=lambda r: r.ended_s)
-        refused = "; no aggregate rate is given" if overlap < REFUSED_RATIO else ""
-        why = "; ".join((*_stalled(last, series), *_uneven(clients, record, series)))
-        yield APART.doubt(
-            f"all clients ran together for only {100 * overlap:.0f} % of the time{refused}: "
-            f"{last.host} ended {last.ended_s - first.ended_s:.3g} s after {first.host}{why and f' ({why})'}"
+        yield APART.little_overlap(
+            overlap_ratio=overlap,
+            refused=overlap < REFUSED_RATIO,
+            host=last.host,
+            later_s=last.ended_s - first.ended_s,
+            client=first.host,
+            signs="; ".join((*_stalled(last, series), *_uneven(clients, record, series))),
         )
 
 

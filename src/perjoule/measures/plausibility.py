@@ -9,7 +9,7 @@ from perjoule.energy.hosts import cores_count, data_hosts, hardware, loaded_serv
 from perjoule.measures import interference, overlap, stragglers
 from perjoule.measures.overlap import BOUND_RATIO
 from perjoule.model import ClientResult, Doubt, Numbers, Record, Series
-from perjoule.model.doubts import APART, CACHE, MACHINE
+from perjoule.model.doubts import APART, CACHE, MACHINE, SLOW_HOST
 from perjoule.trial.windows import windows
 
 if TYPE_CHECKING:
@@ -23,6 +23,16 @@ BUSY_RATIO = 0.95
 def measure(load: "Load") -> Numbers:
     """Return the doubts about its trial; it has no numbers."""
     return Numbers(doubts=doubts(load.reading))
+
+
+# Physical objections: numbers that can't be those of the hardware, or of one load.
+IDS = frozenset(
+    {
+        *(CACHE.above_network.id, CACHE.above_peak.id, CACHE.above_disks.id, CACHE.of_clients.id, CACHE.of_servers.id),
+        *(APART.starts.id, APART.little_overlap.id, APART.mixed.id),
+        *(SLOW_HOST.straggler.id, MACHINE.busy.id, MACHINE.strangers.id),
+    }
+)
 
 
 def doubts(reading: "Reading") -> tuple[Doubt, ...]:
@@ -52,7 +62,7 @@ def _mixed(results: Sequence[ClientResult]) -> Iterator[Doubt]:
         return
     writes, reads = ([r for r in results if r.direction == d] for d in ("write", "read"))
     if any(w.began_s < r.ended_s and r.began_s < w.ended_s for w in writes for r in reads):
-        yield APART.doubt("reads and writes ran together: each is charged with the energy and overhead of both")
+        yield APART.mixed()
 
 
 def _bounds(reading: "Reading", results: Sequence[ClientResult]) -> Iterator[Doubt]:
@@ -72,13 +82,11 @@ def _bounds(reading: "Reading", results: Sequence[ClientResult]) -> Iterator[Dou
             rate = r.moved_bytes / max(1e-9, emulated(r.ended_s - r.began_s))
             nic = nics.get(node_of.get(r.host, ""))
             if nic is not None and rate > BOUND_RATIO * nic:
-                yield CACHE.doubt(
-                    f"{r.host} moved {rate / nic:.2f} times what its network can carry: a cache served the {direction}"
-                )
+                yield CACHE.above_network(host=r.host, times_ratio=rate / nic, direction=direction)
         if moved and tpp:
             rate = sum(r.moved_bytes for r in moved) / max(1e-9, emulated(windows(record, moved).length_s))
             if rate > BOUND_RATIO * tpp:
-                yield CACHE.doubt(f"{direction}: {rate / tpp:.2f} times the theoretical peak performance of the cluster")
+                yield CACHE.above_peak(direction=direction, times_ratio=rate / tpp)
 
 
 def _disk_bounds(reading: "Reading", results: Sequence[ClientResult], cluster: Cluster) -> Iterator[Doubt]:
@@ -97,8 +105,7 @@ def _disk_bounds(reading: "Reading", results: Sequence[ClientResult], cluster: C
         ended_s = span.ended_s if span.durable else r.ended_s
         rate = r.moved_bytes / max(1e-9, reading.dilation.emulated(ended_s - r.began_s))
         if most and rate > BOUND_RATIO * most:
-            more = f"{100 * (rate / most - 1):.0f} % more than its disks can"
-            yield CACHE.doubt(f"{r.host} moved {more}: a cache served the {r.direction}, or caps leaked")
+            yield CACHE.above_disks(host=r.host, above_ratio=rate / most - 1, direction=r.direction)
 
 
 def _cached(record: Record, series: Sequence[Series], reads: Sequence[ClientResult]) -> Iterator[Doubt]:
@@ -113,13 +120,10 @@ def _cached(record: Record, series: Sequence[Series], reads: Sequence[ClientResu
     if servers and not loaded_servers(record):
         received = total(series, "network_received", clients, *span).value
         if received is not None and received < CACHED_RATIO * read_bytes:
-            share = f"{100 * (received / read_bytes):.0f} %"
-            yield CACHE.doubt(f"the clients' page cache served reads: they received {share} of the bytes they read")
+            yield CACHE.of_clients(received_ratio=received / read_bytes)
     fetched = total(series, "disk_read", servers or clients, *span).value
     if fetched is not None and fetched < CACHED_RATIO * read_bytes:
-        whose = "the servers' page cache" if servers else "the page cache"
-        share = f"{100 * (fetched / read_bytes):.0f} %"
-        yield CACHE.doubt(f"{whose} served reads: the disks read {share} of the bytes that clients read")
+        yield CACHE.of_servers(fetched_ratio=fetched / read_bytes, servers=bool(servers))
 
 
 def _machine(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
@@ -134,7 +138,4 @@ def _machine(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
     used_s = total(series, "cpu", frozenset(h.name for h in record.hosts), began_s, ended_s).value
     available_s = count * (ended_s - began_s)
     if used_s is not None and used_s > BUSY_RATIO * available_s:
-        busy = min(1.0, used_s / available_s)
-        yield MACHINE.doubt(
-            f"the hosts used {100 * busy:.0f} % of this machine's CPUs, which slowed down the emulation: use a smaller scale"
-        )
+        yield MACHINE.busy(used_ratio=min(1.0, used_s / available_s))

@@ -95,10 +95,7 @@ def measure(load: "Load") -> Numbers:
     numbers = {LOST.key: float(lost_bytes)}
     written = next((phase for phase in record.phases if phase.name == REBUILT), None)
     if other_kinds := sorted({happened.event.kind for happened in record.events} - PARTS):
-        causes = f"{'another event' if len(other_kinds) == 1 else 'other events'} ({', '.join(other_kinds)})"
-        verb = "was" if len(other_kinds) == 1 else "were"
-        why = f"{causes} {verb} in the trial, which may move bytes too"
-        return Numbers.plain(numbers, (EVENTS.doubt(f"the rebuild has no numbers of its own: {why}"),))
+        return Numbers.plain(numbers, (EVENTS.rebuild_beside(events=", ".join(other_kinds), count=len(other_kinds)),))
     if healthy_s is None or written is None:
         return Numbers.plain(numbers)
     first_s, last_s = failed[0].began_s, written.ended_s
@@ -109,8 +106,8 @@ def measure(load: "Load") -> Numbers:
                 numbers[metric.of(role).key] = moved
     still = record.outcome is not None and all(r.direction == "idle" for r in record.outcome.results)
     if not still or not lost_bytes or first_s - began_s < LEAST_S:
-        why = "less than a second was measured before it" if still and lost_bytes else "the disk held nothing" if still else ""
-        return Numbers.plain(numbers, (EVENTS.doubt(f"the rebuild is not compared with the redundancy: {why}"),) if why else ())
+        why = EVENTS.nothing_before_rebuild() if lost_bytes else EVENTS.nothing_to_rebuild()
+        return Numbers.plain(numbers, (why,) if still else ())
     lengthening = (last_s - first_s) / (first_s - began_s)  # of the time before, to that of the rebuild
     for quantity, ratio in RATIOS.items():
         spans = ((first_s, last_s), (began_s, first_s))
@@ -139,8 +136,5 @@ def measure(load: "Load") -> Numbers:
 
 
 def _doubt(quantity: Quantity, measured: float, due: float) -> Doubt:
-    size = "more" if measured > due else "fewer"
-    return TRAFFIC.doubt(
-        f"rebuild: {size} bytes {SUBJECTS[quantity]} than the {due:g} for each lost byte that redundancy explains, by more than "
-        f"{100 * EXPLAINED_RATIO:.0f} %"
-    )
+    more = measured > due
+    return TRAFFIC.rebuild(subject=SUBJECTS[quantity], more=more, derived_ratio=due, margin_ratio=EXPLAINED_RATIO)

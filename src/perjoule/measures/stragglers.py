@@ -80,8 +80,7 @@ def _named(
             for host, sign in (*_longer(works, span, verb), *_busy(works, span, record, series, quantity)):
                 signs_of.setdefault(host, []).append(sign)
     for host in sorted(signs_of):
-        signs = "; ".join(signs_of[host])
-        yield SLOW_HOST.doubt(f"{host} was slower than the other data hosts ({signs}): check its disks, CPU and network")
+        yield SLOW_HOST.straggler(host=host, signs="; ".join(signs_of[host]))
 
 
 def _works(

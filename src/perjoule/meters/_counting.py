@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 from perjoule.drivers.protocols import Counters, Host
 from perjoule.meters._sampler import Sampler, left_out
+from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import PerjouleError
 
 Take = Callable[[Mapping[str, Counters]], None]
@@ -116,14 +117,14 @@ _changing = threading.Lock()
 
 
 @contextmanager
-def counting(name: str, rate_hz: float, hosts: Sequence[Host], take: Take, *, switches: bool = False) -> Generator[list[str]]:
+def counting(name: str, rate_hz: float, hosts: Sequence[Host], take: Take, *, switches: bool = False) -> Generator[list[Doubt]]:
     """Read the counters of all hosts once before the block, during it, and once at its end; return doubts.
 
     `take` gets each round's readings by the host's name. A host that fails is not in it (a gap); a doubt says how often and why.
     Meters of the same hosts at the same rate share one thread and its readings. An exception in `take` ends it for this meter and
     is raised when the block ends. One meter at most may ask for context switches (`Host.ask_counters` says why).
     """
-    taker, doubts = _Taker(name, hosts, take, switches), list[str]()
+    taker, doubts = _Taker(name, hosts, take, switches), list[Doubt]()
     with _changing:
         rounds = next((r for r in _open if r.rate_hz == rate_hz and _shares(r, hosts)), None) or _Rounds(rate_hz)
         rounds.join(taker)
@@ -140,8 +141,8 @@ def counting(name: str, rate_hz: float, hosts: Sequence[Host], take: Take, *, sw
                 _open.remove(rounds)
         doubts += left_out(name, rounds.sampler.late_count - late_count, rounds.sampler.taken_count - taken_count)
         for host, reasons in taker.misses.items():
-            missed = f"{len(reasons)} of {taker.rounds_count} readings of {host} failed"
-            doubts.append(f"{name}: {missed}, the last with: {reasons[-1]}")
+            counts, error = {"count": len(reasons), "all_count": taker.rounds_count}, str(reasons[-1])
+            doubts.append(METERS.host_reads_failed(meter=name, host=host, error=error, **counts))
     failures = [taker.failure, *rounds.sampler.failures, *rounds.failures]
     for failure in failures:  # not in the `finally`: what the block itself raises comes first
         if failure is not None:

@@ -11,6 +11,7 @@ from perjoule.drivers.boundary import Boundary, apart, boundary
 from perjoule.drivers.protocols import Hosts, Sink
 from perjoule.meters._metered import Metered
 from perjoule.model import DRIVE, OPTIONS
+from perjoule.model.doubts import Doubt
 
 DISKS = "disks"
 _DRIVES = (
@@ -33,7 +34,7 @@ class AtDrives(Metered):
         return {**super().named, "drives": tuple(fed.partition("/")[0] for fed in self.drives.values() if fed)}
 
     @contextmanager
-    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
         """Stream the probes' readings. Raises CampaignError: no host has such a name, or two probes feed the same."""
         for host in self.named["drives"]:
             boundary(self.label, (host,), hosts)

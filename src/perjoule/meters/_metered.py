@@ -16,6 +16,7 @@ from perjoule.drivers.boundary import SWITCH, Boundary, boundary
 from perjoule.drivers.protocols import Check, Hosts, Meter, Sink
 from perjoule.meters._sampler import sampling
 from perjoule.model import OPTIONS, Channel
+from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import MachineError, PerjouleError
 from perjoule.model.format import number
 from perjoule.model.units import Hertz
@@ -66,7 +67,7 @@ class Metered(Meter):
     def connect(self, where: Boundary) -> AbstractContextManager[Read]:
         """Connect to the meter; the returned function polls it once. Raises PerjouleError, OSError."""
 
-    def caveats(self) -> Iterable[str]:
+    def caveats(self) -> Iterable[Doubt]:
         """Doubts about its numbers on this machine, however well it is read; stored with each recording."""
         return ()
 
@@ -95,7 +96,7 @@ class Metered(Meter):
         return {"covers": self.covers}
 
     @contextmanager
-    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
         """Stream its readings. A first read that fails stops at once; later failures are gaps, with a doubt."""
         where = boundary(self.label, self.covers, hosts, self.component)
         with ExitStack() as stack:
@@ -174,11 +175,12 @@ class _Poll:
             self._channels[reading.channel] = None
             self._sink.append(reading.channel, *_timed(reading, began_s, ended_s))
 
-    def doubts(self) -> list[str]:
+    def doubts(self) -> list[Doubt]:
         """Say how often polls failed, and why."""
         if not self._failures:
             return []
-        return [f"{self._label}: {len(self._failures)} of {self._asked_count} reads failed, the last with: {self._failures[-1]}"]
+        counts, error = {"count": len(self._failures), "all_count": self._asked_count}, str(self._failures[-1])
+        return [METERS.reads_failed(meter=self._label, error=error, **counts)]
 
 
 def _timely(readings: Iterable[Reading]) -> None:

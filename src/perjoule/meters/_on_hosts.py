@@ -19,6 +19,7 @@ from perjoule.drivers.protocols import Host, Sink
 from perjoule.meters._sampler import JITTER, left_out
 from perjoule.meters._sysfs import Sensor
 from perjoule.model import Channel
+from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import MachineError, PerjouleError, TransientError
 
 SET_S, DRIFT_RATIO = 0.05, 5e-4  # a clock that moved by more than both together was set: no oscillator is that bad
@@ -195,12 +196,11 @@ class Samples:
     ended: Moment | None  # None: the host did not answer any more
     why: str = ""  # it was not sampled to the end
 
-    def keep(self, label: str, sink: Sink) -> list[str]:
+    def keep(self, label: str, sink: Sink) -> list[Doubt]:
         """Give a sink the samples, in our clock; returns doubts, in the name of the meter `label`."""
-        doubts = [f"{label}: the sensors of {self.host} were not read to the end ({self.why})"] if self.why else []
+        doubts = [METERS.not_to_the_end(meter=label, host=self.host, error=self.why)] if self.why else []
         if abs(self._set_s) > SET_S + DRIFT_RATIO * self._length_s:
-            what = f"the samples of {self.host} are left out: its clock was set by {self._set_s:+.3g} s during the trial"
-            return [*doubts, f"{label}: {what}"]
+            return [*doubts, METERS.host_clock_set(meter=label, host=self.host, set_s=self._set_s)]
         uncertainty_s = max(one.uncertainty_s for one in (self.began, self.ended) if one)
         channels = [_dated(sensor.channel, uncertainty_s) for sensor in self.sensors]
         begins_s: list[float] = []

@@ -17,6 +17,7 @@ from perjoule.machine import removal
 from perjoule.meters._metered import Metered
 from perjoule.meters._on_hosts import Sampled
 from perjoule.model import OPTIONS
+from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError
 
 _ON = 'Hosts whose own sensors are read, each for itself: "servers", "clients", names. Without it, this machine\'s are read.'
@@ -45,25 +46,25 @@ class Placed(Metered):
         return () if self.on else super().answers()
 
     @abstractmethod
-    def begin(self, host: Host, where: Boundary, folder: Path) -> tuple[Sampled, Iterable[str]]:
+    def begin(self, host: Host, where: Boundary, folder: Path) -> tuple[Sampled, Iterable[Doubt]]:
         """Sample on a host, with `folder` for what comes from it; return also doubts. Raises PerjouleError."""
 
     @contextmanager
-    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
         """Stream this machine's readings, or sample on the hosts. Raises PerjouleError: a sensor can't be found or read."""
         if not self.on:
             with super().record(hosts, sink) as doubts:
                 yield doubts
             return
         chosen = self._hosts(hosts)
-        doubts: list[str] = []
+        doubts: list[Doubt] = []
         begun: list[Sampled] = []
         with removal.scratch("perjoule-meter-") as folder, ThreadPoolExecutor(32) as pool:
 
             def begin(host: Host) -> None:
                 sampled, found = self.begin(host, Boundary(self.label, host.name, self.component or "all"), folder)
                 begun.append(sampled)
-                doubts.extend(f"{host.name}: {doubt}" for doubt in found)
+                doubts.extend(doubt.about(host.name) for doubt in found)
 
             try:
                 list(pool.map(begin, chosen))

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 
+from perjoule.model.doubts import METERS, Doubt
+
 JITTER = 0.4  # of a period, either way: a strict period aliases with flushers and timers (5 s flushers cost up to 88 %)
 
 
@@ -55,20 +57,20 @@ class Sampler:
             self.failures.append(error)
 
 
-def left_out(name: str, late_count: int, taken_count: int) -> list[str]:
+def left_out(name: str, late_count: int, taken_count: int) -> list[Doubt]:
     """Return a doubt about samples that came a whole period late, if there were any."""
     if not late_count:
         return []
-    return [f"{name}: {late_count} of {late_count + taken_count} samples left out, the host was too slow or too busy"]
+    return [METERS.left_out(meter=name, count=late_count, all_count=late_count + taken_count)]
 
 
 @contextmanager
-def sampling(name: str, rate_hz: float, sample: Callable[[], None]) -> Generator[list[str]]:
+def sampling(name: str, rate_hz: float, sample: Callable[[], None]) -> Generator[list[Doubt]]:
     """Call `sample` once before the block, in a thread during it, and once at its end; return doubts.
 
     An exception in `sample` ends the sampling and is raised when the block ends.
     """
-    doubts: list[str] = []
+    doubts: list[Doubt] = []
     sampler = Sampler(name, rate_hz, sample)
     sample()
     sampler.start()

@@ -17,6 +17,7 @@ from perjoule.meters._on_hosts import Sampled, copied
 from perjoule.meters._placed import Placed
 from perjoule.meters._sysfs import Sensor
 from perjoule.model import OPTIONS
+from perjoule.model.doubts import Doubt
 from perjoule.model.errors import PerjouleError
 
 
@@ -32,11 +33,11 @@ class Sensed(Placed):
     def sensors(self, root: Path, where: Boundary) -> Sequence[Sensor]:
         """Find the sensors below a folder. Raises PerjouleError."""
 
-    def doubts_of(self, root: Path) -> Iterable[str]:
+    def doubts_of(self, root: Path) -> Iterable[Doubt]:
         """Doubts about the sensors below a folder, however well they are read."""
         return ()
 
-    def caveats(self) -> Iterable[str]:
+    def caveats(self) -> Iterable[Doubt]:
         """Doubts about this machine's sensors."""
         return self.doubts_of(self.root)
 
@@ -52,7 +53,7 @@ class Sensed(Placed):
 
         yield read
 
-    def begin(self, host: Host, where: Boundary, folder: Path) -> tuple[Sampled, Iterable[str]]:
+    def begin(self, host: Host, where: Boundary, folder: Path) -> tuple[Sampled, Iterable[Doubt]]:
         """Find the host's sensors in a copy of their files, and sample them."""
         copy = copied(host, self.root, self.patterns, folder)
         try:

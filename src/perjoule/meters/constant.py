@@ -18,6 +18,7 @@ from perjoule.drivers.boundary import SWITCH, boundary
 from perjoule.drivers.protocols import Check, Hosts, Meter, Sink
 from perjoule.meters._sampler import sampling
 from perjoule.model import OPTIONS, Specification
+from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.format import like, number
 from perjoule.model.units import Watts
 
@@ -48,7 +49,7 @@ class Constant(Meter):
     """The name of its channel."""
 
     @contextmanager
-    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
         """Stream the number; the hosts don't matter."""
         stated = Specification(sigma=self.uncertainty_w)
         channel = boundary(self.name, (SWITCH,), hosts).channel("power", "window mean", self.grade, stated)
@@ -65,7 +66,7 @@ class Constant(Meter):
             yield doubts
         error = number(self.uncertainty_w)
         power = f"{like(self.power_w, error)} ± {error} W"
-        doubts.append(f"{self.name}: {power} of the switch are a number, and were not measured in this trial")
+        doubts.append(METERS.stated_number(meter=self.name, power=power))
 
     def checks(self) -> tuple[Check, ...]:
         """Check nothing: there are no requirements."""

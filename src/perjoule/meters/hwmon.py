@@ -25,6 +25,7 @@ from perjoule.meters._metered import MOMENTS_HZ, RATE
 from perjoule.meters._sensed import Sensed
 from perjoule.meters._sysfs import Sensor
 from perjoule.model import OPTIONS, Channel, Grade, Json, Semantics, Specification
+from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import MachineError
 from perjoule.model.units import Hertz
 
@@ -130,15 +131,13 @@ class Hwmon(Sensed):
             found.append(Sensor(channel, attribute.folder / attribute.name, factor, unknown))
         return found
 
-    def doubts_of(self, root: Path) -> Iterable[str]:
+    def doubts_of(self, root: Path) -> Iterable[Doubt]:
         """A doubt about a shunt that nobody has verified."""
         if self.shunt_correction_ratio is None:
             for sensor in attributes(root):
                 if self._meant(sensor) and (shunt_uohm := _sysfs.number(sensor.folder / "shunt_resistor")):
-                    yield (
-                        f"{self.label}: correct only if the shunt of {sensor.chip} at {sensor.device} has the "
-                        f"{shunt_uohm / 1e3:g} mOhm that the kernel assumes (check it, then set shunt_correction)"
-                    )
+                    at, shunt_ohm = sensor.device, shunt_uohm / 1e6
+                    yield METERS.shunt(meter=self.label, chip=sensor.chip, device=at, shunt_ohm=shunt_ohm)
 
     def checks(self) -> tuple[Check, ...]:
         """Check that the sensor exists."""

@@ -26,6 +26,7 @@ from perjoule.meters._placed import Placed
 from perjoule.meters._sysfs import Sensor
 from perjoule.meters._tool import printed
 from perjoule.model import OPTIONS, Channel, Json, Specification, program_named
+from perjoule.model.doubts import Doubt
 from perjoule.model.errors import MachineError, TransientError
 from perjoule.model.units import Hertz, Seconds
 
@@ -103,7 +104,7 @@ class Ipmi(Placed):
 
         yield read
 
-    def begin(self, host: Host, where: Boundary, folder: Path) -> tuple[Sampled, Iterable[str]]:
+    def begin(self, host: Host, where: Boundary, folder: Path) -> tuple[Sampled, Iterable[Doubt]]:
         """Have a host ask its own BMC (/dev/ipmi0). Raises MachineError: it gives no power."""
         argv = ("timeout", f"{self.timeout_s:g}", *self._argv())
         done = host.run(argv, timeout_s=SHORT_S, check=False)

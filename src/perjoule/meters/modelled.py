@@ -18,6 +18,7 @@ from perjoule.catalogue.watts import Component, host_w
 from perjoule.drivers.protocols import Check, Counters, Host, Hosts, Meter, Sink
 from perjoule.meters._counting import counting
 from perjoule.model import OPTIONS, Channel
+from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import Hertz
 
@@ -28,9 +29,9 @@ rate = "5 Hz"
 """
 
 COUNTERS = {  # what drives the model, and the consequence for hosts without it
-    "cpu_s": "no power of {hosts}: CPU time is unknown",
-    "disk_read_bytes": "disk reads of {hosts} are unknown and count as zero: a lower bound",
-    "disk_written_bytes": "disk writes of {hosts} are unknown and count as zero: a lower bound",
+    "cpu_s": METERS.no_cpu_time,
+    "disk_read_bytes": METERS.no_disk_reads,
+    "disk_written_bytes": METERS.no_disk_writes,
 }
 AHEAD_S = 1.0  # emulated; bursts of counters are shorter, hardware that is faster than its rating is soon ahead by more
 
@@ -71,7 +72,7 @@ class Modelled(Meter):
     """How often the counters are read, on average; each sample is the mean over the time since the one before."""
 
     @contextmanager
-    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
         """Stream modelled watts per host and component, and the switch. Clients of unknown hardware or capacity are left out.
 
         Raises:
@@ -164,15 +165,15 @@ class _Model:
             self._sink.append(channel("", "switch"), now_s, self._cluster.switch_w.value, now_s - self._switch_s)
         self._switch_s = now_s
 
-    def doubts(self) -> Iterator[str]:
+    def doubts(self) -> Iterator[Doubt]:
         """Return doubts about missing counters, and about hosts that did more than the catalogue's hardware can."""
         for counter, hosts in self._untold.items():
             if hosts:
-                yield "modelled: " + COUNTERS[counter].format(hosts=", ".join(sorted(hosts)))
+                yield COUNTERS[counter](hosts=", ".join(sorted(hosts)))
         for component in ("board", "disks"):
             fast = sorted(name for (name, one), s in self._most_ahead_s.items() if one == component and s * self._scale > AHEAD_S)
             if fast:
-                yield f"modelled: the {component} of {', '.join(fast)} did more than the catalogue's can: its ratings are too low"
+                yield METERS.ratings_too_low(component=component, hosts=", ".join(fast))
 
     def _host(self, name: str, before: Counters, after: Counters) -> None:
         node, cores = self._nodes[name], self._capacity_cores[name]

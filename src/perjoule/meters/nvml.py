@@ -27,6 +27,7 @@ from perjoule.meters._on_hosts import SHORT_S, Command, Sampled
 from perjoule.meters._placed import Placed
 from perjoule.meters._sysfs import Sensor
 from perjoule.model import OPTIONS, Channel, Json, Specification, program_named
+from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import MachineError, PerjouleError
 
 EXAMPLE = """
@@ -81,7 +82,7 @@ class Nvml(Placed):
 
             yield read
 
-    def begin(self, host: Host, where: Boundary, folder: Path) -> tuple[Sampled, Iterable[str]]:
+    def begin(self, host: Host, where: Boundary, folder: Path) -> tuple[Sampled, Iterable[Doubt]]:
         """Have a host ask nvidia-smi. Raises MachineError: there is no driver, or no such GPU."""
         argv = ("timeout", str(_QUERY_S), self.tool, *_QUERY)
         done = host.run(argv, timeout_s=SHORT_S, check=False)
@@ -100,12 +101,12 @@ class Nvml(Placed):
             map(there.__getitem__, chosen)
         )
 
-    def _part_time(self, names: Iterable[str]) -> Iterable[str]:
+    def _part_time(self, names: Iterable[str]) -> Iterable[Doubt]:
         for name in names:
             if _PART_TIME.search(name):
-                yield f"{self.label}: the power of {name} is sampled only a quarter of the time (read its energy counter)"
+                yield METERS.part_time(meter=self.label, gpu=name)
 
-    def caveats(self) -> Iterable[str]:
+    def caveats(self) -> Iterable[Doubt]:
         """A doubt about GPUs whose power sensor samples only part of the time."""
         try:
             with _library() as nvml:

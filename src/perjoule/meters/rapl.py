@@ -19,6 +19,7 @@ from perjoule.meters import _sysfs
 from perjoule.meters._sensed import Sensed
 from perjoule.meters._sysfs import Sensor
 from perjoule.model import OPTIONS, Channel, Json, Specification
+from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import Hertz, Watts
 
@@ -68,7 +69,7 @@ class Rapl(Sensed):
     needed."""
 
     @contextmanager
-    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
         """Stream its readings. Raises CampaignError: it would stand for the CPUs of other machines."""
         covered = () if self.on else boundary(self.label, self.covers, hosts).covers
         if hosts.all and hosts.machine is None and len(covered) > 1:

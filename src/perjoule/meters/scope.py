@@ -26,6 +26,7 @@ from perjoule.meters._drives import AtDrives
 from perjoule.meters._metered import Read, Reading, answer
 from perjoule.meters._visa import Instrument, answers, instrument, libraries
 from perjoule.model import OPTIONS, Channel, Grade, Json, Specification
+from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import MachineError
 from perjoule.model.units import Ratio, Seconds, Volts
 
@@ -134,10 +135,10 @@ class Scope(AtDrives):
 
             yield read
 
-    def caveats(self) -> Iterable[str]:
+    def caveats(self) -> Iterable[Doubt]:
         """A doubt if only the means were multiplied."""
         if self.reads == "means":
-            yield f"{self.label}: mean voltage times mean current, which is the power only if one of them is steady"
+            yield METERS.means_multiplied(meter=self.label)
 
     @classmethod
     def discover(cls, addresses: Sequence[str]) -> tuple[Mapping[str, Json], ...]:

@@ -17,6 +17,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Check, Hosts, Meter, Sink
 from perjoule.meters._sampler import sampling
 from perjoule.model import OPTIONS, Channel, Semantics
+from perjoule.model.doubts import Doubt
 from perjoule.model.units import Hertz, Joules, Ratio, Seconds, Watts
 from perjoule.model.waveform import Shape, Waveform
 
@@ -108,7 +109,7 @@ class Simulated(Meter):
         return Channel(self.name, "", "total", *kind, self.semantics, "simulated")
 
     @contextmanager
-    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
         """Stream the meter's samples; the hosts don't matter."""
         stream = self.samples(iter(time.monotonic, None))
 

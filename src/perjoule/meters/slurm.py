@@ -19,6 +19,7 @@ from perjoule.drivers.protocols import Check, Hosts, Sink
 from perjoule.meters._metered import Metered, Read, Reading
 from perjoule.meters._tool import printed
 from perjoule.model import OPTIONS, Channel, Grade, Specification
+from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.model.units import Hertz
 
@@ -52,7 +53,7 @@ class Slurm(Metered):
         return {}
 
     @contextmanager
-    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
         """Stream its counters. Raises CampaignError: the hosts belong to no job."""
         found = hosts.facts.get("slurm")
         facts = found if isinstance(found, dict) else {}
@@ -66,7 +67,7 @@ class Slurm(Metered):
             if not counters(_asked(*_sstat(job))):
                 raise MachineError(f"{kind} shows no energy")
         except PerjouleError as error:
-            yield [f"{self.label}: Slurm counts no energy of this job: {error.what}"]
+            yield [METERS.job_uncounted(meter=self.label, error=error.what)]
             return
         own = copy(self)  # `replace` can't: options have other names than fields
         object.__setattr__(own, "job", job)

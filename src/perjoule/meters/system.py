@@ -18,6 +18,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Check, Counters, Hosts, Meter, Sink
 from perjoule.meters._counting import counting
 from perjoule.model import OPTIONS, Channel, Quantity
+from perjoule.model.doubts import Doubt
 from perjoule.model.units import Hertz
 
 EXAMPLE = """
@@ -56,7 +57,7 @@ class System(Meter):
     """How often they are read, on average; reads are jittered so that they can't lock to a timer."""
 
     @contextmanager
-    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
         """Stream the counters of servers and clients, and of the machine that they share."""
         machine = hosts.machine
         covers = machine.covers if machine else ()

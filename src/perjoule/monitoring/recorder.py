@@ -53,7 +53,7 @@ class Memory(Sink):
 
 
 @contextmanager
-def recording(meters: Sequence[Meter], sink: Sink) -> Generator[tuple[list[str], ...]]:
+def recording(meters: Sequence[Meter], sink: Sink) -> Generator[tuple[Sequence[str], ...]]:
     """Stream meters into a sink during the block; yields each one's doubts, complete when it has ended.
 
     There are no hosts: what a meter covers is taken literally.

@@ -1,6 +1,6 @@
 """A bundle checked for the list: what it holds, or why the list refuses it. Everything in a bundle is untrusted."""
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -13,8 +13,8 @@ from perjoule.exporting.bundle import differing
 from perjoule.exporting.crate import METADATA
 from perjoule.machine.bounded import bounded
 from perjoule.machine.untrusted import UNEXPECTED, json_of
-from perjoule.measures.plausibility import doubts
-from perjoule.model import Cell, Doubt, Interval, Pattern, Record, least_real
+from perjoule.measures import plausibility
+from perjoule.model import Cell, Interval, Pattern, Record, least_real
 from perjoule.model.errors import CampaignError
 from perjoule.model.metrics import BOUNDARIES, IDLE, PER_JOULE, RATES, metric_of
 from perjoule.model.units import BYTES, bytes_text, exact_text
@@ -24,7 +24,6 @@ from perjoule.statistics.cells import filesystem_names
 from perjoule.statistics.modes import in_modes
 from perjoule.store import Results
 from perjoule.summary.computing import of_trial
-from perjoule.trial.reading import Reading
 from perjoule.views.content import Content
 
 MOST_BUNDLE_BYTES = 100 * 1024**2  # the limit of GitHub for a file: https://docs.github.com/en/repositories
@@ -128,9 +127,8 @@ def _entry(path: Path, digest: str, folder: Path) -> Entry:
     findings = verification.verify(results)
     _require(path, [difference.replace(f"{folder}/", "") for difference in findings.differences])
     records = [record for record in results.latest() if record.status == "valid"]
-    implausible = {doubt for record in records for doubt in doubts(Reading(record, results.series(record)))}
     content = Content(results)
-    rows = tuple(_rows(content.cells, records, implausible))
+    rows = tuple(_rows(content.cells, records))
     objections = [*_stated(about), *_powered(rows)]
     if objections:
         raise CampaignError(f"the list can't take it: {'; '.join(objections)}", where=str(path), next=_ADVICE)
@@ -207,7 +205,7 @@ def _powered(rows: Sequence[Ranked]) -> Iterator[str]:
         yield f"none of its {len(rows)} numbers can be ranked ({'; '.join(list(reasons)[:_SHOWN])})"
 
 
-def _rows(cells: Sequence[Cell], records: Sequence[Record], implausible: Set[Doubt]) -> Iterator[Ranked]:
+def _rows(cells: Sequence[Cell], records: Sequence[Record]) -> Iterator[Ranked]:
     number, hosts = 0, _hosts(records)
     for cell in cells:
         of_cell = _of(cell, records)
@@ -235,7 +233,7 @@ def _rows(cells: Sequence[Cell], records: Sequence[Record], implausible: Set[Dou
                 cell_text(cell, metric),
                 cell_text(cell, rate, mean),
                 rate,
-                tuple(_objections(cell, grade, metric, implausible)),
+                tuple(_objections(cell, grade, metric)),
             )
 
 
@@ -266,7 +264,7 @@ def _words(pattern: Pattern) -> str:
     return ", ".join(part for part in (pattern.access, size, "direct" if pattern.direct else "") if part)
 
 
-def _objections(cell: Cell, grade: str, metric: str, implausible: Set[Doubt]) -> Iterator[str]:
+def _objections(cell: Cell, grade: str, metric: str) -> Iterator[str]:
     if grade in REFUSED_GRADES or not grade:
         yield "its power is simulated" if grade else "the grade of its power is unknown"
     if any(metric_of(key).event for key in cell.metrics):
@@ -277,7 +275,7 @@ def _objections(cell: Cell, grade: str, metric: str, implausible: Set[Doubt]) ->
         yield "its meter states no accuracy, so its uncertainty is unknown"
     if in_modes(cell):
         yield "its repetitions have two modes, which no mean and interval describe"
-    yield from (doubt for doubt in cell.doubts if doubt in implausible)
+    yield from (doubt for doubt in cell.doubts if doubt.id in plausibility.IDS)
 
 
 def _trials(results: Results, records: Sequence[Record]) -> Iterator[Trial]:

@@ -40,6 +40,9 @@ def differing(stored: Json, again: Json, scale: float = 1.0, path: str = "") -> 
         case list(), list() if len(stored) == len(again):
             pairs = enumerate(zip(stored, again, strict=True))
             return next((difference for n, (a, b) in pairs if (difference := differing(a, b, scale, f"{path}[{n}]"))), "")
+        case {"kind": kind, "text": text, **rest}, {"kind": str(), "text": str(), **named} if rest != named and not rest:
+            older = {"kind": kind, "text": text}  # a doubt that was stored before doubts had ids
+            return differing(older, {name: again[name] for name in older}, scale, path)
         case dict(), dict():
             names = (*stored, *(name for name in again if name not in stored))
             pairs = ((f"{path}.{n}".lstrip("."), *_both(stored, again, n, path)) for n in names)

@@ -17,8 +17,9 @@ SIMULATED = "simulated, not measured"
 
 @dataclass(frozen=True)
 class Line:
-    """One doubt: texts that differ only in numbers or in the meter are one line."""
+    """One doubt: those that differ only in numbers, meters or hosts are one line."""
 
+    id: str  # "" where it has none
     text: str
     rows: str
     similar: tuple[str, ...] = ()  # the same with other numbers
@@ -54,16 +55,16 @@ def limitations(cells: Sequence[Cell], campaign_doubts: Sequence[Doubt], *, omit
     for number, cell in enumerate(cells):
         for doubt in map(METERS.doubt, cell.omitted) if omitted else cell.doubts:
             about.setdefault(doubt, []).append(number)
-    alike: dict[tuple[Kind, str], list[Doubt]] = {}
+    alike: dict[tuple[str, ...], list[Doubt]] = {}
     for doubt in about:
-        alike.setdefault((doubt.kind, _without_numbers(doubt)), []).append(doubt)
+        alike.setdefault(doubt.likeness, []).append(doubt)
     lines: dict[Kind, list[tuple[int, Line]]] = {}
-    for (kind, _), texts in alike.items():
+    for texts in alike.values():
         touched = [cells[number] for number in sorted({number for doubt in texts for number in about[doubt]})]
         first, *similar = sorted(texts, key=lambda doubt: -len(about[doubt]))
         rows = rows_text(touched, len(cells)) if touched else THE_CAMPAIGN
-        line = Line(_with_ranges(first, similar), rows, tuple(similar), len(touched))
-        lines.setdefault(kind, []).append((len(touched) or len(cells), line))
+        line = Line(first.id, _with_ranges(first, similar), rows, tuple(similar), len(touched))
+        lines.setdefault(first.kind, []).append((len(touched) or len(cells), line))
     ranked = {kind: sorted(kind_lines, key=lambda pair: -pair[0]) for kind, kind_lines in lines.items()}
     return tuple(Group(kind, tuple(line for _, line in ranked[kind])) for kind in KINDS if kind in ranked)
 
@@ -89,11 +90,6 @@ def simulated_notes(cells: Sequence[Cell]) -> tuple[str, ...]:
     which = [cell for cell in having if cell.reality == "simulated"]
     rows = "" if len(which) == len(having) else f": {rows_text(which, len(having))}"
     return (f"{SIMULATED}{rows}",) if which else ()
-
-
-def _without_numbers(doubt: str) -> str:
-    """Return what doubts have in common that differ in numbers, hosts, or the meter that they begin with."""
-    return re.sub(r"\d[\d.,]*(e[-+]?\d+)?", "#", re.sub(r"^[\w-]+( \w+)?: ", "", doubt))
 
 
 def _with_ranges(first: str, similar: Sequence[str]) -> str:

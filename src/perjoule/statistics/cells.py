@@ -81,8 +81,7 @@ def _options(trial: Trial) -> str:
 
 
 def _beside_another(cell: Cell) -> Cell:
-    doubt = "another row has the same name but other options: the campaign was changed between trials"
-    return replace(cell, doubts=(*cell.doubts, REPETITIONS.doubt(doubt)))
+    return replace(cell, doubts=(*cell.doubts, REPETITIONS.same_name()))
 
 
 def _cell(
@@ -99,19 +98,19 @@ def _cell(
     values = {name: [p.metrics[name] for p in ordered if isfinite(p.metrics.get(name, float("nan")))] for name in names}
     if lacking := [name for name in names if len(values[name]) < len(ordered)]:
         labels = ", ".join(dict.fromkeys(metric_of(name).label for name in lacking))
-        doubts[REPETITIONS.doubt(f"not every repetition has {labels}")] = None
+        doubts[REPETITIONS.incomplete(metrics=labels)] = None
     grades = sorted({p.grade for p in ordered if p.grade})
     if len(grades) > 1:
-        doubts[METERS.doubt(f"repetitions have power of different grades ({', '.join(grades)})")] = None
+        doubts[METERS.grades_differ(grades=grades)] = None
     boundaries = dict.fromkeys(name for p in ordered for name in p.grades if name not in omitted)
     of_others = {name: "+".join(sorted({p.grades[name] for p in ordered if name in p.grades})) for name in boundaries}
     sources = sorted({p.source for p in ordered if p.source})
     if len(sources) > 1:
-        doubts[METERS.doubt(f"repetitions take their energy from different sources ({'; '.join(sources)})")] = None
+        doubts[METERS.sources_differ(sources=sources)] = None
     redundancies = list(dict.fromkeys(record.redundancy for record in measured if record.redundancy))
     if len(redundancies) > 1:
-        texts = "; ".join(sorted(redundancy.text for redundancy in redundancies))
-        doubts[REPETITIONS.doubt(f"repetitions differ in redundancy ({texts})")] = None
+        texts = sorted(redundancy.text for redundancy in redundancies)
+        doubts[REPETITIONS.redundancy_differs(redundancies=texts)] = None
     metrics = {name: spread(measured_values) for name, measured_values in values.items()}
     doubts |= dict.fromkeys(modes.doubts(metrics))
     return Cell(

@@ -109,10 +109,7 @@ def doubts(metrics: Mapping[str, Interval]) -> Iterator[Doubt]:
         if groups := modes(metrics[key].values):
             unit = metric_of(key).unit
             each = " and ".join(f"{number(centre(group) / unit.per)} {unit.symbol} in {len(group)}" for group in groups)
-            count = len(metrics[key].values)
-            yield REPETITIONS.doubt(
-                f"two modes: {each} of {count} repetitions, so a mean and its interval would describe neither"
-            )
+            yield REPETITIONS.two_modes(modes=each, count=len(metrics[key].values))
 
 
 def summarised_by_median(cell: Cell) -> bool:

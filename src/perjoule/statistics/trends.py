@@ -1,12 +1,15 @@
 """Drift and autocorrelation of a whole campaign by metric, and the resulting doubts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import copysign
 
 from perjoule.model import Cell, Record
 from perjoule.model.doubts import CHANGE, Doubt
 from perjoule.model.metrics import DEFAULT, metric_of
 from perjoule.statistics.drift import DOUBTED_FREEDOM, Timed, Trend, trend
+
+Finding = Callable[..., Doubt]  # of the labels of other metrics that show the same
 
 
 def utc_s(record: Record, monotonic_s: float) -> float:
@@ -37,32 +40,21 @@ def campaign_trend(cells: Sequence[Cell], metric: str) -> Trend | None:
 
 def campaign_doubts(cells: Sequence[Cell]) -> tuple[Doubt, ...]:
     """Return doubts that a campaign drifted, or that its trials are not independent: each once, with all metrics that show it."""
-    trends = [(metric_of(key).label, trend) for key in DEFAULT if (trend := campaign_trend(cells, key))]
-    lines_of: dict[tuple[str, float], list[tuple[str, str]]] = {}  # MiB/J drift as MiB/s do where the power is steady
-    for label, trend in trends:
-        for line in doubts(label, trend):
-            kind = line.removeprefix(label).split()[0]
-            lines_of.setdefault((kind, copysign(1, trend.drift_ratio) if kind == "drifts" else 1), []).append((label, line))
-    return tuple(CHANGE.doubt(_together(lines)) for lines in lines_of.values())
+    alike: dict[tuple[str, float], list[Finding]] = {}  # MiB/J drift as MiB/s do where the power is steady
+    for key in DEFAULT:
+        if trend := campaign_trend(cells, key):
+            for finding in findings(metric_of(key).label, trend):
+                id = finding().id
+                alike.setdefault((id, copysign(1, trend.drift_ratio) if id == CHANGE.drifts.id else 1), []).append(finding)
+    return tuple(first(others=[str(other().values["metric"]) for other in rest]) for first, *rest in alike.values())
 
 
-def _together(lines: Sequence[tuple[str, str]]) -> str:
-    """Say the first metric's line, and which others show the same."""
-    labels = ", ".join(label for label, _ in lines[1:])
-    return lines[0][1] + (f"; so {'do' if len(lines) > 2 else 'does'} {labels}" if labels else "")
-
-
-def doubts(label: str, trend: Trend) -> Iterator[str]:
-    """Return the significant findings of a trend; empty if they could be chance in few repetitions."""
+def findings(label: str, trend: Trend) -> Iterator[Finding]:
+    """Return the significant findings of a trend, to which other metrics may be added; empty if they may be chance."""
     if trend.freedom < DOUBTED_FREEDOM:
         return
     if trend.drifts:
-        drift, low, high = (
-            f"{100 * ratio:+.1f} %" for ratio in (trend.drift_ratio, trend.drift_low_ratio, trend.drift_high_ratio)
-        )
-        yield f"{label} drifts by {drift} from the first trial to the last ({low} to {high}, p = {trend.drift_p:.2g})"
+        ratios = {"low_ratio": trend.drift_low_ratio, "high_ratio": trend.drift_high_ratio}
+        yield partial(CHANGE.drifts, metric=label, drift_ratio=trend.drift_ratio, p=trend.drift_p, **ratios)
     if trend.correlated:
-        yield (
-            f"{label} of neighbouring trials is correlated (r = {trend.correlation_ratio:.2f}, "
-            f"p = {trend.correlation_p:.2g}): they carry less information than their number suggests"
-        )
+        yield partial(CHANGE.correlated, metric=label, r=trend.correlation_ratio, p=trend.correlation_p)

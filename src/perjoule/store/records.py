@@ -82,7 +82,7 @@ def to_json(value: object) -> Json:
     if isinstance(value, float) and not math.isfinite(value):
         return {"$float": str(value)}
     if isinstance(value, Doubt | TrialEvent):
-        return {**value.data}
+        return to_json(value.data)
     if value is None or isinstance(value, _SCALARS):
         return value
     if isinstance(value, Outcome):

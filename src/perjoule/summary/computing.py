@@ -58,10 +58,7 @@ def _corrected(trials: Sequence[tuple[Record, TrialSummary]]) -> tuple[Doubt, ..
     ]
     clusters = [record.hardware for record in modelled if record.hardware is not None]
     corrections = ((cluster.name, changed) for cluster in clusters if (changed := catalogue.corrected(cluster)))
-    return tuple(
-        METERS.doubt(f"watts of {name} were modelled with coefficients that were corrected since: {'; '.join(changed)}")
-        for name, changed in dict.fromkeys(corrections)
-    )
+    return tuple(METERS.corrected(cluster=name, changes=changed) for name, changed in dict.fromkeys(corrections))
 
 
 def _set_aside(results: Results) -> tuple[Doubt, ...]:
@@ -69,6 +66,4 @@ def _set_aside(results: Results) -> tuple[Doubt, ...]:
     names = results.set_aside()
     if not names:
         return ()
-    which = f"attempt {names[0]} was" if len(names) == 1 else f"{len(names)} attempts were"
-    sentence = f"{which} set aside because the journal does not list {'it' if len(names) == 1 else 'them'}"
-    return (CHANGE.doubt(sentence),)
+    return (CHANGE.set_aside(attempt=names[0], count=len(names)),)

@@ -10,7 +10,6 @@ from perjoule.energy.coefficients import coefficient_terms
 from perjoule.energy.contradictions import margin_j
 from perjoule.energy.power import Boundaries, joules
 from perjoule.model.doubts import METERS, Doubt
-from perjoule.model.format import number
 from perjoule.model.metrics import NET
 from perjoule.trial.reading import Reading
 from perjoule.trial.same_devices import disagreements
@@ -51,11 +50,10 @@ def energies(reading: Reading, began_s: float, ended_s: float, *, loaded: bool =
     doubts += disagreements(reading, began_s, ended_s)
     if packages_j:
         if servers.net is not None and servers.grade in REAL and packages_j > servers.net.value_j + margin_j(servers.net):
-            more = f"are more than the {number(servers.net.value_j)} J of their servers"
-            doubts.append(
-                METERS.doubt(f"{number(packages_j)} J of the processors (RAPL) {more} by {servers.source}: one of them is wrong")
-            )
-        doubts.append(METERS.doubt("cpu_package_* are joules of the processors alone (RAPL), not of a whole server"))
+            servers_j = servers.net.value_j
+            above = METERS.processors_above_servers(processors_j=packages_j, servers_j=servers_j, source=servers.source)
+            doubts.append(above)
+        doubts.append(METERS.processors_alone())
     return Energies(
         budgets,
         servers.grade,

@@ -1,7 +1,8 @@
 """Meters of the same devices: what one shows and others don't, and where they disagree by more than their errors."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import hypot
 
 from perjoule.energy.choosing import GRADES, REAL
@@ -12,7 +13,6 @@ from perjoule.energy.quantities import both_quantities
 from perjoule.energy.terms import budget
 from perjoule.model import Channel
 from perjoule.model.doubts import METERS, Doubt
-from perjoule.model.format import number
 from perjoule.trial.reading import Reading
 
 SUPPLY_RATIO = 0.25  # that a supply may lose: by so much a meter behind it may show less than one at the wall
@@ -45,7 +45,7 @@ def disagreements(reading: Reading, began_s: float, ended_s: float) -> tuple[Dou
         *_same(reading, (*REAL, "simulated")),
         *((counter, ((1, power),), True) for counter, power in both_quantities(reading.powers)),
     )
-    return tuple(map(METERS.doubt, _apart(reading, pairs, began_s, ended_s)))
+    return tuple(_apart(reading, pairs, began_s, ended_s))
 
 
 def _same(reading: Reading, grades: Sequence[str]) -> Iterator[tuple[Channel, Signed, bool]]:
@@ -56,7 +56,7 @@ def _same(reading: Reading, grades: Sequence[str]) -> Iterator[tuple[Channel, Si
     yield from ((total, parts, True) for total, parts in rivals(among, GRADES))
 
 
-def _apart(reading: Reading, pairs: Iterable[tuple[Channel, Signed, bool]], began_s: float, ended_s: float) -> Iterator[str]:
+def _apart(reading: Reading, pairs: Iterable[tuple[Channel, Signed, bool]], began_s: float, ended_s: float) -> Iterator[Doubt]:
     """Doubt meters that disagree by more than their errors.
 
     Args:
@@ -68,7 +68,7 @@ def _apart(reading: Reading, pairs: Iterable[tuple[Channel, Signed, bool]], bega
     A meter of a worse grade may be behind the supply, and show less by what that loses. Of the channels of the same meters, the
     two that are farthest apart are named, and the others counted.
     """
-    pairs_apart: dict[tuple[str, ...], list[tuple[float, str]]] = {}
+    pairs_apart: dict[tuple[str, ...], list[tuple[float, Callable[..., Doubt]]]] = {}
     for total, parts, same in pairs:
         measured = budget(reading.series_of(total), began_s, ended_s)
         candidates = [(sign, budget(s, began_s, ended_s)) for sign, s in reading.signed(parts)]
@@ -83,12 +83,10 @@ def _apart(reading: Reading, pairs: Iterable[tuple[Channel, Signed, bool]], bega
         parts_lost_j = SUPPLY_RATIO * measured.value_j if max(places) > place else 0.0
         if less_j < -error_j - total_lost_j or (same and less_j > error_j + parts_lost_j):
             length_s = ended_s - began_s
-            total_w, parts_w, error_w = (number(energy_j / length_s) for energy_j in (measured.value_j, parts_j, error_j))
-            text = f"{total.name} shows {total_w} W, and {names(parts)} {parts_w} W of the same devices"
-            text += f": more than their errors of {error_w} W apart"
+            power_w, others_w, error_w = (energy_j / length_s for energy_j in (measured.value_j, parts_j, error_j))
+            doubt = partial(METERS.apart, channel=total.name, power_w=power_w, channels=names(parts), others_w=others_w)
             meters = (total.meter, *sorted({channel.meter for _, channel in parts}), total.quantity)
-            pairs_apart.setdefault(meters, []).append((abs(less_j), text))
+            pairs_apart.setdefault(meters, []).append((abs(less_j), partial(doubt, error_w=error_w)))
     for apart in pairs_apart.values():
-        more_count = len(apart) - 1
-        candidates = f"; so are {more_count} more channels of these" if more_count else ""
-        yield max(apart)[1] + candidates
+        _, farthest = max(apart, key=lambda pair: (pair[0], pair[1](more_count=0)))
+        yield farthest(more_count=len(apart) - 1)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from perjoule.model import WRITE_BACK, ClientResult, Record
 from perjoule.model.doubts import IN_FLIGHT, Doubt
 
-UNKNOWN = "it is not known when the servers' disks held the data: the headline window ends with the clients' fsync"
 LATER_RATIO = 0.05  # of the burst, by which other loads may end later
 
 
@@ -43,5 +42,5 @@ def windows(record: Record, results: Sequence[ClientResult]) -> Windows:
     written_s = next((p.ended_s for p in record.phases if p.name == WRITE_BACK), None)
     later_s = record.outcome.ended_s - burst_s
     if written_s is None or later_s > LATER_RATIO * (burst_s - began_s):
-        return Windows(began_s, burst_s, burst_s, doubts=(IN_FLIGHT.doubt(UNKNOWN),))
+        return Windows(began_s, burst_s, burst_s, doubts=(IN_FLIGHT.durable_unknown(),))
     return Windows(began_s, burst_s, max(burst_s, written_s), durable=True)

@@ -6,6 +6,7 @@ from math import exp, log1p
 from typing import Literal
 
 from perjoule.model import Cell, Interval, Json
+from perjoule.model.doubts import Doubt
 from perjoule.model.format import number
 from perjoule.statistics.better import RELEVANT_RATIO, Judge, Verdict
 from perjoule.tuning.objective import POWER, Objective
@@ -45,7 +46,7 @@ class Outcome:
     failed: Mapping[str, str]  # settings that failed, in words -> why
     trials_count: int
     ended: str  # why the race did
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
     @property
     def within(self) -> bool:

@@ -50,17 +50,17 @@ class Ran:
 
     def doubts(self, began_s: Mapping[str, float]) -> tuple[Doubt, ...]:
         """Return doubts about clocks that were set meanwhile, and late clients; `began_s` by client in the monotonic clock."""
-        texts = [
-            f"the clock of {name} was set by {after_s - before_s:+.3g} s during the run: its times are uncertain by as much"
+        doubts = [
+            TIMES.host_set(host=name, set_s=after_s - before_s)
             for name, (before_s, after_s) in self.ahead_s.items()
             if abs(after_s - before_s) > SET_S
         ]
         if abs(self.drift_s) > SET_S:
-            texts.append(f"the clock was set by {self.drift_s:+.3g} s during the run: starts and ends are uncertain by as much")
+            doubts.append(TIMES.set(set_s=self.drift_s))
         if self.start_utc_s is not None:
             late_s = {name: began - self.start_utc_s - self.offset_s for name, began in began_s.items()}
-            texts += [f"{name} began {late * 1e3:.0f} ms late" for name, late in late_s.items() if late > LATE_S]
-        return tuple(map(TIMES.doubt, texts))
+            doubts += [TIMES.began_late(host=name, late_s=late) for name, late in late_s.items() if late > LATE_S]
+        return tuple(doubts)
 
 
 @dataclass

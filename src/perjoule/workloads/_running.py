@@ -88,12 +88,12 @@ def last_words(text: str) -> str:
 def cold(clients: Sequence[Host], mounted: Mounted) -> list[Doubt]:
     """Drop caches, also those of servers' kernels, and return doubts."""
     mounted.drop_caches()
-    doubts = [CACHE.doubt(f"{mounted.undropped} was not dropped")] if mounted.undropped else []
+    doubts = [CACHE.left(caches=mounted.undropped)] if mounted.undropped else []
     servers = mounted.caching if isinstance(mounted, CachesOnServers) else ()
     try:
         each(dict.fromkeys((*clients, *servers)), lambda host: host.drop_caches())
     except WorkloadError as error:
-        doubts.append(CACHE.doubt(f"page caches were not dropped: {error}"))
+        doubts.append(CACHE.not_dropped(error=str(error)))
     return doubts
 
 

@@ -138,10 +138,8 @@ class MdTest(Workload):
                 raise WorkloadError(problem, where=client_of[lacking[0]])
             results = tuple(self._result(name, client_of, done_of, began_s) for name in ran.clients)
             shortest_s = min(result.ended_s - result.began_s for result in results)
-            short = f"a client ran only {shortest_s * 1e3:.0f} ms, whose start is known only to a few"
-            return Outcome(
-                engine(log), results, (*prepared, *ran.doubts({}), *([TIMES.doubt(short)] if shortest_s < SHORTEST_S else []))
-            )
+            short = [TIMES.short_for_mdtest(shortest_s=shortest_s)] if shortest_s < SHORTEST_S else []
+            return Outcome(engine(log), results, (*prepared, *ran.doubts({}), *short))
 
     def _result(
         self, client: str, client_of: Mapping[int, str], done_of: Mapping[int, tuple[int, float]], began_s: float

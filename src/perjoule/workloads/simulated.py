@@ -131,7 +131,7 @@ class Simulated(Workload):
         ended_s = max(result.ended_s for result in results)
         time.sleep(max(0.0, ended_s - time.monotonic()))
         self._work(clients)
-        doubts = [WORK.doubt("a doubt, as configured").data] if fails else []
+        doubts = [WORK.configured().data] if fails else []
         (folder / "simulated.json").write_text(json.dumps({"results": [asdict(r) for r in results], "doubts": doubts}))
         return self.outcome(folder)
 

@@ -10,6 +10,7 @@ from perjoule.energy import faults
 from perjoule.energy.amount import amount
 from perjoule.energy.integral import Integral
 from perjoule.energy.terms import budget
+from perjoule.model.doubts import METERS
 from typed import present
 
 
@@ -307,7 +308,7 @@ def test_a_step_of_a_counter_is_held_against_its_other_powers(made):
     for power_w, told in ((400.0, True), (60.0, False)):
         watts = np.where(np.arange(len(t_s)) == 50, power_w, 40 + np.arange(len(t_s)) % 7)
         found = list(faults.of(Integral(made.stating("counter", t_s, np.cumsum(0.5 * watts))), 0.0, 50.0))
-        assert [one == "1 sample is far above all others, up to 400.0 W, and included" for one in found] == [True] * told
+        assert [(one.id, one.values["highest_w"]) for one in found] == [(METERS.far_above.id, 400.0)] * told
 
 
 def test_how_high_samples_are_is_that_of_the_window(made):
@@ -315,7 +316,8 @@ def test_how_high_samples_are_is_that_of_the_window(made):
     value = 40 + np.arange(200) % 7.0
     value[[50, 150]] = 400.0, 500.0
     whole = Integral(made.stating("instantaneous", np.arange(200) / 10, value))
-    assert list(faults.of(whole, 0.0, 10.0)) == ["1 sample is far above all others, up to 400.0 W, and included"]
+    (doubt,) = faults.of(whole, 0.0, 10.0)
+    assert (doubt.id, doubt.values["highest_w"]) == (METERS.far_above.id, 400.0)
 
 
 def test_a_value_that_is_repeated_counts_once_in_a_spike(made):

@@ -10,6 +10,7 @@ import pytest
 
 from perjoule.energy.amount import amount
 from perjoule.energy.samples import in_order
+from perjoule.model.doubts import METERS
 
 
 @pytest.mark.parametrize("places", [(1, 0), (2, 1, 0), (0, 2, 1)])
@@ -18,7 +19,7 @@ def test_samples_that_arrive_out_of_order_are_placed_by_their_time(made, places)
     found = in_order(made.stating("instantaneous", t_s, 40 + t_s))
     assert found.t_s.tolist() == sorted(places)
     assert found.value.tolist() == [40.0 + place for place in sorted(places)]
-    assert [one.text.partition("{count} ")[2][:28] for one in found.faults] == ["samples arrived out of order"]
+    assert [one.doubt(count=1).id for one in found.faults] == [METERS.out_of_order.id]
 
 
 def test_samples_in_order_are_not_copied(made):
@@ -253,7 +254,7 @@ def test_a_meter_may_be_wrong_around_zero_by_its_offset_one_step_and_a_hundredth
     value = np.where(t_s == 30, ratio * least_w, 50.0)
     found = in_order(made.stating("instantaneous", t_s, value, **stated))
     assert (len(found.t_s) == len(t_s)) == counts
-    assert any("below zero" in fault.text for fault in found.faults) != counts
+    assert any(fault.doubt(count=1).id == METERS.below_zero.id for fault in found.faults) != counts
 
 
 def test_a_counter_that_runs_down_gives_no_energy_though_its_range_is_known(made):

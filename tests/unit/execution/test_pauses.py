@@ -47,7 +47,7 @@ from perjoule.execution.pauses import Watch
 with Watch() as watch:
     print("begun", flush=True)
     sys.stdin.readline()
-print(watch.stood_still_text())
+print(watch.stood_still())
 """
 
 
@@ -67,7 +67,7 @@ def test_a_process_that_is_stopped_notices_it() -> None:
 def test_a_quiet_time_has_no_message() -> None:
     with Watch() as watch:
         time.sleep(0.5)
-    assert (watch.stood_still_text(), watch.set_text()) == ("", "")
+    assert (watch.stood_still(), watch.set_and_back()) == (None, None)
 
 
 @pytest.mark.parametrize(("steps_s", "said"), [((5.0, -5.0), True), ((5.0,), False), ((0.2, 0.3), False), ((), False)])
@@ -85,4 +85,4 @@ def test_a_clock_that_is_set_and_set_back_is_reported(
         while len(looks) > 1:
             time.sleep(0.01)
     text = "the clock was set by +5 s during the load, and set back: times are uncertain by as much"
-    assert watch.set_text() == (text if said else "")
+    assert watch.set_and_back() == (text if said else None)

@@ -14,8 +14,9 @@ from perjoule.drivers.protocols import ClockOffset, Completed, Hosts
 from perjoule.execution.write_back import STAMPED, Sync, WrittenBack, late, syncs, write_back
 from perjoule.measures.points import points
 from perjoule.model import ClientResult, Outcome, Phase
+from perjoule.model.doubts import IN_FLIGHT
 from perjoule.model.errors import PausedError, TransientError
-from perjoule.trial.windows import UNKNOWN, windows
+from perjoule.trial.windows import windows
 from scripted import ScriptedHost, ScriptedMount
 
 SERVERS = ("storage-1", "storage-2", "metadata-1")
@@ -237,7 +238,7 @@ def test_headline_and_burst_of_a_write_whose_write_back_is_known(made):
         "durable_ratio": 400 / 2000,
     }
     assert {name: point.metrics[name] for name in expected} == pytest.approx(expected)
-    assert UNKNOWN not in point.doubts
+    assert IN_FLIGHT.durable_unknown() not in point.doubts
 
 
 def test_a_read_ends_with_its_last_client_whatever_was_written_back(made):
@@ -245,23 +246,23 @@ def test_a_read_ends_with_its_last_client_whatever_was_written_back(made):
     (point,) = points(made.record(moved=moved, write_back_s=4.0), [])
     assert point.metrics["duration_s"] == 10
     assert not [name for name in point.metrics if name.startswith(("burst_", "durable"))]
-    assert UNKNOWN not in point.doubts
+    assert IN_FLIGHT.durable_unknown() not in point.doubts
 
 
 def test_without_a_write_back_the_headline_of_a_write_is_its_burst_and_a_doubt_says_so(made):
     (point,) = points(made.record(write_back_s=None), [])
     assert point.metrics["duration_s"] == 10
     assert not [name for name in point.metrics if name.startswith(("burst_", "durable"))]
-    assert UNKNOWN in point.doubts
+    assert IN_FLIGHT.durable_unknown() in point.doubts
     reads = made.results((10.0, 20.0), direction="read")
-    assert UNKNOWN not in points(made.record(moved=reads, write_back_s=None), [])[0].doubts
+    assert IN_FLIGHT.durable_unknown() not in points(made.record(moved=reads, write_back_s=None), [])[0].doubts
 
 
 def test_a_write_that_reads_followed_is_not_known_to_be_durable_at_its_end(made):
     moved = made.results((10.0, 15.0)) + made.results((15.0, 20.0), direction="read")
     write, read = points(made.record(moved=moved, write_back_s=4.0), [])
     assert (write.metrics["duration_s"], read.metrics["duration_s"]) == (5, 5)
-    assert UNKNOWN in write.doubts
+    assert IN_FLIGHT.durable_unknown() in write.doubts
 
 
 def test_reads_and_writes_at_once_end_with_the_write_back_for_the_writes_alone(made):

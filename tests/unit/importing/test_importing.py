@@ -16,6 +16,7 @@ from perjoule.importing.missing import missing
 from perjoule.importing.power import logs
 from perjoule.importing.sources import format_of, sources
 from perjoule.model import Spec
+from perjoule.model.doubts import TIMES
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import MIB
 from perjoule.results import verification
@@ -308,14 +309,18 @@ def test_io500_s_phases_have_its_scores() -> None:
 @pytest.mark.heavy
 def test_all_formats_together_give_results_that_verify_report_and_show(tmp_path: Path) -> None:
     names = ["fio", "ior", "mdtest", "rados", "io500"]
-    results, brought = bring(tmp_path, *names, zone_doubt="a zone")
+    results, brought = bring(tmp_path, *names, zone_assumed="UTC")
     assert len(brought.records) == len(results.latest()) > 40
     report.write(results, results.folder / "report.html")
     assert verification.verify(results).differences == ()
     cells = {(cell.workload, cell.direction): cell for cell in summary(results).cells}
     assert cells["ior write 1 MiB", "write"].metrics["throughput_bytes_per_s"].mean / MIB == pytest.approx(1660.9585)
     assert len(cells["ior write 1 MiB", "write"].metrics["throughput_bytes_per_s"].values) == 3
-    zoned = {record.trial.workload.options["format"] for record in brought.records if "a zone" in record.doubts}
+    zoned = {
+        record.trial.workload.options["format"]
+        for record in brought.records
+        if TIMES.zone_assumed.id in [doubt.id for doubt in record.doubts]
+    }
     assert zoned == {"ior", "mdtest", "io500"}
 
 
@@ -435,11 +440,11 @@ def test_a_log_whose_zone_nobody_said_is_doubted(declared: tuple[str, ...], doub
     (tmp_path / "power.csv").write_text("\n".join(["t,w", *rows]) + "\n")
     words = (*POWER[:-1], *declared)
     _, brought = bring(
-        tmp_path, "joined/client-1.json", power=[tmp_path / "power.csv"], declared=words, zone="UTC", zone_doubt="a zone"
+        tmp_path, "joined/client-1.json", power=[tmp_path / "power.csv"], declared=words, zone="UTC", zone_assumed="UTC"
     )
     (record,) = brought.records
     assert any(brought.series.values())
-    assert ("a zone" in record.doubts) == doubted
+    assert (TIMES.zone_assumed.id in [doubt.id for doubt in record.doubts]) == doubted
 
 
 def test_a_file_that_is_named_twice_is_one_run(tmp_path: Path) -> None:

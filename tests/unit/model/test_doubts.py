@@ -11,7 +11,7 @@ import pytest
 import perjoule
 from perjoule.machine.untrusted import from_json
 from perjoule.model import Doubt, Outcome
-from perjoule.model.doubts import CACHE, KINDS, METERS, UNSTATED
+from perjoule.model.doubts import CACHE, KINDS, METERS, UNSTATED, Template
 from perjoule.store.records import to_json
 
 SAID = "a cache served the read"
@@ -24,7 +24,7 @@ def test_a_doubt_is_its_words() -> None:
 
 
 @pytest.mark.parametrize(
-    "copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one)), lambda one: one.of("h")]
+    "copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one)), lambda one: one.about("h")]
 )
 def test_a_copy_keeps_the_kind(copied) -> None:
     assert copied(CACHE.doubt(SAID)).kind == CACHE
@@ -50,7 +50,7 @@ def test_a_percentage_without_a_space_reads_as_one_with_it() -> None:
     (stored,) = from_json(Outcome, {"engine": "fio", "results": [], "doubts": [{"kind": "cache", "text": "90% of it"}]}).doubts
     assert stored == CACHE.doubt("90 % of it") == CACHE.doubt("90% of it")
     assert str(stored) == "90 % of it"
-    assert stored.of("client-1") == "client-1: 90 % of it"
+    assert stored.about("client-1") == "client-1: 90 % of it"
 
 
 @pytest.mark.parametrize("stored", [{"kind": "moon", "text": SAID}, {"kind": "cache"}, {"text": SAID}, 3, None, [SAID]])
@@ -67,7 +67,116 @@ def test_kinds_have_distinct_keys_and_titles() -> None:
 def test_no_module_makes_a_doubt_without_a_kind() -> None:
     made: list[str] = []
     for path in Path(perjoule.__file__).parent.rglob("*.py"):
-        if path.name != "doubts.py":
+        if path.name != "kind.py":
             calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
             made += [f"{path}:{call.lineno}" for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Doubt"]
     assert made == []
+
+
+TEMPLATES = [template for kind in KINDS for template in kind.templates]
+UNITS = ("_s", "_w", "_j", "_ohm", "_ratio", "_count")
+BARE = {"count", "p", "r", "pull", "rate"}  # numbers without a unit, or whose unit is another value
+
+
+def sample(template: Template[...]) -> Doubt:
+    """A doubt with a value of each type, texts that tell of which value they are."""
+    kinds = template.words.__annotations__
+    made = {"str": lambda name: f"<{name}>", "int": lambda _: 1, "float": lambda _: 0.25, "bool": lambda _: True}
+    made["Sequence"] = lambda name: [f"<{name}>", "<more>"]
+    return template(**{name: made[kinds[name].__name__](name) for name in template.values})
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if [*kind.templates]], ids=lambda kind: kind.prefix)
+def test_the_words_of_a_kind_name_all_that_they_are_made_of(kind) -> None:
+    for template in kind.templates:
+        doubt = sample(template)
+        assert doubt.id == template.id == f"{kind.prefix}.{template.words.__name__}"
+        texts = [
+            text
+            for value in doubt.values.values()
+            for text in ([value] if isinstance(value, str) else value if isinstance(value, list) else [])
+        ]
+        assert [text for text in texts if text not in doubt] == [], template.id
+        assert "{" not in doubt and not doubt.endswith((".", " ", ":")), template.id
+        assert len((template.words.__doc__ or "").split(". ")) <= 3
+        assert (template.words.__doc__ or "").endswith("."), template.id
+
+
+def test_ids_are_distinct_and_values_end_in_their_unit() -> None:
+    assert len({template.id for template in TEMPLATES}) == len(TEMPLATES) > 150
+    for template in TEMPLATES:
+        for name in template.values:
+            if template.words.__annotations__[name] in (int, float):
+                assert name in BARE or name.endswith(UNITS), f"{template.id}: {name}"
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda template: template.id)
+def test_a_stored_doubt_keeps_its_id_and_values(template) -> None:
+    doubt = sample(template)
+    stored = to_json((doubt.about("storage-1"),))
+    (read,) = from_json(Outcome, {"engine": "", "results": [], "doubts": stored}).doubts
+    assert (read.id, read.kind, read) == (template.id, template.kind, f"storage-1: {doubt}")
+    assert read.values == {**doubt.values, "of": "storage-1"}
+
+
+@pytest.mark.parametrize(
+    ("stored", "id"),
+    [
+        ("no meter covers a whole server", "meters.none_covers"),  # of format 1, which has no kinds
+        ({"kind": "meters", "text": "no meter covers a whole server"}, "meters.none_covers"),
+        ({"kind": "cache", "text": "no meter covers a whole server"}, ""),  # of another kind: not certain
+        ({"kind": "meters", "text": "plug: the window has zero length"}, ""),  # has a value: not certain
+        ("somebody's own words", ""),
+    ],
+)
+def test_an_older_doubt_has_an_id_where_its_sentence_is_certain(stored, id) -> None:
+    (doubt,) = from_json(Outcome, {"engine": "", "results": [], "doubts": [stored]}).doubts
+    assert doubt.id == id
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"id": "cache.none_covers"},  # of another kind
+        {"id": "meters.<script>"},
+        {"id": "none_covers"},
+        {"id": "meters.none_covers", "values": ["plug"]},
+        {"id": "meters.none_covers", "values": {"a b": 1}},
+        {"id": "meters.none_covers", "values": {"channel": {"a": 1}}},
+        {"id": "meters.none_covers", "values": {"channels": [1]}},
+    ],
+)
+def test_an_id_of_another_form_is_refused(wrong) -> None:
+    with pytest.raises(ValueError, match="doubt"):
+        from_json(Outcome, {"engine": "", "results": [], "doubts": [{"kind": "meters", "text": SAID, **wrong}]})
+
+
+def test_a_number_that_is_not_finite_is_stored_as_null() -> None:
+    doubt = METERS.unread(channel="plug", longest_s=float("inf"))
+    assert json.loads(json.dumps(doubt.data, allow_nan=False))["values"] == {"channel": "plug", "longest_s": None}
+
+
+def test_doubts_are_alike_by_id_and_by_texts_that_name_no_place() -> None:
+    one, other = (
+        METERS.reads_failed(meter=meter, count=count, all_count=9, error="no route to 10.0.0.1")
+        for meter, count in (("a", 1), ("b", 2))
+    )
+    third = METERS.reads_failed(meter="a", count=1, all_count=9, error="timed out")
+    assert one.likeness == other.likeness != third.likeness
+    assert (
+        METERS.far_above(channel="a", count=1, highest_w=1.0).likeness
+        != METERS.spikes(channel="a", count=1, highest_w=1.0).likeness
+    )
+
+
+@pytest.mark.heavy
+def test_no_module_makes_a_doubt_of_words_alone() -> None:
+    """But for those of a meter that is not perjoule's, and what a row lacks."""
+    made: dict[str, int] = {}
+    for path in Path(perjoule.__file__).parent.rglob("*.py"):
+        calls = (
+            node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute) and node.attr == "doubt"
+        )
+        if count := sum(ast.unparse(call.value).isupper() for call in calls):
+            made[path.name] = count
+    assert made == {"trial.py": 1, "limitations.py": 1}

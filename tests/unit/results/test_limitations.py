@@ -67,3 +67,10 @@ def test_what_is_omitted_is_energy() -> None:
 
 def test_without_a_doubt_there_is_no_group() -> None:
     assert limitations([cell("a", 1)], ()) == ()
+
+
+def test_doubts_with_ids_are_one_line_by_id_whatever_their_words() -> None:
+    late = [METERS.left_out(meter=meter, count=count, all_count=15) for meter, count in (("system", 1), ("pdu on storage-1", 3))]
+    other = METERS.reads_failed(meter="system", count=1, all_count=15, error="timed out")
+    ((*lines,),) = (group.lines for group in limitations([cell("a", 1, *late, other)], ()))
+    assert [(line.id, len(line.similar)) for line in lines] == [(METERS.left_out.id, 1), (METERS.reads_failed.id, 0)]

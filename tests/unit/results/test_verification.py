@@ -10,8 +10,9 @@ from measured import STEADY, measured
 from perjoule import store
 from perjoule.measures.points import points
 from perjoule.model import Channel, Series
-from perjoule.model.doubts import CACHE, METERS
+from perjoule.model.doubts import CACHE, METERS, WORK
 from perjoule.model.records import FORMAT
+from perjoule.results.likeness import differing
 from perjoule.results.table_likeness import Note
 from perjoule.results.verification import _same_series, verify
 from perjoule.statistics.cells import cells
@@ -71,6 +72,16 @@ def test_results_that_were_stored_without_the_space_before_a_percent_sign_verify
     assert "40% of the samples" in path.read_text()
     assert "exceeds 20% of the added energy" in path.read_text()  # what is omitted
     assert verify(results).differences == ()
+
+
+@pytest.mark.parametrize(("text", "differs"), [("a doubt, as configured", False), ("9 errors", False), ("8 errors", True)])
+def test_doubts_that_were_stored_without_ids_verify_by_their_words(text, differs):
+    now = {"kind": "work", "id": "work.errors", "values": {"count": 9}, "text": "9 errors"}
+    now = now if "errors" in text else WORK.configured().data
+    assert bool(differing({"doubts": [{"kind": "work", "text": text}]}, {"doubts": [now]})) == differs
+    assert not differing({"doubts": [now]}, {"doubts": [{**now}]})
+    for changed in ({"id": "work.moon"}, {"values": {"count": 8}}, {"kind": "moon"}):
+        assert differing({"doubts": [{**now, **changed}]}, {"doubts": [now]})
 
 
 def without_space(text):

@@ -8,7 +8,7 @@ import pytest
 from perjoule.model import Cell, Clock, Ran
 from perjoule.statistics.drift import Timed, Trend, trend
 from perjoule.statistics.intervals import interval
-from perjoule.statistics.trends import campaign_doubts, campaign_trend, doubts, window
+from perjoule.statistics.trends import campaign_doubts, campaign_trend, findings, window
 from typed import present
 
 FOUND = Trend(0.1, 0.05, 0.153, 0.001, 0.5, 0.002, error=0.02, freedom=9, span_s=1.0)
@@ -32,7 +32,7 @@ CORRELATED = (
     ],
 )
 def test_what_is_significant_at_one_percent_is_reported_with_enough_repetitions(words, told):
-    assert list(doubts("MiB/s", replace(FOUND, **words))) == told
+    assert [finding() for finding in findings("MiB/s", replace(FOUND, **words))] == told
 
 
 METRIC = "throughput_bytes_per_s"

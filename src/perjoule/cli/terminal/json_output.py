@@ -10,8 +10,9 @@ from typing import Any, cast
 import click
 
 from perjoule.drivers.protocols import Check
+from perjoule.model.doubts import Doubt
 
-VERSION = 1  # of all formats: raised when a key changes its meaning or goes; new keys may come without
+VERSION = 2  # of all formats: raised when a key changes its meaning or goes; new keys may come without
 
 option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output, in SI units; see docs/reference/json.md.")
 
@@ -29,6 +30,8 @@ def print_json(command: str, content: Mapping[str, object]) -> None:
 
 def plain(value: object) -> Any:
     """Return a value as JSON has it: a dataclass as an object of its fields, a number that is not finite as null."""
+    if isinstance(value, Doubt):
+        return {**value.data}
     if isinstance(value, float):
         return value if isfinite(value) else None
     if is_dataclass(value) and not isinstance(value, type):

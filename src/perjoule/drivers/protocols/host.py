@@ -180,7 +180,7 @@ class Host(ABC):
         """Compare its clock with this machine's, now. Raises TransientError: it does not answer."""
         return ClockOffset()
 
-    def disturbances(self) -> tuple[str, ...]:
+    def disturbances(self) -> tuple[Doubt, ...]:
         """Return what its answers since the last call say of pauses, and of its clock; () if nothing is known."""
         return ()
 

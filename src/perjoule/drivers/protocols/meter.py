@@ -42,8 +42,8 @@ class Meter(ABC):
         return {}
 
     @abstractmethod
-    def record(self, hosts: Hosts, sink: Sink) -> AbstractContextManager[list[str]]:
-        """Stream samples to the sink during the block; yields the doubts, complete when it has ended."""
+    def record(self, hosts: Hosts, sink: Sink) -> AbstractContextManager[Sequence[str]]:
+        """Stream samples to the sink during the block; yields the doubts, complete when it has ended: with ids, or plain text."""
 
     @abstractmethod
     def checks(self) -> tuple[Check, ...]:

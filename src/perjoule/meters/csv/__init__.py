@@ -31,6 +31,7 @@ from perjoule.meters.csv.rows import Layout, Row, Rows
 from perjoule.meters.csv.several import Several
 from perjoule.meters.csv.times import Kind, Times
 from perjoule.model import OPTIONS, Channel, Clock
+from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError
 from perjoule.model.series import Floats
 from perjoule.model.units import MIB, Seconds, bytes_text
@@ -146,7 +147,7 @@ class Csv(Declared):
         return replace(channel, specification=replace(channel.specification, clock_s=0.0))
 
     @contextmanager
-    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
         """Stream the rows that arrive during the block."""
         with super().record(hosts, sink) as doubts:
             yield doubts

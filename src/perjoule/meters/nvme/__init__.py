@@ -26,6 +26,7 @@ from perjoule.meters._tool import printed
 from perjoule.meters.nvme import answers
 from perjoule.meters.nvme.answers import Drive
 from perjoule.model import DRIVE, OPTIONS, Json, Specification, program_named
+from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import MachineError, PerjouleError, TransientError
 from perjoule.model.units import Hertz, Seconds
 
@@ -105,7 +106,7 @@ class Nvme(Placed):
 
         yield read
 
-    def begin(self, host: Host, where: Boundary, folder: Path) -> tuple[Sampled, Iterable[str]]:
+    def begin(self, host: Host, where: Boundary, folder: Path) -> tuple[Sampled, Iterable[Doubt]]:
         """Have a host ask its own drives. Raises MachineError: it has none, or they don't answer."""
 
         def ask(argv: Sequence[str]) -> str:
@@ -115,7 +116,7 @@ class Nvme(Placed):
         sensors, command = self._sampled(found, where)
         return Sampled(host, sensors, self.rate_hz, folder, command), self._doubts(found)
 
-    def caveats(self) -> Iterable[str]:
+    def caveats(self) -> Iterable[Doubt]:
         """Doubts about drives that measure nothing, or only estimate."""
         try:
             return self._doubts(self._described(self._asked, self.root, ""))
@@ -192,14 +193,13 @@ class Nvme(Placed):
         argv = (*_BASH, answers.SAMPLE, "perjoule-nvme", self.tool, f"{self.timeout_s:g}", *asked)
         return sensors, Command(argv, ".*".join(lines))
 
-    def _doubts(self, found: Iterable[Drive]) -> list[str]:
-        doubts: list[str] = []
+    def _doubts(self, found: Iterable[Drive]) -> list[Doubt]:
+        doubts: list[Doubt] = []
         for one in found:
             if not one.measures:
-                what = "reports only its power state, which bounds its power and gives no energy"
-                doubts.append(f"{self.label}: {one.name} {what}")
+                doubts.append(METERS.states_only(meter=self.label, drive=one.name))
             elif one.estimates:
-                doubts.append(f"{self.label}: {one.name} estimates its power, it says so itself")
+                doubts.append(METERS.estimates(meter=self.label, drive=one.name))
         return doubts
 
     def _asked(self, argv: Sequence[str]) -> str:

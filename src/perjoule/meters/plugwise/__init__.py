@@ -23,6 +23,7 @@ from perjoule.meters._address import LineAddress, line
 from perjoule.meters._metered import Metered, Read, Reading
 from perjoule.meters.plugwise import stick
 from perjoule.model import OPTIONS, Channel, Specification
+from perjoule.model.doubts import Doubt
 from perjoule.model.errors import MachineError
 from perjoule.model.units import Seconds
 
@@ -88,7 +89,7 @@ class Plugwise(Metered):
         return {**super().named, "circles": tuple(host for text in self.circles.values() for host in _fed(text)[0])}
 
     @contextmanager
-    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[Doubt]]:
         """Stream the Circles' readings. Raises CampaignError: there is no host of such a name, or two feed the same."""
         where = boundary(self.label, self.covers, hosts, self.component)
         own = copy(self)  # `replace` can't: options have other names than fields

@@ -22,6 +22,7 @@ from perjoule.meters.quarch import stripes
 from perjoule.meters.quarch.server import PORT, Server, opened
 from perjoule.meters.quarch.stripes import Dated, Layout
 from perjoule.model import OPTIONS, Channel, Grade, Json, Specification
+from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import MachineError, PerjouleError
 from perjoule.model.units import Hertz, Ratio, Seconds
 
@@ -128,13 +129,12 @@ class Quarch(AtDrives):
         stated = Specification(gain_ratio=self.accuracy_ratio, period_s=period_s, latency_s=period_s)
         return self.fed(where, fed, module.rpartition("::")[2]).channel("power", "window mean", grade, stated)
 
-    def caveats(self) -> Iterable[str]:
+    def caveats(self) -> Iterable[Doubt]:
         """A doubt about modules that send no power."""
         with suppress(OSError, ValueError, PerjouleError), opened(self.address, self.timeout_s) as server:
             for module in self.drives:
                 if stripes.layout(server.ask(f"{module} stream text header")).multiplies:
-                    what = "its power is the product of mean voltage and mean current, correct only if one of them is steady"
-                    yield f"{self.label}: {module}: {what}"
+                    yield METERS.module_multiplies(meter=self.label, module=module)
 
     def checks(self) -> tuple[Check, ...]:
         """Check nothing: there are no requirements on this machine."""

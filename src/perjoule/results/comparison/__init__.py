@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import nan
 
 from perjoule.model import Direction, Interval, Reality
+from perjoule.model.doubts import COMPARISON, Doubt
 from perjoule.model.errors import CampaignError
 from perjoule.model.metrics import BY_LABEL, COMPARED, metric_of
 from perjoule.results.comparison.doubts import outlier_lines, side_doubts, trend_doubts
@@ -48,7 +49,7 @@ class Comparison:
 
     names: tuple[str, str]
     rows: tuple[Row, ...]
-    doubts: tuple[str, ...]
+    doubts: tuple[Doubt, ...]
     outliers: tuple[str, ...]
     changes: tuple[Change, ...] = ()
 
@@ -85,7 +86,7 @@ def compare(
     pairs = matched(first, second)
     rows: list[Row] = []
     suspects = [change.name for change in undeclared(changes)]
-    doubts = [f"{few(suspects)}: undeclared differences that may be the cause"] if suspects else []
+    doubts = [COMPARISON.undeclared(changes=few(suspects))] if suspects else []
     for metric in metrics or DEFAULT_LABELS:
         pairs_with_metric = [pair for pair in pairs if _measured(first, second, pair, BY_LABEL[metric].key)]
         metric_rows = [

@@ -3,44 +3,46 @@
 from collections.abc import Iterator, Sequence
 from math import isfinite, nan
 
-from perjoule.model import Point
+from perjoule.model import Doubt, Point
+from perjoule.model.doubts import COMPARISON
 from perjoule.model.format import number
 from perjoule.model.metrics import BY_LABEL
 from perjoule.results.sides import Key, Side
 from perjoule.results.table import few
 from perjoule.statistics.contrast import in_turns
 from perjoule.statistics.outliers import outliers
-from perjoule.statistics.trends import doubts as told
+from perjoule.statistics.trends import findings
 
 
-def trend_doubts(first: Side, second: Side, metric: str) -> Iterator[str]:
+def trend_doubts(first: Side, second: Side, metric: str) -> Iterator[Doubt]:
     """Return what a trend of each campaign may explain."""
     for side in (first, second)[: 1 if first.records is second.records else 2]:
         whose = "the campaign" if first.records is second.records else side.name
         if trend := side.judge.trend(BY_LABEL[metric].key):
-            yield from (f"{whose}: {line}" for line in told(metric, trend))
+            yield from (finding().about(whose) for finding in findings(metric, trend))
 
 
-def side_doubts(first: Side, second: Side, pairs: Sequence[tuple[Key, Key]], across: bool) -> Iterator[str]:
+def side_doubts(first: Side, second: Side, pairs: Sequence[tuple[Key, Key]], across: bool) -> Iterator[Doubt]:
     """Doubt sides that were not measured alike, and name what one of them has alone."""
     if not all(_in_turns(first, second, pair) for pair in pairs):
-        yield f"{first.name} and {second.name} were not measured in turns: a change over time would look like a difference"
+        yield COMPARISON.not_in_turns(first=first.name, second=second.name)
     if across:
-        yield "numbers are compared across grades"
+        yield COMPARISON.across_grades()
     for side, n in ((first, 0), (second, 1)):
         alone = [key for key in side.measured if key not in {pair[n] for pair in pairs}]
         failed_count = sum(record.status == "failed" for record in side.records)
         if failed_count and not (n and first.records is second.records):
-            yield f"{failed_count} of {len(side.records)} trials failed in {side.name}"
+            yield COMPARISON.failed(side=side.name, count=failed_count, all_count=len(side.records))
         if alone:
-            yield f"only in {side.name}: {few([', '.join(map(str, key[1:])) + ' clients' for key in alone], '; ')}"
+            rows = few([", ".join(map(str, key[1:])) + " clients" for key in alone], "; ")
+            yield COMPARISON.only_in(side=side.name, rows=rows)
     against = [
-        {doubt for measurements in side.measured.values() for _, p in measurements for doubt in p.doubts}
+        {doubt.likeness: doubt for measurements in side.measured.values() for _, p in measurements for doubt in p.doubts}
         for side in (first, second)
     ]
     for side, doubts, other_doubts in ((first, *against), (second, *reversed(against))):
-        if alone := sorted(doubts - other_doubts):
-            yield f"{side.name} alone has doubts: {few(alone, '; ', 2)}"
+        if alone := sorted(doubts[likeness] for likeness in doubts.keys() - other_doubts.keys()):
+            yield COMPARISON.doubted_alone(side=side.name, doubts=few(alone, "; ", 2))
 
 
 def _in_turns(first: Side, second: Side, pair: tuple[Key, Key]) -> bool:

@@ -8,7 +8,6 @@ from perjoule.machine.disks import reserve_bytes
 from perjoule.machine.untrusted import UNEXPECTED
 from perjoule.model.doubts import TIMES, Doubt
 from perjoule.model.errors import MachineError
-from perjoule.model.units import seconds_text
 from perjoule.testbeds._kernel import cpu_ticks, disk_work, network_bytes, switches_count
 
 MOST_UNSURE_S = 0.01  # of a clock, above which it is reported
@@ -47,7 +46,7 @@ def clock_doubt(name: str, clock: ClockOffset) -> Doubt | None:
     """Return the doubt about a host's clock."""
     if clock.uncertainty_s <= MOST_UNSURE_S:
         return None
-    return TIMES.doubt(f"the clock of {name} is known to ± {seconds_text(clock.uncertainty_s)} only: its loads are timed by it")
+    return TIMES.clock_uncertain(host=name, uncertainty_s=clock.uncertainty_s)
 
 
 def probe(answer: str, place: str) -> Probe:

@@ -138,7 +138,7 @@ class SshHost(Host, LendsDevices):
 
         return read
 
-    def disturbances(self) -> tuple[str, ...]:
+    def disturbances(self) -> tuple[Doubt, ...]:
         """By the answers with its counters."""
         return self._answers.disturbances(self.name)
 

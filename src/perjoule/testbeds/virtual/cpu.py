@@ -84,9 +84,7 @@ def mips_per_core() -> Rating:
     except (subprocess.SubprocessError, ValueError, OSError) as error:
         raise MachineError(f"7-zip's benchmark failed ({error})", next="try `7zz b`, or cpu_cap = false") from None
     if busy_ratio > BUSY_RATIO:
-        busy_text = f"other programs took {100 * busy_ratio:.0f} % of the CPUs"
-        doubt = f"this machine's CPU was rated while {busy_text}: caps and modelled watts may be wrong; repeat on a quiet machine"
-        return Rating(mips, key, MACHINE.doubt(doubt))
+        return Rating(mips, key, MACHINE.rated_while_busy(busy_ratio=busy_ratio))
     _remember({**remembered, key: mips})
     return Rating(mips, key)
 

@@ -241,7 +241,7 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
         if self._delay is None or not self._delay.at_random:
             return
         if self._delay_ms is None:
-            self.doubt("seek", UNLIKE.doubt(f"disks did not seek: {_delay.lacking()}") if at_random else None)
+            self.doubt("seek", UNLIKE.no_seeks(lack=_delay.lacking()) if at_random else None)
             return
         self._delay_ms = self._delay.ms if at_random else 0
         try:

@@ -46,11 +46,10 @@ def joined(outcomes: Sequence[Outcome]) -> Outcome:
 def pace_doubts(share: float, reached: float, outcomes: Sequence[Outcome]) -> Iterator[Doubt]:
     """Doubt a share that was missed, a maximum that does not last, and a profile whose steps lie far apart."""
     if share < 1 and abs(reached - share) > MISSED_RATIO * share:
-        yield UNLIKE.doubt(f"the load was {100 * reached:.1f} % of the maximum, instead of {100 * share:.1f} %")
+        yield UNLIKE.share_missed(reached_ratio=reached, asked_ratio=share)
     if share == 1 and reached < 1 - UNSTEADY_RATIO:
-        yield UNLIKE.doubt(f"at full speed the load was {100 * reached:.1f} % of the maximum measured before: lengthen duration")
+        yield UNLIKE.maximum_missed(reached_ratio=reached)
     inside_s = sum(outcome.ended_s - outcome.began_s for outcome in outcomes)
     whole_s = outcomes[-1].ended_s - outcomes[0].began_s
     if whole_s - inside_s > BETWEEN_RATIO * whole_s:
-        between = f"{100 * (1 - inside_s / whole_s):.0f} % of the window lie between the steps of the profile: lengthen hour"
-        yield UNLIKE.doubt(between)
+        yield UNLIKE.between_steps(between_ratio=1 - inside_s / whole_s)

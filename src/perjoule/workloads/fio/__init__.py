@@ -142,7 +142,7 @@ class Fio(FioOptions):
         doubts, notes = list(outcome.doubts), [report.ended_by_text(ended_by)] if self.duration_s else []
         measured = {ERRORS: float(raw.errors_count)} if self.tolerate_errors else {}
         if self._reads_back and not raw.has_read_back:
-            doubts.append(WORK.doubt("the written data were not read back"))
+            doubts.append(WORK.not_read_back())
         elif self._reads_back:
             doubts += raw.read_back(size_bytes)
             notes.append(f"read back and verified ({self.verify}) after the measured window")

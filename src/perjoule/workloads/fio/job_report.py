@@ -75,9 +75,8 @@ def _merged(parts: Sequence[ClientResult], user: str) -> ClientResult:
 def doubts(host: str, jobs: Sequence[Job], results: Sequence[ClientResult]) -> tuple[Doubt, ...]:
     """Return doubts about a report: errors that its job file ignores, and a window too short for computed starts."""
     errors_count = sum(map(report.errors_count, jobs))
-    doubts_of = [WORK.doubt(f"{host}: fio continued after {errors_count} errors")] if errors_count else []
+    doubts_of = [WORK.errors(host=host, count=errors_count)] if errors_count else []
     window_s = max(result.ended_s for result in results) - min(result.began_s for result in results)
     if window_s * SHORT_RATIO < UNSURE_S:
-        computed = f"starts of a job file's jobs are computed, to about {UNSURE_S:g} s, and they ran {window_s:.2g} s"
-        doubts_of.append(TIMES.doubt(computed))
+        doubts_of.append(TIMES.computed_starts(uncertainty_s=UNSURE_S, window_s=window_s))
     return tuple(doubts_of)

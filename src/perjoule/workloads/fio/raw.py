@@ -72,7 +72,7 @@ class Raw:
             if client_logs
         }
         unlike = [name for name, series in series_of.items() if series is None]
-        doubts = (WORK.doubt(f"{name}: fio's bandwidth log contradicts the bytes moved") for name in unlike)
+        doubts = (WORK.log_contradicts(host=name) for name in unlike)
         return tuple(series for series in series_of.values() if series is not None), tuple(doubts)
 
     def _latencies(self, moved: Mapping[str, Sequence[ClientResult]]) -> tuple[tuple[Series, ...], tuple[Doubt, ...]]:
@@ -83,11 +83,7 @@ class Raw:
             for name, path in paths.items()
             if path.exists()
         }
-        doubts = (
-            WORK.doubt(f"{name}: fio's log of latencies contradicts its report")
-            for name, client_series in series_of.items()
-            if client_series is None
-        )
+        doubts = (WORK.latencies_contradict(host=name) for name, client_series in series_of.items() if client_series is None)
         return tuple(series for client_series in series_of.values() for series in client_series or ()), tuple(doubts)
 
     def steady(self, most_count: int) -> Outcome:

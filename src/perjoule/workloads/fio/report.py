@@ -233,8 +233,7 @@ def _lines(log: str, began_s: float, ended_s: float, offset_s: float) -> list[tu
 def doubts(moved: Sequence[ClientResult]) -> tuple[Doubt, ...]:
     """Return a doubt about a window too short to time."""
     shortest_s = min(result.ended_s - result.began_s for result in moved)
-    short = f"a client ran only {shortest_s * 1e3:.0f} ms, which fio measures to 1 ms"
-    return (TIMES.doubt(short),) if shortest_s < SHORTEST_S else ()
+    return (TIMES.short_for_fio(shortest_s=shortest_s),) if shortest_s < SHORTEST_S else ()
 
 
 def ended_by_text(ended_by: Mapping[str, str]) -> str:

@@ -36,9 +36,12 @@ class Rounds:
         if start < 0:
             raise ValueError(f"fio ended after {len(rates)} rounds, but {ROUNDS_COUNT} are needed")
         range_ratio, excursion_ratio = spread(rates[start:])
-        return start, UNLIKE.doubt(
-            f"not steady after {len(rates)} rounds: range {100 * range_ratio:.0f} % of the mean "
-            f"(limit {100 * RANGE_RATIO:.0f} %), slope {100 * excursion_ratio:.0f} % (limit {100 * EXCURSION_RATIO:.0f} %)"
+        return start, UNLIKE.not_steady(
+            rounds_count=len(rates),
+            range_ratio=range_ratio,
+            most_range_ratio=RANGE_RATIO,
+            excursion_ratio=excursion_ratio,
+            most_excursion_ratio=EXCURSION_RATIO,
         )
 
     def enough(self, most_count: int) -> bool:

@@ -119,10 +119,10 @@ class Hep(Workload):
         first.run(["sync", "-f", place], timeout_s=self.time_limit_s)
         holders = {file: mounted.locate(place / file) for file in files}
         bare = sorted({host.name for host in clients if host.role == "storage"}.difference(*holders.values()))
-        doubts = [UNLIKE.doubt(f"no file of the data set lies on {', '.join(bare)}")] if bare else []
+        doubts = [UNLIKE.no_files(hosts=", ".join(bare))] if bare else []
         doubts += cold(clients, mounted)
         if (tasks_count := self.files_count * self.tasks_per_file) < len(workers):
-            doubts.append(UNLIKE.doubt(f"{tasks_count} tasks for {len(workers)} workers: raise files or tasks_per_file"))
+            doubts.append(UNLIKE.few_tasks(tasks_count=tasks_count, workers_count=len(workers)))
         prepared = {"doubts": [doubt.data for doubt in doubts], "holders": holders, "tasks_per_file": self.tasks_per_file}
         (folder / "prepared.json").write_text(json.dumps(prepared))
 

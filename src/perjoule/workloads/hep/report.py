@@ -60,11 +60,9 @@ def outcome(folder: Path) -> Outcome:
     local = localities(tasks, prepared["holders"], received_bytes)
     measured, doubts = physics(spectrum(folder))
     if local.get(LOCALITY, 0.0) > PLACED_RATIO and local.get(NETWORK_LOCALITY, 1.0) < 1 - REMOTE_RATIO:
-        read, placed = (f"{100 * local[name]:.0f} %" for name in (NETWORK_LOCALITY, LOCALITY))
-        remote = f"{placed} of the bytes were read on hosts that hold their files, but only {read} not over the network"
-        doubts += (UNLIKE.doubt(remote),)
-    if any(client_result.ended_s - client_result.began_s < SHORTEST_S for client_result in results):
-        doubts += (TIMES.doubt(f"a worker was busy for less than {SHORTEST_S:g} s"),)
+        doubts += (UNLIKE.mostly_remote(placed_ratio=local[LOCALITY], local_ratio=local[NETWORK_LOCALITY]),)
+    if any(result.ended_s - result.began_s < SHORTEST_S for result in results):
+        doubts += (TIMES.short_worker(least_s=SHORTEST_S),)
     return Outcome(
         engine=str(json_of(folder / "histogram.json")["engine"]),
         results=results,
@@ -129,7 +127,7 @@ def physics(spectrum: Spectrum) -> tuple[dict[str, float], tuple[Doubt, ...]]:
         try:
             fitted = fits.fit(name, spectrum.edges_gev, spectrum.counts)
         except ValueError as error:
-            doubts.append(WORK.doubt(f"the peak {name} can't be fitted: {error}"))
+            doubts.append(WORK.no_fit(peak=name, error=str(error)))
             continue
         values = {
             f"{name}_mass_ev": fitted.mass_gev,
@@ -140,5 +138,5 @@ def physics(spectrum: Spectrum) -> tuple[dict[str, float], tuple[Doubt, ...]]:
         measured |= {key: round(value * EV, -3) for key, value in values.items()}  # another numpy gives other last digits
         pull = (fitted.mass_gev - peak.mass_gev) / fitted.mass_error_gev
         if abs(pull) > MOST_PULL:
-            doubts.append(WORK.doubt(f"the peak {name} lies {pull:+.1f} standard errors from its true mass"))
+            doubts.append(WORK.wrong_mass(peak=name, pull=float(pull)))
     return measured, tuple(doubts)

@@ -13,7 +13,7 @@ from perjoule.model.doubts import DERIVED, TIMES, Doubt
 from perjoule.model.units import MIB
 from perjoule.workloads import ior
 from perjoule.workloads.imported.embedded import documents
-from perjoule.workloads.imported.ior_text import COMMENCING, DATE, MOVED, NOT_LOAD, STARTS, STATED_STARTS
+from perjoule.workloads.imported.ior_text import COMMENCING, DATE, MOVED, NOT_LOAD
 from perjoule.workloads.imported.run import Run, Told, moment_s, options
 
 ROUNDED_S = 1e-4
@@ -77,8 +77,8 @@ def _test(
         at_s += took_s
         results = ior.results(windows, operation, moved_bytes, int(parameters["transferSize"]))
         if nodes_count > 1:
-            doubts += (DERIVED.doubt("IOR reports the sum of all nodes: each node is assigned an equal share"),)
-        against = (TIMES.doubt(STATED_STARTS if dates else STARTS), *doubts, *ior.doubts(text, results, equal=True))
+            doubts += (DERIVED.equal_shares(program="IOR"),)
+        against = (TIMES.ior_to_a_second() if dates else TIMES.ior_in_a_row(), *doubts, *ior.doubts(text, results, equal=True))
         yield Run(*work, Outcome(version, results, against))
 
 
@@ -87,9 +87,7 @@ def _moved(rate_mib_per_s: float, took_s: float, candidates: tuple[int, ...]) ->
     for count in candidates:
         if abs(count / (rate_mib_per_s * MIB) - took_s) <= ROUNDED_S + 1e-3 * took_s:
             return count, ()
-    return round(rate_mib_per_s * MIB * took_s), (
-        DERIVED.doubt("IOR does not report the amount moved: it is rate times time, to 0.1 ms"),
-    )
+    return round(rate_mib_per_s * MIB * took_s), (DERIVED.ior_amount(digits="0.1 ms"),)
 
 
 def _details(parameters: dict[str, Any], how: dict[str, Any]) -> Iterator[str]:

@@ -18,8 +18,6 @@ from perjoule.workloads import ior
 from perjoule.workloads.imported.run import Run, Told, command_of, moment_s, options
 
 DATE = "%a %b %d %H:%M:%S %Y"
-STARTS = "IOR reports the start of a test to 1 s and no start of an operation: windows are placed one after another"
-STATED_STARTS = "IOR reports the start of an operation to 1 s"
 ROUNDED_S = 0.01
 DAY_S = 86400.0
 VERSION = re.compile(r"^(IOR-(\S+)): MPI Coordinated Test", re.MULTILINE)
@@ -133,12 +131,12 @@ def _test(version: str, test: _Test, rows: Asked, host: str, command: tuple[str,
         moved_bytes = next((n for n in (*moved_counts, asked_bytes) if _fits(n, rate, took_s)), None)
         if moved_bytes is None:
             moved_bytes = round(rate * MIB * took_s)
-            doubts = (*doubts, DERIVED.doubt("IOR does not report the amount moved: it is rate times time, to 10 ms"))
+            doubts = (*doubts, DERIVED.ior_amount(digits="10 ms"))
         took_s = moved_bytes / (rate * MIB)
         results = ior.results(dict.fromkeys(hosts, (at_s, at_s + took_s)), operation, moved_bytes, transfer_bytes)
         at_s += took_s
         if len(hosts) > 1:
-            doubts = (*doubts, DERIVED.doubt("IOR reports the sum of all nodes: each node is assigned an equal share"))
+            doubts = (*doubts, DERIVED.equal_shares(program="IOR"))
         against = (*placement, *doubts, *ior.doubts(test.text, results, equal=True))
         yield Run(*work, Outcome(version, results, against))
 
@@ -150,8 +148,8 @@ def began_s(around: str, operation: str, iteration: str, at_s: float, zone: str)
         return min(opened), ()
     dates = [date for direction, date in COMMENCING.findall(around) if direction == operation]
     if dates:
-        return moment_s(dates[-1], DATE, zone), (TIMES.doubt(STATED_STARTS),)
-    return at_s, (TIMES.doubt(STARTS),)
+        return moment_s(dates[-1], DATE, zone), (TIMES.ior_to_a_second(),)
+    return at_s, (TIMES.ior_in_a_row(),)
 
 
 def _rate(row: Mapping[str, str], of: Mapping[str, str]) -> tuple[float, tuple[Doubt, ...]]:
@@ -162,8 +160,7 @@ def _rate(row: Mapping[str, str], of: Mapping[str, str]) -> tuple[float, tuple[D
     half = 0.5 * 10.0 ** -len(printed.partition(".")[2])
     if abs(float(of["Max(MiB)"]) - float(printed)) <= 1.02 * half:
         return float(of["Max(MiB)"]), ()
-    disagreement = f"IOR's summary states {of['Max(MiB)']} MiB/s and its table {printed}: the table is taken"
-    return float(printed), (WORK.doubt(disagreement),)
+    return float(printed), (WORK.two_rates(summary=f"{of['Max(MiB)']} MiB/s", table=printed),)
 
 
 def _asked(text: str) -> Asked:

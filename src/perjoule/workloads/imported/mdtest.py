@@ -15,14 +15,12 @@ from perjoule.model.doubts import DERIVED, REPETITIONS, TIMES, WORK, Doubt
 from perjoule.workloads.imported.run import Run, Told, command_of, moment_s, options
 
 DATE = "%m/%d/%Y %H:%M:%S"
-STARTS = "mdtest reports its start to 1 s and no start of an operation: windows are placed one after another"
 SHORTEST_S = 0.1
 SAME_RATIO = 1e-2  # of items, that rate times time may differ from them, besides the rounding of times
 RANKS = (
     "mdtest's table has statistics over ranks instead of iterations, which is an error of mdtest 3.3: its rates are unknown; run "
     "it with -v, or mdtest 4"
 )
-FASTEST = "mdtest before 3.3 prints the rate of the fastest rank, which may be too high: run it with -v, or mdtest 4"
 NOT_LOAD = frozenset(("-d", "-i", "-V", "-x", "-v", "-P", "-Z", "--print-all-procs"))  # names and places, and what is printed
 _BEGIN = re.compile(r"^-- started at (\S+ \S+) --", re.MULTILINE)
 _LAUNCHED = re.compile(r"^(mdtest-\S+) was launched with (\d+) total task\(s\) on (\d+) node\(s\)", re.MULTILINE)
@@ -63,7 +61,7 @@ def results(
 
 def brief(took_s: float) -> tuple[Doubt, ...]:
     """Doubt a window that is too short."""
-    return (TIMES.doubt(f"it ran only {took_s * 1e3:.3g} ms"),) if took_s < SHORTEST_S else ()
+    return (TIMES.short_operation(length_s=took_s),) if took_s < SHORTEST_S else ()
 
 
 def _mdtest(text: str, hints: Told) -> Iterator[Run]:
@@ -75,7 +73,7 @@ def _mdtest(text: str, hints: Told) -> Iterator[Run]:
     wall = _WALL.search(text)
     items_count = int(wall[1]) * tasks_count if wall else int(count[1])
     path = _PATH.search(text)
-    equal = DERIVED.doubt("mdtest reports the sum of all nodes: each node is assigned an equal share")
+    equal = DERIVED.equal_shares(program="mdtest")
     shares = (equal,) if nodes_count > 1 else ()
     rates = text[table.start() :].partition("SUMMARY time")[0]
     if not _COLUMNS.search(rates):
@@ -86,7 +84,7 @@ def _mdtest(text: str, hints: Told) -> Iterator[Run]:
     rates_of = [
         (name, *_iterations(int(table[1]), each.get(name), *map(float, numbers))) for name, *numbers in _RATE.findall(rates)
     ]
-    fastest = (WORK.doubt(FASTEST),) if not each and tasks_count > 1 and _number(version) < (3, 3) else ()
+    fastest = (WORK.fastest_rank(),) if not each and tasks_count > 1 and _number(version) < (3, 3) else ()
     spent = _TIMES.search(text)
     alone = spent if table[1] == "1" else None  # of several iterations, only the mean time is known
     times = {name: float(mean) for name, _, _, mean in _RATE.findall(alone[0])} if alone else {}
@@ -110,7 +108,7 @@ def _mdtest(text: str, hints: Told) -> Iterator[Run]:
             if over_ranks:
                 yield Run(*work, None, RANKS)
                 continue
-            against = (TIMES.doubt(STARTS), *fastest, *shares, *doubts, *brief(took_s))
+            against = (TIMES.mdtest_in_a_row(), *fastest, *shares, *doubts, *brief(took_s))
             yield Run(*work, Outcome(version, moved, against))
 
 
@@ -168,9 +166,9 @@ def _iterations(
         return tuple(each), ()
     if count == 1:
         return (mean,), ()
-    order = DERIVED.doubt("mdtest does not report which of its iterations was first")
+    order = DERIVED.iterations_unordered()
     if count == 2:
         return (most, least), (order,)
     if count == 3 and least > 0:
         return (most, least, 3 * mean - most - least), (order,)
-    return (mean,), (REPETITIONS.doubt(f"mdtest reports {count} iterations by their mean rate: they count as one repetition"),)
+    return (mean,), (REPETITIONS.mean_only(count=count),)

@@ -7,13 +7,11 @@ import json
 
 from perjoule.model import Outcome
 from perjoule.model.doubts import TIMES
-from perjoule.model.units import seconds_text
 from perjoule.workloads import rados
 from perjoule.workloads.imported.embedded import documents
 from perjoule.workloads.imported.run import Run, Told
 
 SHORTEST_S = 0.1
-MOMENT = "rados bench reports no time of day: its end is taken to be when its file was written"
 
 
 def runs(text: str, hints: Told) -> tuple[Run, ...]:
@@ -27,10 +25,10 @@ def runs(text: str, hints: Told) -> tuple[Run, ...]:
     client = str(report.get("object_prefix", "")).removeprefix("benchmark_data_").rpartition("_")[0]
     (host,) = hints.hosts(client)
     result = rados.result(host, operation, json.dumps(report), hints.ended_s - took_s)
-    short = (TIMES.doubt(f"it ran only {seconds_text(took_s)}"),) if took_s < SHORTEST_S else ()
+    short = (TIMES.short_run(length_s=took_s),) if took_s < SHORTEST_S else ()
     in_flight = (f"{report['concurrent_ios']} in flight",) if "concurrent_ios" in report else ()
     size_bytes = int(report.get("write_size") or report["read_size"])
     outcome = Outcome(
-        "rados bench", (result,), (TIMES.doubt(MOMENT), *short), (rados.goodput(result, json.dumps(report)),) if took_s else ()
+        "rados bench", (result,), (TIMES.rados_by_file(), *short), (rados.goodput(result, json.dumps(report)),) if took_s else ()
     )
     return (Run(operation, in_flight, size_bytes, "", outcome),)

@@ -105,15 +105,14 @@ def results(
 
 def doubts(log: str, results: tuple[ClientResult, ...], *, equal: bool) -> tuple[Doubt, ...]:
     """Return doubts from IOR's own data; `equal` is whether all ranks moved the same."""
-    doubts_of = [WORK.doubt(f"IOR warned: {warning}") for warning in _WARNING.findall(log) if not warning.startswith(_EXPECTED)]
+    doubts_of = [WORK.ior_warned(warning=warning) for warning in _WARNING.findall(log) if not warning.startswith(_EXPECTED)]
     first = min(results, key=lambda result: result.began_s)  # ranks leave MPI's barrier one by one
     for result in results:
         if (late_s := result.began_s - first.began_s) > LATE_S:
-            doubts_of.append(TIMES.doubt(f"{result.host} opened its file {late_s * 1e3:.0f} ms after {first.host}"))
+            doubts_of.append(TIMES.opened_late(host=result.host, late_s=late_s, client=first.host))
     shortest_s = min(result.ended_s - result.began_s for result in results)
     if shortest_s < SHORTEST_S:
-        doubts_of.append(TIMES.doubt(f"a client ran only {shortest_s * 1e3:.0f} ms"))
+        doubts_of.append(TIMES.short(shortest_s=shortest_s))
     if not equal and len(results) > 1:
-        shared = "the stonewall ended the load: IOR reports the sum of the bytes, and each client is assigned an equal share"
-        doubts_of.append(DERIVED.doubt(shared))
+        doubts_of.append(DERIVED.stonewalled())
     return tuple(dict.fromkeys(doubts_of))

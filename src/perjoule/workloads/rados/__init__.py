@@ -171,7 +171,7 @@ class RadosBench(Workload):
             series = tuple(goodput(client_result, texts[client_result.host]) for client_result in results)
             shortest_s = min(client_result.ended_s - client_result.began_s for client_result in results)
             if shortest_s < SHORTEST_S:
-                all_doubts += (TIMES.doubt(f"a client ran only {shortest_s * 1e3:.0f} ms"),)
+                all_doubts += (TIMES.short(shortest_s=shortest_s),)
             return Outcome(ran.version, results, all_doubts, series)
 
     def _load(

@@ -20,7 +20,7 @@ def mixed(outcomes_of: Mapping[str, Sequence[Outcome]], waits_s: Mapping[str, Se
     """
     every = [(name, outcome) for name, outcomes in outcomes_of.items() for outcome in outcomes]
     results = tuple(replace(result, user=name) for name, outcome in every for result in outcome.results)
-    doubts = [*(d.of(n) for n, outcome in every for d in outcome.doubts), *_late(waits_s), *_apart(results)]
+    doubts = [*(d.about(n) for n, outcome in every for d in outcome.doubts), *_late(waits_s), *_apart(results)]
     return Outcome(
         engine=" + ".join(dict.fromkeys(outcome.engine for _, outcome in every)),
         results=results,
@@ -32,8 +32,7 @@ def mixed(outcomes_of: Mapping[str, Sequence[Outcome]], waits_s: Mapping[str, Se
 
 def _late(waits_s: Mapping[str, Sequence[float]]) -> list[Doubt]:
     late = {name: sum(wait_s > LATE_S for wait_s in waits[1:]) for name, waits in waits_s.items()}
-    texts = (f"{name}: {n} of {len(waits_s[name])} jobs waited for the one before them" for name, n in late.items() if n)
-    return list(map(UNLIKE.doubt, texts))
+    return [UNLIKE.jobs_waited(user=name, count=n, all_count=len(waits_s[name])) for name, n in late.items() if n]
 
 
 def _apart(results: Sequence[ClientResult]) -> list[Doubt]:
@@ -42,7 +41,7 @@ def _apart(results: Sequence[ClientResult]) -> list[Doubt]:
     share = covered_s(users, 2) / covered_s(users, 1)
     if len(users) < 2 or share >= TOGETHER_RATIO:
         return []
-    return [APART.doubt(f"several users ran at once for only {100 * share:.0f} % of the time; for the rest, one user ran alone")]
+    return [APART.users_alone(together_ratio=share)]
 
 
 def _of_user(name: str, series: Series) -> Series:

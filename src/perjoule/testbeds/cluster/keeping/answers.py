@@ -3,7 +3,7 @@
 import threading
 import time
 
-from perjoule.model.units import seconds_text
+from perjoule.model.doubts import TIMES, Doubt
 from perjoule.testbeds.cluster.facts import clock_s
 
 LATE_S = 1.0  # from a question to its answer, above which it is unknown when the host read what it answers
@@ -43,11 +43,11 @@ class Answers:
             self._set_s = max(self._set_s, self._now_set_s, key=abs)
         return True
 
-    def disturbances(self, name: str) -> tuple[str, ...]:
-        """Say what was unusual since the last call, in sentences about the host of this name."""
+    def disturbances(self, name: str) -> tuple[Doubt, ...]:
+        """Say what was unusual since the last call, of the host of this name."""
         with self._lock:
             longest_s, set_s = self._longest_s, 0.0 if self._now_set_s else self._set_s  # what stays, the run's clocks show
             self._forget()
-        still = [f"{name} did not answer for {seconds_text(longest_s)} during the load"] if longest_s else []
-        stepped = [f"the clock of {name} was set by {set_s:+.3g} s during the load, and set back"] if set_s else []
+        still = [TIMES.no_answer(host=name, silent_s=longest_s)] if longest_s else []
+        stepped = [TIMES.host_set_and_back(host=name, set_s=set_s)] if set_s else []
         return (*still, *stepped)

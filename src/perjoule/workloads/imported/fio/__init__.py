@@ -62,7 +62,7 @@ def _report(report: Mapping[str, Any], hints: Told) -> tuple[Run, ...]:
     entries = [_divided(entry) for entry in fio.jobs_of(report)]
     exact = "timestamp_ms" in report
     ended_s = report["timestamp_ms"] / 1e3 if exact else float(report["timestamp"])
-    doubts = () if exact else (TIMES.doubt("fio reported its end to 1 s: when it ran is uncertain by as much"),)
+    doubts = () if exact else (TIMES.fio_to_a_second(),)
     common: Mapping[str, str] = report.get("global options", {})
     laid: list[Placed] = []
     for host, host_entries in _by_host(entries, hints, several="client_stats" in report).items():
@@ -120,7 +120,7 @@ def _run(version: str, batch: Sequence[Placed], doubts: tuple[Doubt, ...]) -> Ru
         if moved:
             errors_count = sum(member.job.entry.get("total_err", 0) for member in host_jobs)
             if errors_count and not failed:
-                against.append(WORK.doubt(f"{host}: fio continued after {errors_count} errors"))
+                against.append(WORK.errors(host=host, count=errors_count))
     outcome = None
     if results and not failed and not unclear:
         all_doubts = (*doubts, *(doubt for member in batch for doubt in member.doubts), *against, *fio.doubts(results))

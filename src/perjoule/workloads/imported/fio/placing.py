@@ -18,10 +18,6 @@ ELAPSED_S = 1.0  # fio's whole time is a whole number of seconds, rounded up
 START_S = 2.0  # that fio itself may take around its jobs
 IDLE_S = 1.5  # of it, that the rounding of its whole time may add
 UNITS_S = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "m": 60.0, "h": 3600.0, "d": 86400.0}
-SEQUENTIAL = "groups of fio's jobs are taken to have run one after another: their starts are computed back from the end"
-AT_ONCE = "groups of fio's jobs are taken to have run at once: one after another they would have taken longer than fio ran"
-OTHER_CLOCK = "fio's starts of jobs are of another clock: the last job is taken to have ended with the report"
-GROUPED = "fio sums up {count} processes: they are taken to have run at once, with the options of the last"
 UNCLEAR_GROUPS = (
     "fio's report does not say which of its groups of jobs ran at once: measure with fio 3.36 or newer, or give each group a file"
 )
@@ -93,7 +89,7 @@ def _stated(jobs: Sequence[Job], ended_s: float) -> tuple[list[Placed], tuple[Do
     early_s = (elapsed_s or last_s) + START_S
     if -START_S <= ended_s - last_s <= early_s:
         return placed_jobs, ()
-    return [replace(member, began_s=member.began_s + ended_s - last_s) for member in placed_jobs], (TIMES.doubt(OTHER_CLOCK),)
+    return [replace(member, began_s=member.began_s + ended_s - last_s) for member in placed_jobs], (TIMES.other_clock(),)
 
 
 def _computed(jobs: Sequence[Job], ended_s: float) -> tuple[list[Placed], tuple[Doubt, ...]]:
@@ -103,12 +99,12 @@ def _computed(jobs: Sequence[Job], ended_s: float) -> tuple[list[Placed], tuple[
     doubts: tuple[Doubt, ...] = ()
     unclear = ""
     if len(groups) > 1:
-        doubts = (TIMES.doubt(SEQUENTIAL),)
+        doubts = (TIMES.one_after_another(),)
         if elapsed_s and sum(spans_s) > elapsed_s + ELAPSED_S / 2:
-            doubts = (TIMES.doubt(AT_ONCE),)
+            doubts = (TIMES.at_once(),)
             unclear = "" if elapsed_s - max(spans_s) <= START_S else UNCLEAR_GROUPS
     unclear = unclear or next((member.unclear for members in groups for member in members if member.unclear), "")
-    at_once = doubts == (TIMES.doubt(AT_ONCE),)
+    at_once = [doubt.id for doubt in doubts] == [TIMES.at_once.id]
     begin_s = ended_s - (max(spans_s) if at_once else sum(spans_s))
     shifted: list[Placed] = []
     for members, span_s in zip(groups, spans_s, strict=True):
@@ -139,7 +135,7 @@ def _judged(placed_job: Placed, idle_s: float) -> Placed:
         return placed_job
     if "startdelay" in job.options or "wait_for" in job.options or idle_s > IDLE_S:
         return replace(placed_job, unclear=placed_job.unclear or UNCLEAR_JOBS)
-    return replace(placed_job, doubts=(DERIVED.doubt(GROUPED.format(count=count)),))
+    return replace(placed_job, doubts=(DERIVED.grouped(count=count),))
 
 
 def seconds(text: str) -> float:

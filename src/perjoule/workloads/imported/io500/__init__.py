@@ -37,7 +37,6 @@ __all__ = [
 ]
 
 CONFIG = "config.ini"
-STARTS = "IO500 reports the start of a phase to 1 s"
 AGREES_RATIO = 1e-3
 _DATADIR = re.compile(r"^datadir *= *(.*?) *$", re.MULTILINE)
 _TRANSFER = re.compile(r"\s-t[ =](\d+)([kmg]?)\b", re.IGNORECASE)
@@ -92,8 +91,8 @@ class _Phase:
         began_s, placed = self.began_s(took_s)
         hosts, shared = self.hosts()
         against = (
-            TIMES.doubt(placed),
-            *(WORK.doubt(f"IO500 calls it invalid: {reason}") for reason in self.of.invalid),
+            placed,
+            *(WORK.invalid(reason=reason) for reason in self.of.invalid),
             *shared,
             *reckoned,
             *doubts,
@@ -121,13 +120,16 @@ class _Phase:
         rate_stated, text = float(self.of.score), programs.rate(self.of.name, self.text)
         doubts: list[Doubt] = []
         if self.of.keys.get("score") and self.of.rate and not _close(float(self.of.rate), self.of.score):
-            doubts.append(WORK.doubt(f"{SUMMARY} states {self.of.rate} {self.of.unit}, {RESULT} {self.of.score}"))
+            stated_rate = f"{self.of.rate} {self.of.unit}"
+            differ = WORK.results_differ(summary_file=SUMMARY, summary=stated_rate, result_file=RESULT, result=str(self.of.score))
+            doubts.append(differ)
         if not self.file and not self.of.keys and programs.known(self.of.name):
-            doubts.append(WORK.doubt(f"{DAMAGED}{self.of.name.replace('-', '_')}.txt is missing"))
+            doubts.append(WORK.output_missing(file=f"{self.of.name.replace('-', '_')}.txt"))
         if self.file and text is None and programs.known(self.of.name):
-            doubts.append(WORK.doubt(f"{DAMAGED}{self.file} is truncated: it has no rate"))
+            doubts.append(WORK.output_truncated(file=self.file))
         if text is not None and not _close(text, self.of.score):
-            doubts.append(WORK.doubt(f"{self.file} states {text:.6g} {self.of.unit}, not {self.of.score}"))
+            score, unit = str(self.of.score), self.of.unit
+            doubts.append(WORK.output_differs(file=self.file, rate=text, unit=unit, stated=score))
         exact = text is not None and not doubts and not self.of.keys.get("score")
         return (text if exact and text is not None else rate_stated), tuple(doubts)
 
@@ -139,36 +141,32 @@ class _Phase:
         reckoned = round(reckoned_count(self.of))
         if not reckoned:
             raise ValueError("it has a rate, and neither an amount nor a time")
-        return reckoned, (
-            DERIVED.doubt("the amount of work is rate times time, and that time includes what IO500 does around a phase"),
-        )
+        return reckoned, (DERIVED.io500_amount(),)
 
-    def began_s(self, took_s: float) -> tuple[float, str]:
+    def began_s(self, took_s: float) -> tuple[float, Doubt]:
         """Return when it began (UTC), and how well that is known."""
         zone = self.told.zone
         if "t_start" in self.of.keys:
-            return moment_s(self.of.keys["t_start"], DATE, zone), STARTS
+            return moment_s(self.of.keys["t_start"], DATE, zone), TIMES.io500_to_a_second()
         if (own_s := programs.began_s(self.text, zone)) is not None:
-            return own_s, "IOR and mdtest report their start to 1 s"
+            return own_s, TIMES.programs_to_a_second()
         before, after = _around(self.of.name, [phase.name for phase in self.among])
         texts = [self.texts.get(programs.name_of(name, self.texts), "") for name in (before, after)]
         if (ended_s := programs.ended_s(texts[0], zone)) is not None:
-            return ended_s, f"no file says when it began: its start is taken to be the end of {before}"
+            return ended_s, TIMES.after_phase(phase=before)
         if (next_s := programs.began_s(texts[1], zone)) is not None:
-            return next_s - took_s, f"no file says when it began: its end is taken to be the start of {after}"
+            return next_s - took_s, TIMES.before_phase(phase=after)
         if not self.told.ended_s:
             raise ValueError("no file says when it ran")
         phases_from_here = self.among[[phase.name for phase in self.among].index(self.of.name) :]
-        return self.told.ended_s - sum(float(phase.took or "0") for phase in phases_from_here), (
-            f"no file says when it ran: the end of the run is taken to be when {SUMMARY} was written"
-        )
+        return self.told.ended_s - sum(float(phase.took or "0") for phase in phases_from_here), TIMES.undated(file=SUMMARY)
 
     def hosts(self) -> tuple[tuple[str, ...], tuple[Doubt, ...]]:
         """Name the clients, and say how the sum is shared among them."""
         first = self.texts.get(_first(self.texts), "")
         count = max(programs.nodes_count(self.text), programs.nodes_count(first), 1)
         hosts = self.told.hosts(machine(first), count)
-        equal = DERIVED.doubt("IO500 reports the sum of all nodes: each node is assigned an equal share")
+        equal = DERIVED.equal_shares(program="IO500")
         return hosts, (equal,) if count > 1 else ()
 
     def ranks_count(self) -> int:

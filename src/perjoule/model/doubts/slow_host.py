@@ -1,0 +1,19 @@
+"""Doubts about a host that was slower than the others."""
+
+from perjoule.model.doubts.kind import Kind, doubt
+
+
+class SlowHost(Kind):
+    """Doubts about a host that was slower than the others."""
+
+    @doubt
+    def straggler(self, *, host: str, signs: str) -> str:
+        """One data host held back the others. Check its disks, CPU and network."""
+        return f"{host} was slower than the other data hosts ({signs}): check its disks, CPU and network"
+
+
+SLOW_HOST = SlowHost(
+    "slow host",
+    "One host as the limit",
+    "all hosts kept the pace of the slowest: throughput and efficiency may be too low",
+)
