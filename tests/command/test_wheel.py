@@ -40,7 +40,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pip = folder / "environment" / "bin" / "pip"
     done([pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", "wheels", "./source"], folder)
     (wheel,) = (folder / "wheels").glob("perjoule-*.whl")
-    done([pip, "install", "--quiet", "--constraint", ROOT / "setup" / "requirements.txt", wheel], folder)
+    done([pip, "install", "--quiet", "--constraint", ROOT / "setup" / "requirements.txt", f"{wheel}[figures]"], folder)
     shutil.rmtree(folder / "source")
     return folder / "environment"
 

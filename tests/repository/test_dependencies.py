@@ -14,7 +14,11 @@ from places import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 SETS = {"run": PROJECT["dependencies"], **PROJECT["optional-dependencies"]}
-PINS = {"run": "requirements", "development": "requirements-development"}  # the other sets are in requirements-extras
+PINS = {
+    "run": "requirements",
+    "figures": "requirements",
+    "development": "requirements-development",
+}  # the other sets are in requirements-extras
 OUTSIDE = {  # imported where they are, and why they are not declared
     "perjoule_another": "the package of tests/another, imported by itself",
     "asyncssh": "of the Python that `benchmarks/fanout.py --tools` names",

@@ -9,8 +9,10 @@ import click
 from perjoule.cli import exits, parameters
 from perjoule.cli.parameters import examples
 from perjoule.cli.results import measured
+from perjoule.cli.terminal import reporting
 from perjoule.cli.terminal.display import err, out
 from perjoule.cli.terminal.outputs import OutputFile, OutputFolder, require_file, write
+from perjoule.figures import rendering
 from perjoule.model import Record
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import counted
@@ -97,9 +99,7 @@ def import_command(
         for path in strange:
             err.print(f"{path}: skipped: {why_not(path)}", style="yellow")
         if results.done():
-            from perjoule import report
-
-            out.print(f"report: {report.write(results, into / 'report.html')}")
+            out.print(reporting.conclude(results, into / "report.html"))
 
 
 def _roles(texts: tuple[str, ...]) -> Mapping[str, str]:
@@ -165,6 +165,7 @@ def export_command(
     page = folder / "report.html"
     if bundle and not page.exists():
         require_file(page)
+        rendering.require()
     rows = list(exporting.rows(results, summary(results).cells))
     table = exporting.csv_text(rows)
     if csv_file:

@@ -164,7 +164,7 @@ def doctor(file: Path | None, overrides: tuple[str, ...], inventory: Path | None
     checks_of = {part: dict(families.usable(part, _checks)) for part in drivers.PROTOCOLS}
     beds = (campaign.example("testbeds", kind) for kind in checks_of["testbeds"])
     optional = [driver.optional_checks() for driver in beds if isinstance(driver, HasExtras)]
-    listed = (*optional, *(checks for kinds in checks_of.values() for checks in kinds.values()))
+    listed = (readiness.drawing(), *optional, *(checks for kinds in checks_of.values() for checks in kinds.values()))
     _of_others()
     distinct = tuple({check.name: check for checks in listed for check in checks}.values())
     ready = {

@@ -14,6 +14,7 @@ from perjoule.cli.giving import given_back
 from perjoule.cli.parameters import examples
 from perjoule.cli.serving import Listening
 from perjoule.cli.serving import live as live_page
+from perjoule.cli.terminal import reporting
 from perjoule.cli.terminal.consent import confirmed
 from perjoule.cli.terminal.display import err, out, show, show_line
 from perjoule.cli.terminal.inputs import campaign_of
@@ -28,7 +29,7 @@ from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import counted, seconds_text
 from perjoule.papers import published
 from perjoule.results.table import table
-from perjoule.summary import report_is_current, summary
+from perjoule.summary import summary
 from perjoule.tuning import folder as tuning
 
 
@@ -162,6 +163,8 @@ def _go_on(
     account = Remaining(planned_s(plan, missing))
     todo = f"{counted(len(missing), 'trial')}, about {seconds_text(account.left_s())}" if missing else "nothing is missing"
     err.print(f"{asked.name}: {todo}; into {results.folder}")
+    for check in readiness.drawing():
+        err.print(f"{check.name}: {check.detail}; {check.fix}", style="yellow")
     if unfit := time_limit.beforehand(plan, [trial for trial in asked.trials if trial.id in missing]):
         err.print(unfit, style="yellow")
     again = f"continue with: perjoule resume {shlex.quote(str(results.folder))}"
@@ -185,12 +188,9 @@ def _conclude(asked: Campaign, results: store.Results) -> int:
 
         for line in claims_lines(asked.reproduces, records, cells):
             show_line(line)
-    if not report_is_current(results):
-        from perjoule import report
-
-        with exits.place(results.folder):
-            report.write(results, page)
-    out.print(f"\nreport: {page}")
+    with exits.place(results.folder):
+        written = reporting.conclude(results, page)
+    out.print(f"\n{written}")
     ids = {trial.id for trial in asked.trials}
     failed = [r for r in records if r.status == "failed" and r.trial.id in ids]
     for record in failed:

@@ -21,6 +21,7 @@ from perjoule.drivers.protocols import (
     Workload,
 )
 from perjoule.execution import host_disks
+from perjoule.figures import rendering
 from perjoule.model import Campaign, Trial
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 
@@ -73,7 +74,15 @@ def checks(campaign: Campaign, without: Container[Deployed] = (), *, connect: bo
     trials = [trial for trial in campaign.trials if deployed(trial) not in without]
     of = {label: [trial for trial in trials if trial.testbed.label == label] for label in testbeds}
     lacking = (_lacking(bed, of[label]) for label, bed in testbeds.items() if of[label])
+    found |= {check.name: check for check in drawing()}
     return (*found.values(), *answers, *(check for checks in lacking for check in checks))
+
+
+def drawing() -> tuple[Check, ...]:
+    """Return what writing a report lacks on this machine; a run does without."""
+    if rendering.installed():
+        return ()
+    return (Check(rendering.LIBRARY, False, f"{rendering.LACKING}: a run writes none", rendering.FIX, needed=False),)
 
 
 def _answers(meters: Sequence[Meter]) -> tuple[Check, ...]:

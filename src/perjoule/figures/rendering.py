@@ -2,16 +2,32 @@
 
 import re
 from importlib.metadata import version
+from importlib.util import find_spec
 
 from perjoule.figures.vega import THEMES, Spec
 from perjoule.machine import kept
+from perjoule.model.errors import MachineError
 
 VERSION = "6.4"  # of Vega-Lite
 POINTS_PER_PX = 72 / 96
+LIBRARY, LACKING = "vl-convert", "it is not installed, and draws figures and reports"
+FIX = ".venv/bin/pip install 'perjoule[figures]'"
+
+
+def installed() -> bool:
+    """Whether anything can be drawn here: a host that only measures needs no figures, whose library is large."""
+    return find_spec("vl_convert") is not None
+
+
+def require() -> None:
+    """Refuse to draw without the library. Raises MachineError."""
+    if not installed():
+        raise MachineError(f"{LIBRARY}: {LACKING}", next=FIX)
 
 
 def svg(spec: Spec) -> str:
-    """Draw a specification as SVG, in the light theme."""
+    """Draw a specification as SVG, in the light theme. Raises MachineError: the library is missing."""
+    require()
     import vl_convert  # a page needs none of it
 
     return vl_convert.vegalite_to_svg(spec, vl_version=VERSION, config=THEMES["light"])
@@ -29,7 +45,11 @@ def pdf(spec: Spec) -> bytes:
 
 
 def javascript() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one self-contained script; bundling it takes seconds, so it is kept."""
+    """Return Vega, Vega-Lite and Vega-Embed as one self-contained script; bundling it takes seconds, so it is kept.
+
+    Raises MachineError: the library is missing.
+    """
+    require()
     path, origin = kept.in_home("vega.js"), f"vl-convert {version('vl-convert-python')}, Vega-Lite {VERSION}\n"
     script = kept.read(path, origin)
     if script is None:
