@@ -11,10 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from corrected import CAMPAIGN as MODELLED
+from corrected import of_today
 from documents import TABLES, commands
 from laboratory import laboratory
 from measured import CAMPAIGN, STEADY, measured
 from once import once
+from perjoule import report
+from perjoule.exporting import recalculate
 from places import EXAMPLES, ROOT, SOURCES, TRANSCRIPTS
 from unit.importing.io500_folders import old
 
@@ -110,6 +114,15 @@ def a_study(folder: Path, demo: Demo) -> None:
         run(f"perjoule run examples/ssd-vs-hdd.toml --simulate {options} --into results/{into}", folder)
 
 
+def with_other_watts(folder: Path, demo: Demo) -> None:
+    """Results whose watts were modelled with other coefficients than today's."""
+    (folder / "former.toml").write_text(MODELLED)
+    run("perjoule run former.toml --into former", folder)
+    with pytest.MonkeyPatch.context() as patched:
+        of_today(patched)
+        recalculate(folder / "former", folder / "results" / "lab", report.write)
+
+
 def nights(folder: Path, demo: Demo) -> None:
     first, *others = (folder / "results" / "nightly" / f"night-{number}" for number in range(5))
     measured(first, 'repetitions = 2\nsettle = "5 ms"\nquiet = 0', meter=STEADY)
@@ -151,6 +164,7 @@ PREPARED: dict[str, Callable[[Path, Demo], object]] = {
         shutil.copy(SOURCES / "prediction" / "profiles" / "moosefs.json", folder),
         my_boards(folder, demo),
     ),
+    "recalculate.md": with_other_watts,
     "publish.md": lambda folder, demo: laboratory(folder, folder / "results" / "lab"),
     "reproduce.md": lambda folder, demo: shutil.copytree(demo(), folder / "results" / "demo"),
     "watch.md": lambda folder, demo: (folder / "my.toml").write_text(

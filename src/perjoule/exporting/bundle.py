@@ -39,7 +39,7 @@ def write_bundle(results: Results, target: Path, table: str, description: Said) 
         OSError: it can't be written.
     """
     records = results.records()
-    paths = {_name(results.folder, path): path for path in _kept(results) if path.resolve() != target.resolve()}
+    paths = {_name(results.folder, path): path for path in kept_files(results) if path.resolve() != target.resolve()}
     _check_names(results.folder, sorted(paths))
     texts = {TABLE: table, CITATION: citation(description, records)}
     files = {name: File(path.stat().st_size, _sha256(path)) for name, path in paths.items()}
@@ -139,7 +139,7 @@ def _check_names(folder: Path, names: Sequence[str]) -> None:
         )
 
 
-def _kept(results: Results) -> Iterator[Path]:
+def kept_files(results: Results) -> Iterator[Path]:
     """Return the files of a results folder that belong to its results, without attempts that are under way."""
     folder, entries = results.folder, results.entries()
     attempts = {results.folder_of_attempt(entry.trial, entry.attempt) for entry in entries}

@@ -32,6 +32,7 @@ KNOWN = {
     "journal.jsonl": "The attempts that were kept, with checksums of their files",
     "table.json": "The table of the report",
     "report.html": "The report: tables, figures and methods in one page that works offline",
+    "recalculated.json": "The table before the modelled watts were computed again, and what changed",
     "table.csv": "All metrics of trials and cells as one long table",
     CITATION: "How to cite these results",
     CHECKSUMS: "SHA-256 of every other file",

@@ -27,6 +27,7 @@ SCRATCH = (
     "perjoule-simulated-",
     "perjoule-bundle-",
     "perjoule-site-",
+    "perjoule-again-",
     "pj-fanout-",
 )  # what names of scratch folders begin with
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -146,13 +146,14 @@ def redundancy(cells: Sequence[Cell]) -> tuple[str, bool]:
     return "; ".join(f"{listed(list(names))}: {sentence}" for sentence, names in names_of.items()), True
 
 
-def watts(cells: Sequence[Cell]) -> tuple[str, bool]:
+def watts(cells: Sequence[Cell], recalculated_on: str = "") -> tuple[str, bool]:
     """Say how the watts were obtained, and whether that needs a warning: they were not measured, or not all alike."""
     grades = list(dict.fromkeys(grade for cell in cells if cell.grade for grade in cell.grade.split("+")))
     if not grades:
         return "none: no meter of power covered the servers", True
     meanings = ((grade, GRADES.get(grade, grade)) for grade in grades)
     text = "; ".join(how if how.startswith(grade) else f"{grade}: {how}" for grade, how in meanings)
+    text += f"; recalculated on {recalculated_on} with corrected coefficients" if recalculated_on else ""
     return text, len(grades) > 1 or "not measured" in text
 
 

@@ -98,7 +98,7 @@ class Page:
         """What one must know to read an answer: heading, words, and whether they are a warning."""
         if self.content.cells:
             yield ("Redundancy", *redundancy(self.content.cells))
-            yield ("Watts", *watts(self.content.cells))
+            yield ("Watts", *watts(self.content.cells, self.content.recalculated_on))
         if self.content.records:
             yield ("Measured on", *reality(self.content))
 

@@ -40,14 +40,14 @@ def check(record: Record, series: Sequence[Series], place: str) -> Iterator[str]
         elif name not in hosts or not (cores := hosts[name].cpu_capacity_cores):
             continue
         else:
-            ends = _ends(power, counters.get((name, "cpu")), counters, hosts[name])
+            ends = work_ends(power, counters.get((name, "cpu")), counters, hosts[name])
             low_w, high_w = (
                 watts.host_w(
                     nodes[hosts[name].node],
                     cluster,
                     watts.use_ratios(nodes[hosts[name].node], *work, power.duration_s, capacity_cores=cores, scale=a_second_s),
                     supplied=alone or hosts[name].role != "client",
-                ).get(_component(power), np.full(len(power.value), np.nan))
+                ).get(component(power), np.full(len(power.value), np.nan))
                 for work in ends
             )
         yield _within(power, low_w, high_w, place)
@@ -65,11 +65,12 @@ def modelled(series: Sequence[Series]) -> list[Series]:
     return [s for s in series if s.channel.meter == METER and s.channel.grade == "modelled"]
 
 
-def _component(series: Series) -> Component:
+def component(series: Series) -> Component:
+    """Return the component of a series of the model."""
     return series.channel.component  # pyright: ignore[reportReturnType]  # the model's own channels have no others
 
 
-def _ends(
+def work_ends(
     of: Series, cpu: Series | None, counters: Mapping[tuple[str, str], Series], host: HostFact
 ) -> tuple[tuple[Floats, Floats, Floats], tuple[Floats, Floats, Floats]]:
     """Return the least and the most work of each window: CPU seconds, bytes read, bytes written."""

@@ -28,6 +28,7 @@ from perjoule.store import Results
 from perjoule.store.ageing import ageing_series
 from perjoule.store.clearing import ATTEMPT
 from perjoule.store.journal import Entry, sha256
+from perjoule.store.recalculated import recalculation_of
 from perjoule.store.records import to_json, with_time
 from perjoule.summary.campaign import campaign_of
 from perjoule.summary.computing import cells_of
@@ -67,6 +68,8 @@ def verify(results: Results) -> Findings:
         notes.append(f"{few([*redefined])} {changes}; {WRITE_AGAIN}")
     if older := dict.fromkeys(check for check in checks if isinstance(check, Older)):
         notes.append(f"table.json is of an older format, without, or in other words: {', '.join(older)}; {WRITE_AGAIN}")
+    if recalculation := recalculation_of(results.folder):
+        notes.append(f"the numbers before the recalculation of {recalculation.date} are those of the original, which is not here")
     if not reported:
         notes.append("no report has been written yet, so there is no table to check")
     elif any(check.startswith("table: ") for check in checks) and results.table_format() < FORMAT:

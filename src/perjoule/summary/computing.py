@@ -9,6 +9,7 @@ from perjoule.statistics.cells import cells
 from perjoule.statistics.stopping import campaign_widening
 from perjoule.statistics.trends import campaign_doubts
 from perjoule.store import Results
+from perjoule.store.recalculated import recalculation_of
 from perjoule.summary import Summary, _trials
 from perjoule.summary.campaign import campaign_of
 from perjoule.summary.trial import TrialSummary, trial_summary
@@ -39,7 +40,7 @@ def computed(results: Results, trials: Sequence[tuple[Record, TrialSummary]] | N
     records, points = [record for record, _ in trials], [point for _, numbers in trials for point in numbers.points]
     campaign = campaign_of(results)
     table_cells = cells_of(campaign, records, points)
-    doubts = (*campaign_doubts(table_cells), *_set_aside(results), *_corrected(trials))
+    doubts = (*campaign_doubts(table_cells), *_set_aside(results), *_corrected(trials), *_recalculated(results))
     return Summary(table_cells, emulated_scales(records), doubts)
 
 
@@ -59,6 +60,18 @@ def _corrected(trials: Sequence[tuple[Record, TrialSummary]]) -> tuple[Doubt, ..
     clusters = [record.hardware for record in modelled if record.hardware is not None]
     corrections = ((cluster.name, changed) for cluster in clusters if (changed := catalogue.corrected(cluster)))
     return tuple(METERS.corrected(cluster=name, changes=changed) for name, changed in dict.fromkeys(corrections))
+
+
+def _recalculated(results: Results) -> tuple[Doubt, ...]:
+    """Say that watts were modelled again after the trials, and which samples of them the counters only bound."""
+    recalculation = recalculation_of(results.folder)
+    if recalculation is None:
+        return ()
+    sentence = f"modelled watts were recalculated on {recalculation.date} with corrected coefficients"
+    if recalculation.between_count:
+        which = f"{recalculation.between_count} of {recalculation.samples_count} samples"
+        sentence += f": {which} lie between readings of counters, and their work is that of the former watts"
+    return (METERS.doubt(sentence),)
 
 
 def _set_aside(results: Results) -> tuple[Doubt, ...]:

@@ -10,6 +10,7 @@ from perjoule.model.doubts import Doubt
 from perjoule.papers import published
 from perjoule.results.limitations import simulated_notes
 from perjoule.store import Results
+from perjoule.store.recalculated import recalculation_of
 from perjoule.summary import Summary, summary
 
 if TYPE_CHECKING:  # what computes is imported where it is used: that takes longer than `--help` or an error should
@@ -230,6 +231,12 @@ class Content:
 
         texts = {Reading(record).dilation.text for record in self.records if record.hosts}
         return texts.pop() if len(texts) == 1 else ""
+
+    @cached_property
+    def recalculated_on(self) -> str:
+        """The day on which its modelled watts were recalculated; "" if they are as they were measured."""
+        recalculation = recalculation_of(self.results.folder)
+        return recalculation.date if recalculation else ""
 
     @cached_property
     def modelled(self) -> bool:
