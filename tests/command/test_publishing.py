@@ -26,6 +26,7 @@ from perjoule.exporting.archive import open_archive, unpacked
 from perjoule.exporting.crate import CHECKSUMS, METADATA
 from perjoule.importing.sources import sources
 from perjoule.machine import removal
+from perjoule.model.doubts import TIMES
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.publishing import entry as entries
 from perjoule.publishing.entry import checked
@@ -127,8 +128,8 @@ def test_results_without_energy_are_refused(tmp_path: Path) -> None:
 
 
 def test_an_implausible_number_is_shown_without_a_rank(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    doubt = "no file says when it began: its start is taken to be the end of mdtest-hard-write"  # any doubt of one cell
-    monkeypatch.setattr(entries, "doubts", lambda reading: (doubt,))
+    doubt = TIMES.after_phase(phase="mdtest-hard-write")  # any doubt of one cell
+    monkeypatch.setattr(entries.plausibility, "IDS", frozenset({doubt.id}))
     found = checked(bundle)
     assert {row.workload for row in found.rows if row.objections == (doubt,)} == {"io500 find"}
     (group,) = (group for group in groups([found]) if group.workload == "io500 find")

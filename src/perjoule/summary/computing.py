@@ -67,11 +67,9 @@ def _recalculated(results: Results) -> tuple[Doubt, ...]:
     recalculation = recalculation_of(results.folder)
     if recalculation is None:
         return ()
-    sentence = f"modelled watts were recalculated on {recalculation.date} with corrected coefficients"
-    if recalculation.between_count:
-        which = f"{recalculation.between_count} of {recalculation.samples_count} samples"
-        sentence += f": {which} lie between readings of counters, and their work is that of the former watts"
-    return (METERS.doubt(sentence),)
+    between_count, samples_count = recalculation.between_count, recalculation.samples_count
+    date = str(recalculation.date)
+    return (METERS.recalculated(date=date, between_count=between_count, samples_count=samples_count),)
 
 
 def _set_aside(results: Results) -> tuple[Doubt, ...]:

@@ -112,6 +112,14 @@ class Meters(OfSamples):
         return f"watts of {cluster} were modelled with coefficients that were corrected since: {'; '.join(changes)}"
 
     @doubt
+    def recalculated(self, *, date: str, between_count: int, samples_count: int) -> str:
+        """Watts were modelled again from the stored counters. Repeat the trials if the samples that are only bounded matter."""
+        which = f"{between_count} of {samples_count} samples"
+        bounded = f": {which} lie between readings of counters, and their work is that of the former watts"
+        what = f"modelled watts were recalculated on {date} with corrected coefficients"
+        return what + (bounded if between_count else "")
+
+    @doubt
     def grades_differ(self, *, grades: Sequence[str]) -> str:
         """Repetitions were metered by meters of different grades. Repeat those of the worse one."""
         return f"repetitions have power of different grades ({', '.join(grades)})"
