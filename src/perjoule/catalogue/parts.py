@@ -140,7 +140,7 @@ def complaint(table: str, name: str, part: object) -> tuple[str, str, str] | Non
             if at_wall is not None and behind is not None:
                 what = f"[{table}.{name}] states {state} both at the wall and behind the supply"
                 return f"{state}_at_wall", what, "remove one of them"
-            if at_wall is None and behind is None and getattr(part, "mean_behind_supply", None) is None:
+            if at_wall is None and behind is None and not (isinstance(part, Drive) and part.mean_behind_supply):
                 keys = f"{state}_at_wall or {state}_behind_supply"
                 more = ", or mean_behind_supply" if isinstance(part, Drive) else ""
                 return "", f"[{table}.{name}] needs {keys}{more}", "write its watts"
