@@ -171,16 +171,16 @@ def workload(spec: Spec) -> protocols.Workload:
 
 def testbed_class(kind: str) -> type[protocols.Testbed]:
     """Find the class of a kind of testbed. Raises KeyError."""
-    found = driver_class("testbeds", kind)
-    assert issubclass(found, protocols.Testbed)
-    return found
+    driver = driver_class("testbeds", kind)
+    assert issubclass(driver, protocols.Testbed)
+    return driver
 
 
 def meter_class(kind: str) -> type[protocols.Meter]:
     """Find the class of a kind of meter. Raises KeyError."""
-    found = driver_class("meters", kind)
-    assert issubclass(found, protocols.Meter)
-    return found
+    driver = driver_class("meters", kind)
+    assert issubclass(driver, protocols.Meter)
+    return driver
 
 
 def meter(spec: Spec) -> protocols.Meter:
@@ -196,9 +196,9 @@ def event(asked: TrialEvent) -> protocols.Event:
 
 def event_class(kind: str) -> type[protocols.Event]:
     """Find the class of a kind of event. Raises KeyError."""
-    found = driver_class("events", kind)
-    assert issubclass(found, protocols.Event)
-    return found
+    driver = driver_class("events", kind)
+    assert issubclass(driver, protocols.Event)
+    return driver
 
 
 def joining(events: Sequence[TrialEvent]) -> frozenset[str]:
@@ -215,12 +215,12 @@ def traits(
     testbed: protocols.Testbed | None, filesystem: protocols.FileSystem | None, workload: protocols.Workload | None
 ) -> Traits:
     """Return what a trial's drivers declare of themselves, for its record; defaults for a driver that is missing."""
-    known = Traits()
+    default = Traits()
     beneath = filesystem.beneath if filesystem else None
     return Traits(
         reality=least_real(part.reality for part in (testbed, filesystem) if part),
-        directions=workload.directions if workload else known.directions,
-        pattern=workload.pattern if workload else known.pattern,
+        directions=workload.directions if workload else default.directions,
+        pattern=workload.pattern if workload else default.pattern,
         beneath=beneath.kind if beneath else "",
         beneath_block_bytes=beneath.block_bytes if beneath else None,
     )

@@ -21,19 +21,21 @@ def unfold(pattern: str) -> list[str]:
     Raises:
         ValueError: it is not a pattern, or stands for too many names.
     """
-    if operator := next((one for one in "!&^*?" if one in pattern), ""):
+    if operator := next((sign for sign in "!&^*?" if sign in pattern), ""):
         raise ValueError(f'"{pattern}": perjoule does not know "{operator}" (list the names, as in n[1-4,7],m1)')
     if len(several := _LISTED.split(pattern)) > 1:
         names: list[str] = []
-        for one in several:
-            names += unfold(one)
+        for listed in several:
+            names += unfold(listed)
             if len(names) > MOST_COUNT:  # before more are made
                 raise ValueError(f'"{pattern}" stands for too many hosts; at most {MOST_COUNT} are possible')
         return names
     fixed = _BRACKETS.split(pattern)[::2]
     if any("[" in part or "]" in part for part in fixed):
         raise ValueError(f'"{pattern}" has a bracket without its partner')
-    numbers = [[one for part in inside.split(",") for one in _range(part, pattern)] for inside in _BRACKETS.findall(pattern)]
+    numbers = [
+        [number for part in inside.split(",") for number in _range(part, pattern)] for inside in _BRACKETS.findall(pattern)
+    ]
     if (count := math.prod(map(len, numbers))) > MOST_COUNT:  # before they are made: a few brackets can stand for billions
         raise ValueError(f'"{pattern}" stands for {count} hosts; at most {MOST_COUNT} are possible')
     return ["".join(itertools.chain(*zip(fixed, (*chosen, ""), strict=True))) for chosen in itertools.product(*numbers)]
@@ -66,10 +68,10 @@ def _folded(before: str, after: str, numbers: Sequence[tuple[int, str]]) -> str:
     if len(numbers) == 1:
         return f"{before}{numbers[0][1]}{after}"
     runs: list[list[tuple[int, str]]] = []
-    for one in sorted(set(numbers)):
-        if runs and one[0] == runs[-1][-1][0] + 1:
-            runs[-1].append(one)
+    for number in sorted(set(numbers)):
+        if runs and number[0] == runs[-1][-1][0] + 1:
+            runs[-1].append(number)
         else:
-            runs.append([one])
+            runs.append([number])
     texts = [run[0][1] if len(run) == 1 else f"{run[0][1]}-{run[-1][1]}" for run in runs]
     return f"{before}[{','.join(texts)}]{after}"

@@ -69,9 +69,9 @@ class Member:
         """Return the same work, with errors of another's code turned into PackageError; perjoule's own are bugs, and stay."""
 
         @wraps(work)
-        def guarded(*arguments: P.args, **words: P.kwargs) -> T:
+        def guarded(*arguments: P.args, **options: P.kwargs) -> T:
             try:
-                return work(*arguments, **words)
+                return work(*arguments, **options)
             except (PerjouleError, MemoryError):
                 raise
             except (Exception, SystemExit) as error:
@@ -86,9 +86,9 @@ class Member:
 
     def error(self, reason: str) -> PackageError:
         """Return the error of a member that can't be used."""
-        where = f'{self.package}, entry point "{self.name} = {self.module}" of perjoule.{self.family}'
-        what = f'{FAMILIES[self.family]} "{self.name}" can\'t be used: {reason}'
-        return PackageError(what, where=where, next=f"update {self.package.partition(' ')[0]}, or uninstall it")
+        entry_point = f'{self.package}, entry point "{self.name} = {self.module}" of perjoule.{self.family}'
+        fault = f'{FAMILIES[self.family]} "{self.name}" can\'t be used: {reason}'
+        return PackageError(fault, where=entry_point, next=f"update {self.package.partition(' ')[0]}, or uninstall it")
 
     @property
     def code(self) -> tuple[Path, ...]:

@@ -60,7 +60,7 @@ def _of_another(member: families.Member, view: object, flags: tuple[Flag, ...]) 
     member.require(type(view.rank) is int, "the rank of its VIEW is not a whole number")
     flag, guarded = view.flag, member.guarded
     if flag and flag not in flags:
-        taken = flag.name in (*TAKEN, *(other.name for other in flags))
+        taken = flag.name in (*TAKEN, *(option.name for option in flags))
         member.require(not taken, f"`perjoule show` has an option --{flag.name} already")
         flag = replace(flag, notes=guarded(flag.notes))
 
