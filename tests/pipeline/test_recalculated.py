@@ -24,13 +24,13 @@ from perjoule.cli import cli
 from perjoule.drivers.protocols import Counters, Hosts
 from perjoule.exporting import recalculate
 from perjoule.exporting.recalculating import PREFIX
+from perjoule.exporting.recalculation import recalculated
 from perjoule.machine import removal
 from perjoule.meters.modelled import _Model
 from perjoule.model import Channel, Record, Series
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.model.hardware import Cluster
 from perjoule.results.modelled_watts import modelled
-from perjoule.results.recalculation import recalculated
 from perjoule.results.verification import verify
 from perjoule.store.recalculated import NAME, recalculation_of
 from perjoule.summary import summary

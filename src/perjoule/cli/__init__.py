@@ -24,7 +24,7 @@ COMMANDS = {
     "show": ("results", "show_command", "Print the table of a results folder."),
     "report": ("results", "report_command", "Write the report of one results folder, or of many."),
     "verify": ("results", "verify_command", "Recompute every number from the raw data."),
-    "recalculate": ("recalculate", "recalculate_command", "Model watts again with corrected coefficients."),
+    "recalculate": ("exchange", "recalculate_command", "Model watts again with corrected coefficients."),
     "compare": ("compare", "compare_command", "Compare results with others, or with a paper."),
     "history": ("history", "history_command", "Show campaigns of one name over time."),
     "import": ("exchange", "import_command", "Import what other tools measured."),

@@ -16,6 +16,7 @@ from pathlib import Path
 from perjoule import __version__, catalogue, store
 from perjoule.exporting.archive import MOST_UNPACKED_BYTES, open_archive, unpacked
 from perjoule.exporting.bundle import differing, kept_files
+from perjoule.exporting.recalculation import MEASURE, Recalculated, moved, recalculated
 from perjoule.machine import removal
 from perjoule.machine.bounded import bounded
 from perjoule.machine.untrusted import json_of
@@ -24,7 +25,6 @@ from perjoule.model import Cell, Point, Record
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.results import verification
 from perjoule.results.modelled_watts import modelled
-from perjoule.results.recalculation import MEASURE, Recalculated, moved, recalculated
 from perjoule.store import Results
 from perjoule.store.ageing import FOLDER as AGEING
 from perjoule.store.ageing import ageing_series
@@ -106,8 +106,8 @@ def _verified(results: Results, source: Path) -> Results:
 
 def _require(source: Path, differences: Sequence[str]) -> None:
     if differences:
-        what = f"these results don't verify ({len(differences)} differ): {differences[0]}"
-        raise MachineError(what, where=str(source), next=f"see `perjoule verify {source}`")
+        message = f"these results don't verify ({len(differences)} differ): {differences[0]}"
+        raise MachineError(message, where=str(source), next=f"see `perjoule verify {source}`")
 
 
 def _written(results: Results, folder: Path, source: str) -> Recalculation:
@@ -118,7 +118,7 @@ def _written(results: Results, folder: Path, source: str) -> Recalculation:
     coefficients: dict[str, Moves] = {}
     for record in (record for _, record in attempts if record.hardware is not None):
         coefficients |= _moves(record)
-    stated = Recalculation(time.time(), f"perjoule {__version__}", sha256(results.journal), coefficients)
+    note_of_all = Recalculation(time.time(), f"perjoule {__version__}", sha256(results.journal), coefficients)
     for path in kept_files(results):
         name = path.relative_to(results.folder)
         if str(name) not in (JOURNAL, *REPORTED):
@@ -131,15 +131,15 @@ def _written(results: Results, folder: Path, source: str) -> Recalculation:
     with entered(folder) as place:
         place.put(JOURNAL, "")
         for entry, record in attempts:
-            where = results.folder_of_attempt(entry.trial, entry.attempt)
-            series = read_series(where / SERIES)
+            original = results.folder_of_attempt(entry.trial, entry.attempt)
+            series = read_series(original / SERIES)
             watts = recalculated(record, series, f"{source}, {entry.trial}")
-            attempt = folder / where.relative_to(results.folder)
+            attempt = folder / original.relative_to(results.folder)
             if watts is not None:
                 samples_count += watts.samples_count
                 between_count += watts.between_count
                 changed_count += watts.changed
-                _rewrite(attempt, watts, stated, _moves(record).get(watts.hardware.name, {}))
+                _rewrite(attempt, watts, note_of_all, _moves(record).get(watts.hardware.name, {}))
             files = {**entry.files} | {name: sha256(attempt / name) for name in (RECORD, SERIES)}
             append_entry(place, Entry(entry.trial, entry.attempt, entry.status, files))
             if last[entry.trial] == entry.attempt:
@@ -147,29 +147,29 @@ def _written(results: Results, folder: Path, source: str) -> Recalculation:
                 latest.append(timed)
                 all_points += points(timed, results.series(record)) if timed.status == "valid" else ()
         if not samples_count:
-            what = "no watts here were modelled: what meters read is not calculated from coefficients"
-            raise CampaignError(what, where=source, next="see what read them with `perjoule show`")
+            message = "no watts here were modelled: what meters read is not calculated from coefficients"
+            raise CampaignError(message, where=source, next="see what read them with `perjoule show`")
         if not changed_count:
-            what = "the watts here were modelled with the coefficients that the catalogue has today"
-            raise CampaignError(what, where=source, next="nothing is to be done")
+            message = "the watts here were modelled with the coefficients that the catalogue has today"
+            raise CampaignError(message, where=source, next="nothing is to be done")
         cells: tuple[Cell, ...] = cells_of(campaign_of(results), latest, all_points)
-        recalculation = replace(stated, cells=cells, samples_count=samples_count, between_count=between_count)
+        recalculation = replace(note_of_all, cells=cells, samples_count=samples_count, between_count=between_count)
         keep_recalculation(place, recalculation)
     return recalculation
 
 
 def _moves(record: Record) -> Mapping[str, Moves]:
     """Return what moved in a record's cluster, by its name; {} where the catalogue lacks it."""
-    kept = record.hardware
-    if kept is None or kept.name not in catalogue.names():
+    former = record.hardware
+    if former is None or former.name not in catalogue.names():
         return {}
-    return {kept.name: moved(kept, catalogue.cluster(kept.name))}
+    return {former.name: moved(former, catalogue.cluster(former.name))}
 
 
-def _rewrite(attempt: Path, watts: Recalculated, stated: Recalculation, moves: Moves) -> None:
+def _rewrite(attempt: Path, watts: Recalculated, note_of_all: Recalculation, moves: Moves) -> None:
     """Replace the copies of an attempt's record and series; in the record only what follows from coefficients differs."""
     record = json_of(attempt / RECORD)
-    note = {"utc_s": stated.utc_s, "by": stated.by, "original": stated.original, "coefficients": moves}
+    note = {"utc_s": note_of_all.utc_s, "by": note_of_all.by, "original": note_of_all.original, "coefficients": moves}
     note |= {"samples_count": watts.samples_count, "between_count": watts.between_count}
     record |= {"hardware": to_json(watts.hardware), "environment": {**record["environment"], KEY: to_json(note)}}
     removal.remove_file(attempt / RECORD)
@@ -191,5 +191,5 @@ def _require_no_ageing(results: Results, source: str) -> None:
     folder = results.folder / AGEING
     names = sorted(path.name for path in folder.iterdir() if path.name.isdigit()) if folder.is_dir() else []
     if any(modelled(ageing_series(results.folder, name)) for name in names):
-        what = "watts of the ageing of file systems were modelled, and the joules that records state of it can't be changed"
-        raise CampaignError(what, where=source, next=MEASURE)
+        message = "watts of the ageing of file systems were modelled, and the joules that records state of it can't be changed"
+        raise CampaignError(message, where=source, next=MEASURE)

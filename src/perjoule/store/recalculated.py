@@ -18,14 +18,14 @@ LAST_UTC_S = 4102444800.0  # 2100-01-01: a damaged file may state any moment
 
 
 @dataclass(frozen=True)
-class Move:
+class Correction:
     """The value of a coefficient before and now, in its SI unit."""
 
     before: float
     now: float
 
 
-Moves = Mapping[str, Move]  # by coefficient
+Moves = Mapping[str, Correction]  # by coefficient
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from perjoule.model import HostFact, Record, Series
 from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Cluster, Node, Value
 from perjoule.results.modelled_watts import COUNTERS, component, modelled, work_ends
-from perjoule.store.recalculated import Move, Moves
+from perjoule.store.recalculated import Correction, Moves
 from perjoule.trial.reading import Reading
 
 Floats = NDArray[np.float64]
@@ -59,8 +59,8 @@ def recalculated(record: Record, series: Sequence[Series], place: str) -> Recalc
         raise CampaignError(f'the catalogue has no cluster "{name}" of which these watts could be modelled', where=place)
     today = replace(catalogue.cluster(former.name), notes=())  # as records have it
     if differences := tuple(_other_machine(former, today)):
-        what = f"{former.name} is another machine in the catalogue today: {'; '.join(differences)}"
-        raise CampaignError(f"{what}. Its hosts worked at the former speed", where=place, next=MEASURE)
+        message = f"{former.name} is another machine in the catalogue today: {'; '.join(differences)}"
+        raise CampaignError(f"{message}. Its hosts worked at the former speed", where=place, next=MEASURE)
     hosts = {host.name: host for host in record.hosts}
     counters = {(s.channel.host, s.channel.quantity): s for s in series if s.channel.meter == COUNTERS}
     scale = Reading(record).dilation.emulated(1.0)
@@ -77,8 +77,8 @@ def recalculated(record: Record, series: Sequence[Series], place: str) -> Recalc
         anew |= {id(power): replace(power, value=values_w[part]) for part, power in parts.items()}
     samples_count = sum(len(power.value) for power in powers)
     if between_count > MOST_RATIO * samples_count:
-        what = f"{between_count} of {samples_count} modelled samples lie between readings of counters, more than half"
-        raise CampaignError(what, where=place, next=MEASURE)
+        message = f"{between_count} of {samples_count} modelled samples lie between readings of counters, more than half"
+        raise CampaignError(message, where=place, next=MEASURE)
     return Recalculated(tuple(anew.get(id(s), s) for s in series), today, _otherwise(former, today), samples_count, between_count)
 
 
@@ -86,7 +86,7 @@ def moved(former: Cluster, today: Cluster) -> Moves:
     """Return the coefficients of watts that have another value today, by name."""
     values = coefficients(today)
     return {
-        name: Move(value.value, values[name].value)
+        name: Correction(value.value, values[name].value)
         for name, value in coefficients(former).items()
         if name != LOAD and not name.startswith(RATING) and name in values and not isclose(value.value, values[name].value)
     }
@@ -94,10 +94,10 @@ def moved(former: Cluster, today: Cluster) -> Moves:
 
 def _otherwise(former: Cluster, today: Cluster) -> bool:
     """Whether any coefficient has another value or uncertainty, beyond what writing it down may change."""
-    kept, now = ({name: _numbers(value) for name, value in coefficients(one).items()} for one in (former, today))
-    return kept.keys() != now.keys() or any(
-        kept[name].keys() != now[name].keys() or not all(isclose(kept[name][key], now[name][key]) for key in kept[name])
-        for name in kept
+    before, after = ({name: _numbers(value) for name, value in coefficients(of).items()} for of in (former, today))
+    return before.keys() != after.keys() or any(
+        before[name].keys() != after[name].keys() or not all(isclose(before[name][key], after[name][key]) for key in before[name])
+        for name in before
     )
 
 
@@ -121,8 +121,8 @@ def _host_w(
     cpu = counters.get((name, "cpu"))
     node = next((node for node in former.nodes if host and node.name == host.node), None)
     if host is None or node is None or not host.cpu_capacity_cores or cpu is None:
-        what = f"counters or the CPU capacity of {name} were not kept, so its watts can't be modelled again"
-        raise CampaignError(what, where=place, next=MEASURE)
+        message = f"counters or the CPU capacity of {name} were not kept, so its watts can't be modelled again"
+        raise CampaignError(message, where=place, next=MEASURE)
     if any(not np.array_equal(power.t_s, board.t_s) for power in parts.values()):
         raise CampaignError(f"the parts of {name} were not modelled at the same moments", where=place, next=MEASURE)
     least, most = work_ends(board, cpu, counters, host)
@@ -133,8 +133,8 @@ def _host_w(
     if between.any():
         former_use: dict[Component, Floats] = {part: _use_ratio(node, part, parts[part].value, place) for part in used}
         used = {part: np.where(between, former_use[part], ratio) for part, ratio in used.items()}
-    here = next(other for other in today.nodes if other.name == node.name)
-    return watts.host_w(here, today, used, supplied="supply" in parts), between
+    node_today = next(node_of for node_of in today.nodes if node_of.name == node.name)
+    return watts.host_w(node_today, today, used, supplied="supply" in parts), between
 
 
 def _use_ratio(node: Node, part: Component, value_w: Floats, place: str) -> Floats:
@@ -150,12 +150,12 @@ def _use_ratio(node: Node, part: Component, value_w: Floats, place: str) -> Floa
 
 def _other_machine(former: Cluster, today: Cluster) -> Iterator[str]:
     """Say in what else than watts two clusters differ."""
-    kept, speeds = _speeds(former), _speeds(today)
-    for name in dict.fromkeys((*kept, *speeds)):
-        before, now = kept.get(name, "absent"), speeds.get(name, "absent")
-        alike = isclose(before, now) if isinstance(before, float) and isinstance(now, float) else before == now
+    former_speeds, speeds = _speeds(former), _speeds(today)
+    for name in dict.fromkeys((*former_speeds, *speeds)):
+        before, after = former_speeds.get(name, "absent"), speeds.get(name, "absent")
+        alike = isclose(before, after) if isinstance(before, float) and isinstance(after, float) else before == after
         if not alike:
-            yield f"{name} {before}, now {now}"
+            yield f"{name} {before}, now {after}"
 
 
 def _speeds(cluster: Cluster) -> Mapping[str, float | str]:
