@@ -17,17 +17,25 @@ BUNDLES = sorted((ROOT / "docs" / "list" / "bundles").glob("*.zip"))
 
 
 @pytest.mark.parametrize("bundle", BUNDLES, ids=lambda path: path.stem)
-def test_results_keep_the_coefficients_of_their_time_and_say_that_they_were_corrected(bundle, tmp_path):
+def test_results_keep_the_coefficients_of_their_time_and_say_that_they_were_corrected(bundle, tmp_path, monkeypatch):
+    switch = replace(HC4.switch_w, value=10.0)
+    monkeypatch.setitem(catalogue.corrected.__globals__, "cluster", {HC4.name: replace(HC4, switch_w=switch)}.__getitem__)
     with open_archive(bundle) as archive, unpacked(archive) as inside:
         shutil.copytree(inside, tmp_path / "results")
     results = store.open_results(tmp_path / "results")
     (doubt,) = [doubt for doubt in summary(results).doubts if "corrected since" in doubt]
     assert doubt.kind is METERS
-    assert doubt == (
-        "watts of odroid-hc4 were modelled with coefficients that were corrected since: "
-        "dynamic of board odroid-hc4 2.16 W, now 3.61 W; active of disk wd-black-1tb 1.92 W, now 2.66 W"
-    )
+    assert doubt == "watts of odroid-hc4 were modelled with coefficients that were corrected since: switch 15.5 W, now 10 W"
     assert verify(results).differences == ()
+
+
+@pytest.mark.parametrize("bundle", BUNDLES, ids=lambda path: path.stem)
+def test_our_list_has_the_coefficients_of_today_and_says_that_it_was_recalculated(bundle, tmp_path):
+    with open_archive(bundle) as archive, unpacked(archive) as inside:
+        shutil.copytree(inside, tmp_path / "results")
+    doubts = summary(store.open_results(tmp_path / "results")).doubts
+    assert not any("corrected since" in doubt for doubt in doubts)
+    assert any(doubt.startswith("modelled watts were recalculated on 2026-11-28") for doubt in doubts)
 
 
 def test_each_record_is_held_against_the_catalogue_of_today(tmp_path, monkeypatch):
