@@ -72,18 +72,6 @@ def _recalculated(results: Results) -> tuple[Doubt, ...]:
     return (METERS.recalculated(date=date, between_count=between_count, samples_count=samples_count),)
 
 
-def _recalculated(results: Results) -> tuple[Doubt, ...]:
-    """Say that watts were modelled again after the trials, and which samples of them the counters only bound."""
-    recalculation = recalculation_of(results.folder)
-    if recalculation is None:
-        return ()
-    sentence = f"modelled watts were recalculated on {recalculation.date} with corrected coefficients"
-    if recalculation.between_count:
-        which = f"{recalculation.between_count} of {recalculation.samples_count} samples"
-        sentence += f": {which} lie between readings of counters, and their work is that of the former watts"
-    return (METERS.doubt(sentence),)
-
-
 def _set_aside(results: Results) -> tuple[Doubt, ...]:
     """Name the attempts that were measured but are in no number here."""
     names = results.set_aside()
