@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import hypot
 
 from perjoule.catalogue.coefficients import EFFICIENCY, coefficients
-from perjoule.catalogue.parts import Drive, Mean, Network, Server, State, of_mean, watts
+from perjoule.catalogue.parts import BoardPart, DrivePart, MeanRatios, Network, State, of_mean, watts
 from perjoule.model.errors import CampaignError
 from perjoule.model.format import percent
 from perjoule.model.hardware import Board, Cluster, Disk, Node, Role, Value
@@ -24,10 +24,10 @@ class Drawer:
     """A board with its disks and its network, by their names in the catalogue."""
 
     name: str
-    server: Server
-    drives: Sequence[tuple[str, Drive]]
+    server: BoardPart
+    drives: Sequence[tuple[str, DrivePart]]
     network: Network | None
-    mean: Mean
+    mean: MeanRatios
     behind_port: bool = True  # whether the port that all its disks share limits them
 
 
@@ -54,7 +54,7 @@ def _board(host: Drawer, feed: Feed) -> Board:
     return Board(host.name, server.cores, server.mips.plain, nic, idle_w, dynamic_w, port_read, port_write, memory)
 
 
-def _disk(host: Drawer, name: str, drive: Drive, feed: Feed) -> Disk:
+def _disk(host: Drawer, name: str, drive: DrivePart, feed: Feed) -> Disk:
     if drive.technology not in ("hdd", "ssd", "nvme"):
         what = f'[drive.{name}]: technology "{drive.technology}" is not known'
         raise CampaignError(what, next="write hdd, ssd or nvme")
@@ -63,9 +63,9 @@ def _disk(host: Drawer, name: str, drive: Drive, feed: Feed) -> Disk:
     return Disk(name, drive.technology, capacity, read, write, idle_w, active_w, drive.seek.plain if drive.seek else None)
 
 
-def _power(host: Drawer, part: Server | Drive, state: State, feed: Feed) -> Value:
+def _power(host: Drawer, part: BoardPart | DrivePart, state: State, feed: Feed) -> Value:
     at_wall, behind = watts(part, state)
-    if at_wall is None and behind is None and isinstance(part, Drive):
+    if at_wall is None and behind is None and isinstance(part, DrivePart):
         behind = of_mean(part, state, host.mean)
     return _supplied(host, at_wall and at_wall.plain, behind and behind.plain, feed)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from perjoule.catalogue import folder
-from perjoule.catalogue.parts import Drive, Server, Switch
+from perjoule.catalogue.parts import BoardPart, DrivePart, Switch
 from perjoule.catalogue.reading import ClusterFile, Nodes, instead, part, read_all, read_file
 from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Cluster, Role
@@ -22,14 +22,14 @@ def boards() -> tuple[str, ...]:
     return tuple(name for name, table in folder.tables()["board"].items() if isinstance(table, dict) and "drives" in table)
 
 
-def servers_by_name() -> Mapping[str, Server]:
+def servers_by_name() -> Mapping[str, BoardPart]:
     """Return all boards. Raises CampaignError: a file of the user's is wrong."""
-    return {name: part("board", name, table, Server, folder.where(name)) for name, table in folder.tables()["board"].items()}
+    return {name: part("board", name, table, BoardPart, folder.origin(name)) for name, table in folder.tables()["board"].items()}
 
 
-def drives_by_name() -> Mapping[str, Drive]:
+def drives_by_name() -> Mapping[str, DrivePart]:
     """Return all drives. Raises CampaignError: a file of the user's is wrong."""
-    return {name: part("drive", name, table, Drive, folder.where(name)) for name, table in folder.tables()["drive"].items()}
+    return {name: part("drive", name, table, DrivePart, folder.origin(name)) for name, table in folder.tables()["drive"].items()}
 
 
 def choices() -> tuple[str, ...]:
@@ -57,8 +57,8 @@ def _cluster(name: str, own: tuple[str, ...]) -> Cluster:  # the user's folders 
 
 
 def _of_board(name: str) -> Cluster:
-    where = folder.where(name)
-    server = part("board", name, folder.tables()["board"][name], Server, where)
+    where = folder.origin(name)
+    server = part("board", name, folder.tables()["board"][name], BoardPart, where)
     drives: Mapping[Role, Mapping[str, int]] = {"storage": server.drives, "metadata": server.drives}
     hosts = [
         Nodes(name=role, role=role, count=count, board=name, drives={**drives.get(role, {})}) for role, count in OF_BOARD.items()
@@ -68,8 +68,8 @@ def _of_board(name: str) -> Cluster:
     all_switches = {switch: part("switch", switch, table, Switch, where) for switch, table in folder.tables()["switch"].items()}
     fitting = {switch: one for switch, one in all_switches.items() if one.network == network and one.ports >= hosts_count}
     if not fitting:
-        what = f'[board.{name}]: no switch of network "{network}" has {hosts_count} ports'
-        raise CampaignError(what, where=where, next="name its networks, and describe a switch of the last")
+        message = f'[board.{name}]: no switch of network "{network}" has {hosts_count} ports'
+        raise CampaignError(message, where=where, next="name its networks, and describe a switch of the last")
     file = ClusterFile(
         title=f"{OF_BOARD['storage']} x {server.title or name}",
         source=f"the catalogue's board {name}; number of hosts, disks and switch are chosen, not measured",

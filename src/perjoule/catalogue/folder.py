@@ -27,7 +27,7 @@ def places() -> tuple[str, ...]:
     return tuple(filter(None, os.environ.get(OWN, "").split(":")))
 
 
-def where(name: str) -> str:
+def origin(name: str) -> str:
     """Name a file in messages."""
     return f"catalogue file {name}.toml"
 
@@ -48,27 +48,27 @@ def clusters() -> Mapping[str, tuple[str, str]]:
 
 @cache
 def _tables(own: tuple[str, ...]) -> Mapping[str, Table]:
-    found: dict[str, Table] = {"board": {}, "drive": {}, "network": {}, "switch": {}}
+    tables_by_name: dict[str, Table] = {"board": {}, "drive": {}, "network": {}, "switch": {}}
     for table, name, text in _read(own, {"boards": "board", "drives": "drive", "switches": "network"}):
-        written = _toml(text, where(name))
+        written = _toml(text, origin(name))
         if table == "network":
             for switch, part in _parts(written.pop("switch", {})):
-                _enter(found["switch"], switch, {"network": name, **part})
-        if table != "network" or name not in found[table] or written:
-            _enter(found[table], name, written)
+                _enter(tables_by_name["switch"], switch, {"network": name, **part})
+        if table != "network" or name not in tables_by_name[table] or written:
+            _enter(tables_by_name[table], name, written)
     for path in sorted((files("perjoule.catalogue") / "parts").iterdir(), key=lambda path: path.name):
         if path.name.endswith(".toml"):
-            merge(found, tomllib.loads(path.read_text("utf-8")))
-    return found
+            merge(tables_by_name, tomllib.loads(path.read_text("utf-8")))
+    return tables_by_name
 
 
 @cache
 def _clusters(own: tuple[str, ...]) -> Mapping[str, tuple[str, str]]:
-    found: dict[str, tuple[str, str]] = {}
+    tables_by_name: dict[str, tuple[str, str]] = {}
     for _, file, text in _read(own, {"clusters": "cluster"}):
         for name in _VARIANT.findall(text) or [file]:
-            _enter(found, name, (file, text))
-    return found
+            _enter(tables_by_name, name, (file, text))
+    return tables_by_name
 
 
 def _read(own: tuple[str, ...], kinds: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -105,8 +105,8 @@ def _parts(written: object) -> Iterator[tuple[str, Table]]:
 
 def _enter(into: dict[str, Any], name: str, new: object) -> None:
     if name in into:
-        what = f'the catalogue has "{name}" twice'
-        raise CampaignError(what, where=where(name), next="give it another name")
+        message = f'the catalogue has "{name}" twice'
+        raise CampaignError(message, where=origin(name), next="give it another name")
     into[name] = new
 
 

@@ -20,7 +20,7 @@ State = Literal["idle", "dynamic", "active"]
 
 
 @dataclass(frozen=True, kw_only=True, config=_FORBID)
-class Server:
+class BoardPart:
     """A board or server without data disks. Plans need its `slots` and what stands below them, and `port`."""
 
     title: str = ""
@@ -47,7 +47,7 @@ class Server:
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Drive:
+class DrivePart:
     """A disk. Without idle and active power it has those of its mean. Plans need what it `fits`."""
 
     title: str = ""
@@ -68,7 +68,7 @@ class Drive:
 
 
 @dataclass(frozen=True, kw_only=True, config=_FORBID)
-class Mean:
+class MeanRatios:
     """Idle and full power of a disk over its mean power."""
 
     idle: Bare
@@ -97,7 +97,7 @@ class Switch:
     rack_units: RackUnits
 
 
-def watts(part: Server | Drive, state: State) -> tuple[Quantity | None, Quantity | None]:
+def watts(part: BoardPart | DrivePart, state: State) -> tuple[Quantity | None, Quantity | None]:
     """Return the power of a part in a state at the wall, and behind its supply: what is stated of both."""
     return getattr(part, f"{state}_at_wall", None), getattr(part, f"{state}_behind_supply", None)
 
@@ -107,7 +107,7 @@ def on_sides(key: str, known: Iterable[str]) -> str:
     return " or ".join(name for name in known if name in (f"{key}_at_wall", f"{key}_behind_supply"))
 
 
-def of_mean(drive: Drive, state: State, mean: Mean) -> Quantity | None:
+def of_mean(drive: DrivePart, state: State, mean: MeanRatios) -> Quantity | None:
     """Return the power of a disk of which the mean of its life is known, behind its supply."""
     if drive.mean_behind_supply is None:
         return None
@@ -121,7 +121,7 @@ def product(one: Quantity, ratio: Quantity) -> Quantity:
     return Quantity(one.value * ratio.value, low, high, "assumed", source, one.name, one.unit, one.per)
 
 
-RATES: Mapping[type, tuple[str, ...]] = {Server: ("mips", "nic", "port"), Drive: ("read", "write"), Network: ("goodput",)}
+RATES: Mapping[type, tuple[str, ...]] = {BoardPart: ("mips", "nic", "port"), DrivePart: ("read", "write"), Network: ("goodput",)}
 
 
 def complaint(table: str, name: str, part: object) -> tuple[str, str, str] | None:
@@ -130,18 +130,18 @@ def complaint(table: str, name: str, part: object) -> tuple[str, str, str] | Non
         rate = getattr(part, key)
         if rate is not None and not rate.value > 0:
             return key, f"{table}.{name}.{key} is 0", "write what it reaches"
-    if isinstance(part, Server):
+    if isinstance(part, BoardPart):
         efficiency = part.supply_efficiency
         if efficiency is not None and not 0 < efficiency.value <= efficiency.high <= 1:
             return "supply_efficiency", f"[{table}.{name}]: supply_efficiency is not between 0 and 1", ""
-    if isinstance(part, Server | Drive):
-        for state in ("idle", "dynamic") if isinstance(part, Server) else ("idle", "active"):
+    if isinstance(part, BoardPart | DrivePart):
+        for state in ("idle", "dynamic") if isinstance(part, BoardPart) else ("idle", "active"):
             at_wall, behind = watts(part, state)
             if at_wall is not None and behind is not None:
                 what = f"[{table}.{name}] states {state} both at the wall and behind the supply"
                 return f"{state}_at_wall", what, "remove one of them"
-            if at_wall is None and behind is None and not (isinstance(part, Drive) and part.mean_behind_supply):
+            if at_wall is None and behind is None and not (isinstance(part, DrivePart) and part.mean_behind_supply):
                 keys = f"{state}_at_wall or {state}_behind_supply"
-                more = ", or mean_behind_supply" if isinstance(part, Drive) else ""
+                more = ", or mean_behind_supply" if isinstance(part, DrivePart) else ""
                 return "", f"[{table}.{name}] needs {keys}{more}", "write its watts"
     return None

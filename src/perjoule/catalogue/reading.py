@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from perjoule.catalogue import composing, folder
-from perjoule.catalogue.parts import Count, Drive, Mean, Network, Server, Switch, complaint, on_sides
+from perjoule.catalogue.parts import BoardPart, Count, DrivePart, MeanRatios, Network, Switch, complaint, on_sides
 from perjoule.catalogue.quantities import SOURCED, Bare, Watts
 from perjoule.model.errors import CampaignError
 from perjoule.model.hardware import Cluster, Node, Role, Value
@@ -84,47 +84,47 @@ def read_all(text: str, name: str) -> Mapping[str, Cluster]:
         CampaignError: invalid TOML, an unknown or missing key, a wrong unit, or a board, disk or switch that neither the file nor
             the catalogue describes.
     """
-    where = folder.where(name)
+    origin = folder.origin(name)
     try:
         file = ClusterFile.model_validate(tomllib.loads(text), context=SOURCED)
     except ValidationError as error:
-        raise CampaignError(_complaint(error), where=where, next="see the clusters that come with perjoule") from error
+        raise CampaignError(_complaint(error), where=origin, next="see the clusters that come with perjoule") from error
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, or a number of thousands of digits
-        raise CampaignError(f"not TOML: {error}", where=where) from error
-    return read_file(file, name, where)
+        raise CampaignError(f"not TOML: {error}", where=origin) from error
+    return read_file(file, name, origin)
 
 
-def read_file(file: ClusterFile, name: str, where: str) -> Mapping[str, Cluster]:
+def read_file(file: ClusterFile, name: str, origin: str) -> Mapping[str, Cluster]:
     """Make the clusters of a file. Raises CampaignError as `read_all` does."""
     if bool(file.node) == bool(file.variant):
         raise CampaignError(
-            "the file has neither nodes nor variants, or both", where=where, next="write [[node]] or [[variant.NAME]]"
+            "the file has neither nodes nor variants, or both", where=origin, next="write [[node]] or [[variant.NAME]]"
         )
     every = file.variant or {name: file.node}
-    return {key: _Reader(file, where).cluster(key, name, nodes) for key, nodes in every.items()}
+    return {key: _Reader(file, origin).cluster(key, name, nodes) for key, nodes in every.items()}
 
 
 class _Reader:
     """A cluster's file beside the catalogue's tables."""
 
-    def __init__(self, file: ClusterFile, where: str) -> None:
-        self._file, self._where, self._tables = file, where, folder.tables()
-        self._mean = part("mean", "", self._tables["mean"], Mean, where)
+    def __init__(self, file: ClusterFile, origin: str) -> None:
+        self._file, self._where, self._tables = file, origin, folder.tables()
+        self._mean = part("mean", "", self._tables["mean"], MeanRatios, origin)
 
     def cluster(self, name: str, file: str, nodes: list[Nodes]) -> Cluster:
         written = self._file
-        servers = {one.board: self._part("board", one.board, written.board, Server) for one in nodes}
+        servers = {host.board: self._part("board", host.board, written.board, BoardPart) for host in nodes}
         efficiency = self._efficiency(nodes, servers)
-        made = (self._node(one, servers[one.board], efficiency, fed=_is_fed(one, nodes)) for one in nodes)
-        load, highest = (one.plain if one else None for one in (written.load_at_wall, written.highest_at_wall))
+        made = (self._node(host, servers[host.board], efficiency, fed=_is_fed(host, nodes)) for host in nodes)
+        load, highest = (watts.plain if watts else None for watts in (written.load_at_wall, written.highest_at_wall))
         title = f"{written.title}, {name}" if written.variant else written.title
         found = Cluster(
             name, title, written.source, tuple(made), self._switch_w(nodes), efficiency, tuple(written.notes), file, load, highest
         )
         return composing.alone(composing.told_apart(found))
 
-    def _node(self, written: Nodes, server: Server, efficiency: Value, *, fed: bool) -> Node:
-        alike = {name: self._part("drive", name, self._file.drive, Drive) for name in written.drives}
+    def _node(self, written: Nodes, server: BoardPart, efficiency: Value, *, fed: bool) -> Node:
+        alike = {name: self._part("drive", name, self._file.drive, DrivePart) for name in written.drives}
         drives = [(name, alike[name]) for name, count in written.drives.items() for _ in range(count)]
         network = written.network or next(reversed(server.networks), "")
         link = self._part("network", network, {}, Network) if network and server.nic is None else None
@@ -134,11 +134,11 @@ class _Reader:
         except CampaignError as error:
             raise CampaignError(error.what, where=self._where, next=error.next) from None
 
-    def _efficiency(self, nodes: list[Nodes], servers: Mapping[str, Server]) -> Value:
+    def _efficiency(self, nodes: list[Nodes], servers: Mapping[str, BoardPart]) -> Value:
         stated = self._file.supply_efficiency
         if stated is None:
-            fed = sorted((one for one in nodes if one.role != "client"), key=lambda one: one.role != "storage")
-            stated = next((servers[one.board].supply_efficiency for one in (*fed, *nodes)), None)
+            fed = sorted((host for host in nodes if host.role != "client"), key=lambda host: host.role != "storage")
+            stated = next((servers[host.board].supply_efficiency for host in (*fed, *nodes)), None)
         if stated is None:
             raise CampaignError("supply_efficiency is not stated", where=self._where, next="add it, or to the file of its board")
         if not 0 < stated.value <= 1:
@@ -158,21 +158,21 @@ class _Reader:
         if name not in tables and name not in own:
             advice = instead(name, (*tables, *own))
             raise CampaignError(f'no {table} is called "{name}"', where=self._where, next=advice)
-        for one in (tables.get(name, {}), own.get(name, {})):
-            folder.merge(merged, one)
+        for keys in (tables.get(name, {}), own.get(name, {})):
+            folder.merge(merged, keys)
         return part(table, name, merged, kind, self._where)
 
 
-def part(table: str, name: str, written: Mapping[str, Any], kind: type[Part], where: str) -> Part:
+def part(table: str, name: str, written: Mapping[str, Any], kind: type[Part], origin: str) -> Part:
     """Read a part. Raises CampaignError: a key or a unit is wrong, or its numbers make no such part."""
     try:
         found = _adapter(kind).validate_python(written, context=SOURCED)
     except ValidationError as error:
         what = _complaint(error, filter(None, (table, name)))
         sides = on_sides(str(_first(error)[0][-1]), kind.__annotations__)
-        raise CampaignError(what, where=where, next=f"write {sides}" if sides else "see docs/how-to/boards.md") from error
+        raise CampaignError(what, where=origin, next=f"write {sides}" if sides else "see docs/how-to/boards.md") from error
     if fault := complaint(table, name, found):
-        raise CampaignError(fault[1], where=where, next=fault[2])
+        raise CampaignError(fault[1], where=origin, next=fault[2])
     return cast("Part", found)
 
 
@@ -183,7 +183,7 @@ def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
 
 def _is_fed(node: Nodes, nodes: list[Nodes]) -> bool:
     """Whether the cluster's supply feeds a host: clients beside servers have their own."""
-    return node.role != "client" or all(one.role == "client" for one in nodes)
+    return node.role != "client" or all(host.role == "client" for host in nodes)
 
 
 def instead(name: str, names: Iterable[str]) -> str:

@@ -50,8 +50,8 @@ def seek_s(node: Node) -> float | None:
     """Return the longest seek of a host's disks; None if none has an arm. Raises CampaignError: a hard disk's is unknown."""
     for disk in node.disks:
         if disk.technology == "hdd" and disk.seek_s is None:
-            what = f"the catalogue does not know the seek time of {disk.name}"
-            raise CampaignError(what, where="disk_latency", next="add seek to its file, or write a time")
+            message = f"the catalogue does not know the seek time of {disk.name}"
+            raise CampaignError(message, where="disk_latency", next="add seek to its file, or write a time")
     return max((disk.seek_s.value for disk in node.disks if disk.seek_s), default=None)
 
 

@@ -16,7 +16,7 @@ from perjoule import catalogue
 from perjoule.campaign.messages import clauses, fault, instead
 from perjoule.campaign.source import Source
 from perjoule.catalogue import folder
-from perjoule.catalogue.parts import Drive, Mean, Network, Server, State, Switch, complaint, on_sides, watts
+from perjoule.catalogue.parts import BoardPart, DrivePart, MeanRatios, Network, State, Switch, complaint, on_sides, watts
 from perjoule.catalogue.quantities import Bare, Mass, Money, Price, Quantity
 from perjoule.model import Json, option_name
 from perjoule.model.errors import CampaignError
@@ -70,10 +70,10 @@ class Electricity:
 class Parts:
     """All that a plan chooses from."""
 
-    server: Mapping[str, Server]
-    drive: Mapping[str, Drive]
+    server: Mapping[str, BoardPart]
+    drive: Mapping[str, DrivePart]
     technology: Mapping[str, Technology]
-    mean: Mean
+    mean: MeanRatios
     failure: Failure
     network: Mapping[str, Network]
     switch: Mapping[str, Switch]
@@ -136,12 +136,12 @@ def parts(own: Mapping[str, Any], source: Source) -> Parts:
     return found
 
 
-def stand_in(name: str, server: Server) -> str:
+def stand_in(name: str, server: BoardPart) -> str:
     """Name the cluster whose storage hosts stand for a server: the one that it names, or that the catalogue has; "" for none."""
     return server.cluster or catalogue.standing_for(name)
 
 
-def of_server(server: Server) -> dict[str, Quantity]:
+def of_server(server: BoardPart) -> dict[str, Quantity]:
     """Return the quantities of a server that plans rest on; its watts at the wall."""
     its = {"mips": server.mips, "supply_efficiency": server.supply_efficiency, "port": server.port}
     its |= {"price": server.price, "embodied": server.embodied}
@@ -149,7 +149,7 @@ def of_server(server: Server) -> dict[str, Quantity]:
     return {state: _at_wall(server, state) for state in states} | {key: one for key, one in its.items() if one is not None}
 
 
-def _at_wall(server: Server, state: State) -> Quantity:
+def _at_wall(server: BoardPart, state: State) -> Quantity:
     at_wall, behind = watts(server, state)
     if at_wall is not None:
         return at_wall
@@ -161,7 +161,7 @@ def _at_wall(server: Server, state: State) -> Quantity:
     )
 
 
-def of_technology(found: Parts, drive: Drive) -> tuple[str, Technology]:
+def of_technology(found: Parts, drive: DrivePart) -> tuple[str, Technology]:
     """Return the technology by which a disk without a price or carbon has them; NVMe disks are SSDs."""
     name = SSD if drive.technology == NVME and NVME not in found.technology else drive.technology
     return name, found.technology[name]
@@ -186,10 +186,10 @@ def _wrong(error: ValidationError, source: Source) -> CampaignError:
 
 
 _KINDS: Mapping[str, Any] = {
-    "server": Server,
-    "drive": Drive,
+    "server": BoardPart,
+    "drive": DrivePart,
     "technology": Technology,
-    "mean": Mean,
+    "mean": MeanRatios,
     "failure": Failure,
     "electricity": Electricity,
     "network": Network,
