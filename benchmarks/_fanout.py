@@ -102,9 +102,9 @@ def _memory_mib(pid: int) -> float:
 
 def perjoule(options: dict[str, Any], watch: Watch) -> None:
     """Check, hold, commands on all, release: what `perjoule run` does, in one process."""
-    from perjoule.testbeds.cluster import Cluster
+    from perjoule.testbeds.cluster import SshCluster
 
-    bed = Cluster(**options)
+    bed = SshCluster(**options)
     with watch("check"):
         bad = [check.detail for check in bed.checks() if not check.ok]
     assert not bad, bad
@@ -226,7 +226,7 @@ def meters(options: dict[str, Any], watch: Watch) -> dict[str, Any]:
     from perjoule.drivers.protocols import Host, Meter
     from perjoule.machine.each import each
     from perjoule.store.samples import ParquetSink, read_series
-    from perjoule.testbeds.cluster import Cluster
+    from perjoule.testbeds.cluster import SshCluster
 
     seconds, root = options.pop("seconds"), options.pop("root")
     meter = drivers.build("meters", "rapl", {"on": ["clients"], "rate": "5 Hz", "root": root})
@@ -236,7 +236,7 @@ def meters(options: dict[str, Any], watch: Watch) -> dict[str, Any]:
         said = host.run(["bash", "-c", "cat /proc/[0-9]*/schedstat"], timeout_s=60, check=False).stdout
         return sum(int(line.split()[0]) for line in said.splitlines()) / 1e9
 
-    with tempfile.TemporaryDirectory() as folder, Cluster(**options).hold(len(options["hosts"])) as hosts:
+    with tempfile.TemporaryDirectory() as folder, SshCluster(**options).hold(len(options["hosts"])) as hosts:
         path = Path(folder, "samples.parquet")
         sink = ParquetSink(path)
         recording = meter.record(hosts, sink)

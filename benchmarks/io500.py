@@ -22,7 +22,7 @@ from collections import Counter
 from pathlib import Path
 
 from perjoule import importing
-from perjoule.importing.runs import Found, runs
+from perjoule.importing.runs import SourceRun, runs
 from perjoule.importing.sources import Source, sources
 from perjoule.importing.submissions import audit_submission
 from perjoule.model.errors import PerjouleError
@@ -89,7 +89,7 @@ def _submissions(folder: Path) -> list[Source]:
     return list(found.values())
 
 
-def _agrees(one: Found, phase: SubmittedPhase) -> bool:
+def _agrees(one: SourceRun, phase: SubmittedPhase) -> bool:
     outcome, printed = joined([one.run]), phase.stated.rate or phase.stated.score
     amount = sum(r.moved_bytes if phase.stated.moves else r.operations_count for r in outcome.results)
     rate = amount / (outcome.ended_s - outcome.began_s) / phase.stated.per_s

@@ -27,8 +27,8 @@ import numpy as np
 from perjoule.model import Cell, Ran
 from perjoule.statistics.intervals import interval
 from perjoule.tuning.outcome import gain
-from perjoule.tuning.race import Budget, budget, first_round, next_round, standing, winner
-from perjoule.tuning.space import Floats, Option, Setting, Space
+from perjoule.tuning.race import RaceBudget, budget, first_round, next_round, standing, winner
+from perjoule.tuning.space import Floats, Option, OptionSpace, Setting
 from perjoule.tuning.study import DEFAULT, TUNED
 from perjoule.tuning.surface import Block
 
@@ -42,7 +42,7 @@ METRIC = "efficiency_bytes_per_j"
 class Truth:
     """A surface whose values are known."""
 
-    space: Space
+    space: OptionSpace
     alone: tuple[Floats, ...]
     together: Floats  # of the first two options
     dice: np.random.Generator
@@ -86,7 +86,7 @@ def truth(seed: int, *, effects: float = 1.0) -> Truth:
         spread = float(np.std(drawn)) or 1.0
         alone.append(matters * (drawn - drawn.mean()) / spread)
     shape = (len(options[0].values), len(options[1].values))
-    return Truth(Space(tuple(options)), tuple(alone), effects * TOGETHER_RATIO * dice.standard_normal(shape), dice)
+    return Truth(OptionSpace(tuple(options)), tuple(alone), effects * TOGETHER_RATIO * dice.standard_normal(shape), dice)
 
 
 def random_search(of: Truth, blocks_count: int, seed: int) -> Setting:
@@ -147,10 +147,10 @@ def optuna_methods() -> dict[str, Method]:
 
 def race(of: Truth, blocks_count: int, seed: int) -> Setting:
     """The race of `perjoule tune`."""
-    return raced(of, Budget(blocks_count, 3), seed)[0]
+    return raced(of, RaceBudget(blocks_count, 3), seed)[0]
 
 
-def raced(of: Truth, shared: Budget, seed: int) -> tuple[Setting, int]:
+def raced(of: Truth, shared: RaceBudget, seed: int) -> tuple[Setting, int]:
     """Return the winner of a race, and the blocks that it took."""
     blocks: list[Block] = []
     todo, number = first_round(of.space, shared, anything, seed), 0

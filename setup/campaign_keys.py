@@ -6,7 +6,7 @@ Usage: .venv/bin/python setup/campaign_keys.py
 from pathlib import Path
 
 from perjoule import campaign
-from perjoule.campaign.describe import Option
+from perjoule.campaign.describe import DescribedOption
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "campaign.md"
 HEAD = """# Keys of a campaign
@@ -67,7 +67,7 @@ def page() -> str:
     return "".join((HEAD, *lines, TAIL))
 
 
-def row(one: Option, key: str) -> str:
+def row(one: DescribedOption, key: str) -> str:
     """Lay out a key."""
     takes = TAKES.get(key, f"{one.takes}, or a list of them" if key in LISTED else one.takes)
     default = DEFAULTS.get(key) or ("needed" if one.default == "..." else f"`{one.default}`")

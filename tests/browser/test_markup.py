@@ -12,7 +12,7 @@ from chromium import Chrome, chromium, wait_drawn
 from command.test_publishing import bundle_of
 from perjoule import exporting, publishing, store
 from perjoule.monitoring import server
-from perjoule.monitoring.watching import Watch
+from perjoule.monitoring.watching import ResultsWatch
 
 INJECTED = f"""const script = document.createElement("script");
 script.textContent = "{RAN}";
@@ -36,7 +36,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> store.Results:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     room, words = tmp_path_factory.mktemp("site"), " ".join(MARKUP)
-    said = exporting.Said(words, words, f"javascript:{RAN}//://x", tuple(MARKUP))
+    said = exporting.Description(words, words, f"javascript:{RAN}//://x", tuple(MARKUP))
     publishing.add(bundle_of(room, "bundle", said=said, filesystem=words), room / "list")
     built = publishing.build(room / "list", room / "site")
     assert built.refused == ()
@@ -69,7 +69,7 @@ def test_words_of_a_bundle_are_text_on_the_site_of_a_list(browser: Chrome, site:
 
 
 def test_words_of_a_run_are_text_on_its_live_page(browser: Chrome, results: store.Results) -> None:
-    with server.serving(server.Page(Watch(results.folder).snapshot, "t" * 32), "127.0.0.1", 0) as url:
+    with server.serving(server.Page(ResultsWatch(results.folder).snapshot, "t" * 32), "127.0.0.1", 0) as url:
         browser.get(url)
         WebDriverWait(browser, 30).until(lambda _: "hostile" in browser.find_element(By.TAG_NAME, "body").text)
         check(browser)

@@ -16,15 +16,17 @@ from perjoule import store
 from perjoule.machine import processes
 from perjoule.model import Channel
 from perjoule.monitoring import server
-from perjoule.monitoring.watching import Watch
+from perjoule.monitoring.watching import ResultsWatch
 from perjoule.store import progress
-from perjoule.store.progress import Line, Load, Place, ProgressFile, Run, State
+from perjoule.store.progress import Line, LoadHost, ProgressFile, RunningLoad, RunProcess, State
 
 EVIL = "<img src=x onerror=document.title='owned'>"
 POWER = Channel("m", "storage-1", "all", "power", "W", "instantaneous", "wall")
 SENT = [Channel("system", f"client-{number}", "all", "network_sent", "B", "counter", "counter") for number in range(4)]
 CLIENTS = tuple(channel.host for channel in SENT)
-LOAD = Load(EVIL, "t-1", EVIL, "write", 4, 1, 1.0, tuple(Place(name, "client", 4.0) for name in CLIENTS), CLIENTS, ("storage-1",))
+LOAD = RunningLoad(
+    EVIL, "t-1", EVIL, "write", 4, 1, 1.0, tuple(LoadHost(name, "client", 4.0) for name in CLIENTS), CLIENTS, ("storage-1",)
+)
 
 
 class Told:
@@ -32,7 +34,7 @@ class Told:
 
     def __init__(self, file: ProgressFile) -> None:
         self.file, self.t_s = file, 0.0
-        file.append(Line(run=Run(progress.VERSION, processes.own(), EVIL, time.time())))
+        file.append(Line(run=RunProcess(progress.VERSION, processes.own(), EVIL, time.time())))
         file.append(Line(load=LOAD))
         file.append(Line(channels=(POWER, *SENT)))
         for _ in range(120):
@@ -63,7 +65,7 @@ def test_the_page_shows_a_run_and_says_when_it_is_lost_and_continues(browser: we
     def state_is(wanted: str) -> None:
         WebDriverWait(browser, 30).until(lambda c: c.execute_script("return document.documentElement.dataset.state") == wanted)
 
-    page = server.Page(Watch(folder).snapshot, "t" * 32)
+    page = server.Page(ResultsWatch(folder).snapshot, "t" * 32)
     with server.serving(page, "127.0.0.1", 0) as url:
         browser.get(url)
         state_is("running")
@@ -90,7 +92,7 @@ def test_the_page_shows_a_run_and_says_when_it_is_lost_and_continues(browser: we
     state_is("lost")
     assert "no answer since" in text("said") and text("count") == "3 of 8"
     killed = replace(processes.own(), birth_ticks=1)
-    told.file.append(Line(run=Run(progress.VERSION, killed, EVIL, time.time())))
+    told.file.append(Line(run=RunProcess(progress.VERSION, killed, EVIL, time.time())))
     port = int(url.partition("127.0.0.1:")[2].partition("/")[0])
     with server.serving(page, "127.0.0.1", port):
         state_is("killed")

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 import perjoule.cli
 from perjoule import drivers, store
 from perjoule.cli import cli, exits, measuring
-from perjoule.testbeds.simulated import Simulated
+from perjoule.testbeds.simulated import SimulatedTestbed
 from places import BROKEN_CAMPAIGNS, ROOT
 
 PERJOULE = Path(sys.executable).with_name("perjoule")
@@ -147,7 +147,7 @@ def test_0_all_is_well(measured: Path) -> None:
 def test_a_run_looks_at_its_machines_once(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Looking at real hosts means logging in to each."""
     looked = list[None]()
-    monkeypatch.setattr(Simulated, "checks", lambda _: looked.append(None) or ())
+    monkeypatch.setattr(SimulatedTestbed, "checks", lambda _: looked.append(None) or ())
     monkeypatch.setattr(measuring, "_conclude", lambda *_: 0)
     assert typed("run", written(tmp_path, repetitions=1), "--into", tmp_path / "results")[0] == 0
     assert len(looked) == 1
@@ -666,7 +666,7 @@ def test_check_asks_neither_hosts_nor_meters_unless_told_to(
     typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = list[str]()
-    monkeypatch.setattr("perjoule.testbeds.cluster.Cluster.checks", lambda _: asked.append("hosts") or ())
+    monkeypatch.setattr("perjoule.testbeds.cluster.SshCluster.checks", lambda _: asked.append("hosts") or ())
     monkeypatch.setattr("perjoule.meters.quarch.Quarch.answers", lambda _: asked.append("meter") or ())
     (tmp_path / "lab.toml").write_text(
         '[testbed]\nkind = "cluster"\nhosts = [{name = "a", address = "192.0.2.1", role = "storage"},'

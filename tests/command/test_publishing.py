@@ -38,7 +38,7 @@ from unit.exporting.test_bundle import rewritten
 from unit.importing.io500_folders import old
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
-SAID = exporting.Said("Lab one", "", "CC-BY-4.0", ("Ada Lovelace",))
+SAID = exporting.Description("Lab one", "", "CC-BY-4.0", ("Ada Lovelace",))
 
 
 def bundle_of(room, name, *, said=SAID, **how):
@@ -59,7 +59,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    said = exporting.Said(f"study {HOSTILE}", HOSTILE, f"CC {HOSTILE}", (f"Mallory {HOSTILE}",))
+    said = exporting.Description(f"study {HOSTILE}", HOSTILE, f"CC {HOSTILE}", (f"Mallory {HOSTILE}",))
     return bundle_of(tmp_path_factory.mktemp("hostile"), "two", watts=200.0, said=said, filesystem=f"fs {HOSTILE}")
 
 
@@ -101,7 +101,7 @@ def test_a_bundle_that_verifies_is_added_under_its_own_digest(bundle: Path, tmp_
     ("said", "reason"),
     [(replace(SAID, license=""), "it has no license"), (replace(SAID, authors=()), "it has no author")],
 )
-def test_a_license_and_an_author_are_needed(bundle: Path, tmp_path: Path, said: exporting.Said, reason: str) -> None:
+def test_a_license_and_an_author_are_needed(bundle: Path, tmp_path: Path, said: exporting.Description, reason: str) -> None:
     with open_archive(bundle) as archive, unpacked(archive) as folder:
         shutil.copytree(folder, tmp_path / "results")
     with pytest.raises(CampaignError, match=reason):
@@ -353,7 +353,7 @@ def test_a_bundle_that_is_replaced_once_it_is_checked_is_left_out(
 
 
 def test_what_turns_text_around_is_not_printed_on_a_page(tmp_path: Path) -> None:
-    said = exporting.Said("study \u202e gpj", "", "CC-BY-4.0", ("Eve \u2066\x9b\u200b",))
+    said = exporting.Description("study \u202e gpj", "", "CC-BY-4.0", ("Eve \u2066\x9b\u200b",))
     publishing.add(bundle_of(tmp_path, "turned", said=said, filesystem="fs \u202e\u2028"), tmp_path / "list")
     built = publishing.build(tmp_path / "list", tmp_path / "site")
     assert built.refused == ()

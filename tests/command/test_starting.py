@@ -48,7 +48,9 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
     report.write(results, results.folder / "report.html")
     table = exporting.csv_text(list(exporting.rows(results, summary(results).cells)))
     (room / "list" / "bundles").mkdir(parents=True)
-    exporting.write_bundle(results, room / "list" / "bundles" / f"$({LURE}).zip", table, exporting.Said(f"|{LURE}", "", "", ()))
+    exporting.write_bundle(
+        results, room / "list" / "bundles" / f"$({LURE}).zip", table, exporting.Description(f"|{LURE}", "", "", ())
+    )
     (room / "lured.fio").write_text(f"[{LURE}]\nrw=write\nsize=1m\nexec_prerun={LURE}\n")
     (room / "lured.toml").write_text(CAMPAIGN.format(job=room / "lured.fio"))
     (room / "programs").mkdir()

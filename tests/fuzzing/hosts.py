@@ -17,7 +17,7 @@ from perjoule.meters.nvme import answers
 from perjoule.meters.powersensor3 import frames
 from perjoule.meters.quarch import stripes
 from perjoule.monitoring import server
-from perjoule.monitoring.watching import Watch
+from perjoule.monitoring.watching import ResultsWatch
 from perjoule.results.history import history
 from perjoule.testbeds._power import states
 from perjoule.testbeds._power.options import Power
@@ -177,7 +177,7 @@ class Hosts:
                 assert drive.measures in (True, False)
 
     def fuzz_page_request(self, dice: Random) -> None:
-        page = server.Page(Watch(self.results).snapshot, "x")
+        page = server.Page(ResultsWatch(self.results).snapshot, "x")
 
         class Handler(server._Handler):
             served = page

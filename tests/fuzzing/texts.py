@@ -11,7 +11,7 @@ from typing import Any
 
 from perjoule import catalogue, planning, prediction
 from perjoule.machine.untrusted import from_json
-from perjoule.monitoring.watching import Watch, plain
+from perjoule.monitoring.watching import ResultsWatch, plain
 from perjoule.planning import texts
 from perjoule.results import ledger
 from perjoule.results import prediction as tables
@@ -144,4 +144,4 @@ class Texts:
             shutil.copytree(self.results, room / "x")
             path = room / "x" / progress.NAME
             path.write_bytes(changed(path.read_bytes(), dice, []))
-            json.dumps(plain(Watch(room / "x").snapshot()), default=str)
+            json.dumps(plain(ResultsWatch(room / "x").snapshot()), default=str)

@@ -14,7 +14,7 @@ from lacking import lacking
 from perjoule import drivers
 from perjoule.drivers.protocols import Host, Hosts, Testbed
 from perjoule.filesystems.beegfs import BeeGFS
-from perjoule.filesystems.beegfs.cluster import Cluster
+from perjoule.filesystems.beegfs.cluster import BeegfsCluster
 from perjoule.filesystems.beegfs.parse import KINDS, MIRRORED
 from perjoule.model import Json
 from perjoule.model.errors import CampaignError, MachineError, TransientError
@@ -44,14 +44,14 @@ def beegfs(**options: Json) -> BeeGFS:
 
 
 @pytest.fixture(scope="module")
-def deployment() -> Iterator[tuple[Hosts, Cluster]]:
+def deployment() -> Iterator[tuple[Hosts, BeegfsCluster]]:
     """One set of servers for the tests that leave it whole."""
     with hosts_of(servers=3).hold(1) as hosts, beegfs(chunk="1 MiB", targets=2).serve(hosts) as cluster:
-        assert isinstance(cluster, Cluster)
+        assert isinstance(cluster, BeegfsCluster)
         yield hosts, cluster
 
 
-def test_every_server_has_its_target_and_all_are_well(deployment: tuple[Hosts, Cluster]) -> None:
+def test_every_server_has_its_target_and_all_are_well(deployment: tuple[Hosts, BeegfsCluster]) -> None:
     hosts, cluster = deployment
     assert {kind: [(t.number, t.well) for its, t in cluster.targets() if its == kind] for kind in KINDS} == {
         "meta": [(1, True)],
@@ -63,7 +63,7 @@ def test_every_server_has_its_target_and_all_are_well(deployment: tuple[Hosts, C
     cluster.alive()
 
 
-def test_a_new_file_is_striped_as_configured_over_hosts_that_are_named(deployment: tuple[Hosts, Cluster]) -> None:
+def test_a_new_file_is_striped_as_configured_over_hosts_that_are_named(deployment: tuple[Hosts, BeegfsCluster]) -> None:
     hosts, cluster = deployment
     cluster.ask("create", path="/striped")
     entry = cluster.entry("/striped")
@@ -74,20 +74,20 @@ def test_a_new_file_is_striped_as_configured_over_hosts_that_are_named(deploymen
     assert (cluster.facts["chunk_bytes"], cluster.facts["stripe_targets_count"]) == (MIB, 2)
 
 
-def test_its_own_benchmark_writes_on_every_target_and_removes_what_it_wrote(deployment: tuple[Hosts, Cluster]) -> None:
+def test_its_own_benchmark_writes_on_every_target_and_removes_what_it_wrote(deployment: tuple[Hosts, BeegfsCluster]) -> None:
     hosts, cluster = deployment
     cluster.bench()
     for host in hosts.by_role("storage"):
         wait_until(lambda host=host: kept_bytes(host) < MIB)
 
 
-def test_the_mount_is_refused_when_the_servers_have_been_tried(deployment: tuple[Hosts, Cluster]) -> None:
+def test_the_mount_is_refused_when_the_servers_have_been_tried(deployment: tuple[Hosts, BeegfsCluster]) -> None:
     with pytest.raises(MachineError, match=REFUSED) as refusal:
         deployment[1].attach_all()
     assert "4 targets Online and Good, each of 3 for data wrote 16 MiB" in str(refusal.value)
 
 
-def test_who_does_not_have_the_secret_is_not_answered(deployment: tuple[Hosts, Cluster]) -> None:
+def test_who_does_not_have_the_secret_is_not_answered(deployment: tuple[Hosts, BeegfsCluster]) -> None:
     hosts, cluster = deployment
     host, room = hosts.management, hosts.management.directory / "beegfs"
     assert host.run(["stat", "-c", "%U %a", room / "auth"], timeout_s=5).stdout.split() == ["nobody", "600"]
@@ -100,7 +100,7 @@ def test_who_does_not_have_the_secret_is_not_answered(deployment: tuple[Hosts, C
     assert log.count("Peer sent wrong authentication") >= 1
 
 
-def test_no_server_runs_as_root_and_each_has_its_log(deployment: tuple[Hosts, Cluster]) -> None:
+def test_no_server_runs_as_root_and_each_has_its_log(deployment: tuple[Hosts, BeegfsCluster]) -> None:
     hosts, cluster = deployment
     for host in hosts.servers:
         assert {line.split()[0] for line in servers_on(host)} == {"nobody"}
@@ -111,7 +111,7 @@ def test_no_server_runs_as_root_and_each_has_its_log(deployment: tuple[Hosts, Cl
 def test_mirrors_hold_what_their_pair_holds_data_and_metadata() -> None:
     with hosts_of(servers=1).hold(1) as hosts, beegfs(mirror=True, roles="both").serve(hosts) as cluster:
         assert cluster.facts["mirrors"] in (["storage 1+2", "meta 1+2"], ["storage 1+2", "meta 2+1"])
-        assert isinstance(cluster, Cluster)
+        assert isinstance(cluster, BeegfsCluster)
         entry = cluster.entry("/.perjoule")
         assert (entry.pattern, entry.numbers) == (MIRRORED, (101,))
         assert cluster.holders("/.perjoule") == ("storage-1", "metadata-1")

@@ -30,7 +30,7 @@ from perjoule.model.waveform import Waveform
 from perjoule.simulators import _tool, csv, hwmon, nvme, rapl
 from perjoule.simulators._behaviour import Behaviour
 from perjoule.store import open_results
-from perjoule.testbeds.cluster import Cluster
+from perjoule.testbeds.cluster import SshCluster
 from perjoule.testbeds.local import LocalHost
 from perjoule.workloads.hep import LIBRARIES
 from sshd import NEEDS_SSHD, ON_LOOPBACK, OVER_SSH, SUDOER, USER, Lab, on_loopback, toml, until
@@ -49,8 +49,8 @@ from perjoule.model import Disk
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import rapl
 from perjoule.simulators._behaviour import Behaviour
-from perjoule.testbeds.cluster import Cluster
-with Cluster(**json.loads(sys.argv[1])).hold(1) as hosts:
+from perjoule.testbeds.cluster import SshCluster
+with SshCluster(**json.loads(sys.argv[1])).hold(1) as hosts:
     host, log = hosts.clients[0], hosts.clients[0].directory / "log"
     host.disk("disk", Disk(kind="ext4", size="64 MiB"))
     for argv in (["sleep", "SLEEP"], ["setsid", "sleep", "SLEEP"], ["env", "-i", "sleep", "SLEEP"]):
@@ -129,7 +129,7 @@ def test_a_host_with_nothing_but_a_name_is_found_by_the_ssh_configuration(
     monkeypatch.setenv("PERJOULE_SSH_CONFIG", str(tmp_path / "config"))
     named = [{key: value for key, value in host.items() if key != "address"} for host in options["hosts"]]
     by_name: dict[str, Any] = {**options, "hosts": named}
-    with Cluster(**by_name).hold(1) as hosts:
+    with SshCluster(**by_name).hold(1) as hosts:
         assert {host.name: host.address for host in hosts.all} == ON_LOOPBACK
         for host in hosts.all:
             came = host.run(["printenv", "SSH_CONNECTION"], timeout_s=20).stdout.split()
@@ -137,7 +137,7 @@ def test_a_host_with_nothing_but_a_name_is_found_by_the_ssh_configuration(
 
 
 def test_a_host_runs_commands_and_nothing_stays(options: dict[str, Any], tmp_path: Path) -> None:
-    with Cluster(**options).hold(1) as hosts:
+    with SshCluster(**options).hold(1) as hosts:
         host = hosts.clients[0]
         words = ["a b", "$HOME", "it's", '"q"', "x\ny", "*", ""]
         assert host.run(["printf", "%s|", *words], timeout_s=20).stdout == "".join(f"{word}|" for word in words)
@@ -194,7 +194,7 @@ def test_a_mirror_of_a_host_counts_twice_where_its_kernel_has_it_and_is_a_doubt_
     way: str, options: dict[str, Any]
 ) -> None:
     lack, kind = mirrors.lacking(way), "zfs" if way == "zfs" else "ext4"
-    with Cluster(**options).hold(1) as hosts:
+    with SshCluster(**options).hold(1) as hosts:
         host = hosts.by_role("storage")[0]
         for _ in range(2):  # the second one replaces the first
             place = host.disk("pair", as_written(Disk, kind=kind, mirror=way, size="400 MiB"))
@@ -240,7 +240,7 @@ def test_a_killed_perjoule_leaves_nothing_on_its_hosts(
 
 def test_sensors_are_sampled_on_the_hosts_until_one_is_lost(options: dict[str, Any], listen: Callable[..., Any]) -> None:
     """The folder of counters is this machine's, and stands for that of each host."""
-    with rapl.serve(Behaviour(Waveform("constant", 40.0, 40.0, 1.0))) as served, Cluster(**options).hold(1) as hosts:
+    with rapl.serve(Behaviour(Waveform("constant", 40.0, 40.0, 1.0))) as served, SshCluster(**options).hold(1) as hosts:
         meter = {"kind": "rapl", "root": served["root"], "on": ["servers", "clients"], "zones": ["package-0"]}
         for lost in (False, True):
             end_s = time.monotonic() + 4.0  # samples come when the meter is done
@@ -274,7 +274,7 @@ def test_each_server_reads_its_own_board_drives_bmc_or_gpus(
 ) -> None:
     """The files and makers' programs are on this machine, and stand for those of the host."""
     behaviour = noted(Waveform("sine", 20.0, 60.0, 1.0))
-    with serve(behaviour) as served, Cluster(**options).hold(1) as hosts:
+    with serve(behaviour) as served, SshCluster(**options).hold(1) as hosts:
         end_s = time.monotonic() + 3.0
         heard = listen({**served, "on": ["servers"], "rate": "5 Hz"}, lambda _: time.monotonic() > end_s, hosts=hosts.all)
     powers = [(channel, value) for channel, _, value, _ in heard.samples if channel.quantity == "power"]

@@ -32,9 +32,9 @@ SLEEP = "86397"  # found in argument lists
 # Daemons by each way onto a host, one that keeps what it is started with, and three that keep nothing of it.
 HOLD = f"""
 import json, sys, time
-from perjoule.testbeds.cluster import Cluster
+from perjoule.testbeds.cluster import SshCluster
 away = ["env", "-i", "setsid", "--fork", "sh", "-c", "(setsid sleep {SLEEP} < /dev/null > /dev/null 2>&1 &)"]
-with Cluster(**json.loads(sys.argv[1])).hold(1) as hosts:
+with SshCluster(**json.loads(sys.argv[1])).hold(1) as hosts:
     host = hosts.clients[0]
     print(*hosts.facts["units"].values())
     host.run(away, timeout_s=9)
@@ -50,8 +50,8 @@ with Cluster(**json.loads(sys.argv[1])).hold(1) as hosts:
 # Runs a command on the client.
 ASK = """
 import json, sys
-from perjoule.testbeds.cluster import Cluster
-with Cluster(**json.loads(sys.argv[1])).hold(1) as hosts:
+from perjoule.testbeds.cluster import SshCluster
+with SshCluster(**json.loads(sys.argv[1])).hold(1) as hosts:
     print(hosts.clients[0].run(sys.argv[2:], timeout_s=9).stdout)
 """
 ENTER = ("bash", "-c", 'exec nsenter -t "$(pgrep -f "^/lib/systemd/systemd .*unit=lab.target")" -m -p -C -- "$@"', "enter")

@@ -20,9 +20,9 @@ from perjoule import store
 from perjoule.machine import processes
 from perjoule.model import Channel
 from perjoule.monitoring import server
-from perjoule.monitoring.watching import Watch
+from perjoule.monitoring.watching import ResultsWatch
 from perjoule.store import progress
-from perjoule.store.progress import Line, Load, Place, ProgressFile, Run, State
+from perjoule.store.progress import Line, LoadHost, ProgressFile, RunningLoad, RunProcess, State
 from places import ROOT
 
 PROMETHEUS = shutil.which("prometheus")
@@ -37,7 +37,7 @@ CHANNELS = (
     Channel("plug", "storage-1", "all", "energy", "J", "counter", "wall"),
     Channel("system", "client-1", "all", "network_sent", "B", "counter", "counter"),
 )
-HOSTS = (Place("storage-1", "storage", 2.0), Place("client-1", "client", 4.0))
+HOSTS = (LoadHost("storage-1", "storage", 2.0), LoadHost("client-1", "client", 4.0))
 
 
 class Campaign:
@@ -45,8 +45,8 @@ class Campaign:
 
     def __init__(self, file: ProgressFile) -> None:
         self.file, self.t_s = file, 0.0
-        file.append(Line(run=Run(progress.VERSION, processes.own(), "known", time.time())))
-        file.append(Line(load=Load("x", "x-1", "fio write", "write", 1, 2, 1.0, HOSTS, ("client-1",), ("storage-1",))))
+        file.append(Line(run=RunProcess(progress.VERSION, processes.own(), "known", time.time())))
+        file.append(Line(load=RunningLoad("x", "x-1", "fio write", "write", 1, 2, 1.0, HOSTS, ("client-1",), ("storage-1",))))
         file.append(Line(channels=CHANNELS))
         self.go_on()
 
@@ -99,7 +99,7 @@ def run(tmp_path: Path) -> Iterator[Campaign]:
 def asked(run: Campaign, tmp_path: Path) -> Iterator[Asked]:
     address = free_address()
     with (
-        server.serving(server.Page(Watch(tmp_path / "results").snapshot, "t" * 32), "127.0.0.1", 0) as url,
+        server.serving(server.Page(ResultsWatch(tmp_path / "results").snapshot, "t" * 32), "127.0.0.1", 0) as url,
         (tmp_path / "log").open("w") as log,
     ):
         (tmp_path / "prometheus.yml").write_text(configuration(url))

@@ -14,13 +14,13 @@ from click.testing import CliRunner, Result
 
 from perjoule.cli import cli
 from perjoule.drivers.protocols import Host, Hosts
-from perjoule.filesystems.device import Device
+from perjoule.filesystems.device import RawDevice
 from perjoule.model import Disk as Wanted
 from perjoule.model import Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError, TransientError
 from perjoule.testbeds import _device as device
-from perjoule.testbeds._device import Claim, view
-from perjoule.testbeds.cluster import Cluster
+from perjoule.testbeds._device import DeviceClaim, view
+from perjoule.testbeds.cluster import SshCluster
 from perjoule.testbeds.cluster.devices import There
 from perjoule.testbeds.cluster.host import SshHost
 from perjoule.testbeds.local import Local
@@ -65,7 +65,7 @@ class Disk:
             file.truncate(64 * MIB)
         self.node = run("losetup", "--find", "--show", "--partscan", folder / "image")
         self.link.symlink_to(self.node)
-        self.view = view.View(links=self.links)
+        self.view = view.MachineView(links=self.links)
 
     def on(self, host: Host) -> "Disk":
         """Look at it as at a device of a host, which this machine is by another way."""
@@ -73,7 +73,7 @@ class Disk:
         self.view = There(links=self.links, ask=lambda argv: host._tool(*argv), host=host, log=self.links / "held")
         return self
 
-    def after_first_look(self, do: Callable[[], object]) -> view.View:
+    def after_first_look(self, do: Callable[[], object]) -> view.MachineView:
         """Have something happen between the first look and the second."""
         done: list[str] = []
 
@@ -86,8 +86,8 @@ class Disk:
 
         return replace(self.view, ask=ask)
 
-    def claim(self, *signature: str) -> Claim:
-        return Claim(str(self.link), (Permit(device=str(self.link), signature=signature),), self.view)
+    def claim(self, *signature: str) -> DeviceClaim:
+        return DeviceClaim(str(self.link), (Permit(device=str(self.link), signature=signature),), self.view)
 
     def refused(self, *signature: str) -> str:
         with pytest.raises(CampaignError) as refusal:
@@ -111,7 +111,7 @@ def local_disk(tmp_path: Path) -> Iterator[Disk]:
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     if not Path("/usr/sbin/sshd").exists():
         pytest.skip("sshd is missing: apt install openssh-server")
-    with on_loopback(tmp_path_factory.mktemp("lab")) as options, Cluster(**options).hold(1) as hosts:
+    with on_loopback(tmp_path_factory.mktemp("lab")) as options, SshCluster(**options).hold(1) as hosts:
         yield hosts.clients[0]
 
 
@@ -252,7 +252,7 @@ def test_a_link_that_leads_elsewhere_by_the_second_look_is_refused(disk: Disk, t
     try:
         named = (Permit(device=str(disk.link)),)
         with pytest.raises(CampaignError, match="a moment ago and is"):
-            Claim(str(disk.link), named, disk.after_first_look(move))
+            DeviceClaim(str(disk.link), named, disk.after_first_look(move))
     finally:
         run("losetup", "--detach", other.node)
 
@@ -260,7 +260,7 @@ def test_a_link_that_leads_elsewhere_by_the_second_look_is_refused(disk: Disk, t
 def test_something_that_appears_between_the_looks_is_refused(disk: Disk) -> None:
     made = disk.after_first_look(lambda: run("mkfs.ext4", "-q", "-L", "photos", disk.node))
     with pytest.raises(CampaignError, match='bears ext4 "photos"'):
-        Claim(str(disk.link), (Permit(device=str(disk.link)),), made)
+        DeviceClaim(str(disk.link), (Permit(device=str(disk.link)),), made)
     assert disk.signatures() == ["ext4"]
 
 
@@ -275,13 +275,13 @@ def test_a_device_that_became_another_is_not_written_to(disk: Disk, tmp_path: Pa
 
 def test_a_device_that_came_in_the_place_of_the_one_that_was_shown_is_refused(disk: Disk, tmp_path: Path) -> None:
     permit, _ = device.shown(Overwrite(device=str(disk.link)), disk.view)
-    Claim(str(disk.link), (permit,), disk.view).release()
+    DeviceClaim(str(disk.link), (permit,), disk.view).release()
     run("losetup", "--detach", disk.node)
     run("losetup", disk.node, tmp_path / "image")  # the same number, as a disk in the same slot
     if not Path("/sys/block", Path(disk.node).name, "diskseq").exists():
         pytest.skip("this kernel does not count devices (diskseq, since Linux 5.15)")
     with pytest.raises(CampaignError, match=r"is another device .* than the one shown and confirmed"):
-        Claim(str(disk.link), (permit,), disk.view)
+        DeviceClaim(str(disk.link), (permit,), disk.view)
 
 
 def _held(local_disk: Disk, call: Callable[[Hosts], None], *signature: str) -> None:
@@ -294,7 +294,7 @@ def test_a_named_device_is_measured_and_looked_at_by_its_number(local_disk: Disk
     monkeypatch.setattr(view, "HERE", local_disk.view)
 
     def measure(hosts: Hosts) -> None:
-        with Device(device=str(local_disk.link)).mount(hosts) as mounted:
+        with RawDevice(device=str(local_disk.link)).mount(hosts) as mounted:
             assert mounted.devices == {"local": Path(local_disk.node)}
             mounted.alive()
             hosts.all[0].run(["dd", "if=/dev/urandom", f"of={local_disk.node}", "bs=1M", "count=4", "oflag=direct"], timeout_s=20)
@@ -312,7 +312,7 @@ def test_a_named_device_is_measured_and_looked_at_by_its_number(local_disk: Disk
 
 def test_a_device_that_is_not_confirmed_is_not_lent(local_disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view, "HERE", local_disk.view)
-    wanted = Device(device=str(local_disk.link))
+    wanted = RawDevice(device=str(local_disk.link))
     with Local().hold(1) as hosts, pytest.raises(CampaignError, match="not confirmed"), wanted.mount(hosts):
         pass
 
@@ -472,7 +472,7 @@ def test_copies_of_a_mount_in_namespaces_do_not_keep_our_file_system_on_a_device
 ) -> None:
     """As those of virtual hosts, containers or services that were started meanwhile."""
     with ExitStack() as copies, on_loopback(tmp_path) as options:
-        with Cluster(**options).hold(1) as hosts:
+        with SshCluster(**options).hold(1) as hosts:
             client = hosts.clients[0]
             client.overwrite = (Permit(device=named, host=client.name),)
             for _ in range(2):  # the second replaces the first, and is removed with the run

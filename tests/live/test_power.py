@@ -17,7 +17,7 @@ from perjoule.execution import runner
 from perjoule.execution.notices import Notice
 from perjoule.model.errors import MachineError
 from perjoule.testbeds._power import setting
-from perjoule.testbeds.cluster import Cluster
+from perjoule.testbeds.cluster import SshCluster
 from sshd import on_loopback, until
 from sysfs import Sysfs
 from typed import as_written
@@ -50,10 +50,10 @@ kind = "system"
 """
 HOLDER = """
 import json, sys, time
-from perjoule.testbeds.cluster import Cluster
+from perjoule.testbeds.cluster import SshCluster
 from perjoule.testbeds.local import Local
 kind, options = json.loads(sys.argv[1])
-with {"cluster": Cluster, "local": Local}[kind](**options).hold(1):
+with {"cluster": SshCluster, "local": Local}[kind](**options).hold(1):
     print("up", flush=True)
     time.sleep(600)
 """
@@ -87,7 +87,7 @@ def below(pid: int) -> list[int]:
 
 
 def test_a_host_over_ssh_is_set_and_put_back_and_refuses_a_second_run(lab: dict[str, Any], fake: Sysfs) -> None:
-    with as_written(Cluster, **lab, power=fake.options(**SET, on=["storage"])).hold(1) as hosts:
+    with as_written(SshCluster, **lab, power=fake.options(**SET, on=["storage"])).hold(1) as hosts:
         assert len(fake.changed()) == 6
         power = hosts.facts["power"]
         assert isinstance(power, dict)
@@ -95,7 +95,7 @@ def test_a_host_over_ssh_is_set_and_put_back_and_refuses_a_second_run(lab: dict[
         assert "'cpu_governor': 'powersave'" in str(power["storage-1"])
         assert "powersave" not in str(power["client-1"])  # its own facts are those of the real /sys
     assert fake.changed() == {}
-    both = as_written(Cluster, **lab, power=fake.options(**SET, on=["storage", "client-1"]))  # which are one machine here
+    both = as_written(SshCluster, **lab, power=fake.options(**SET, on=["storage", "client-1"]))  # which are one machine here
     with pytest.raises(MachineError, match="another run has set its power states"), both.hold(1):
         pass
 

@@ -15,7 +15,7 @@ from perjoule import campaign, drivers, store
 from perjoule.drivers.protocols import Host, TellsHealth, able
 from perjoule.execution import runner
 from perjoule.filesystems._ceph import parse as answers
-from perjoule.filesystems._ceph.cluster import Cluster
+from perjoule.filesystems._ceph.cluster import CephCluster
 from perjoule.filesystems.rbd import Rbd
 from perjoule.machine.mounts import in_kernel
 from perjoule.model import Json, healthy_since
@@ -232,7 +232,7 @@ def test_each_client_has_an_image_that_it_may_use_without_a_key_to_anything_else
                 client.run(["rbd", *user, "bench", *bench, image], timeout_s=120)
                 written = client.run(["rados", *user, "-p", "rbd", "ls"], timeout_s=60).stdout.split()
                 assert {name for name in written if name.startswith(objects[0].rpartition(".")[0])} == {*objects[:2]}
-                assert isinstance(cluster, Cluster)
+                assert isinstance(cluster, CephCluster)
                 assert set(cluster.holders("rbd", objects)) == {"storage-1", "storage-2"}
                 refused = client.run(["ceph", *user, "osd", "pool", "create", "mine"], timeout_s=60, check=False)
                 assert "access denied" in refused.stderr

@@ -82,4 +82,4 @@ def test_bytes(said):
     assert all(isinstance(volt, Real) for volt in numbers(lambda said: volts(said, Preamble(0.1, 0, 128)), said))
     for line in (said, stick.frame("0013") + said):
         with suppress(ValueError):
-            assert isinstance(stick.said(line), stick.Said | None)
+            assert isinstance(stick.said(line), stick.StickFrame | None)

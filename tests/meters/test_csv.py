@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from perjoule import drivers
-from perjoule.meters.csv import Csv, Sample
+from perjoule.meters.csv import Csv, LogSample
 from perjoule.meters.csv.rows import number
 from perjoule.model import Clock
 from perjoule.model.errors import PerjouleError
@@ -26,7 +26,7 @@ DECLARED = {"unit": "W", "semantics": "instantaneous", "grade": "wall", "value":
 NOON = Clock(100.0, datetime(2026, 10, 25, 12, tzinfo=UTC).timestamp())
 
 
-def samples(text: str, *, began_s: float = 0.0, **options: Any) -> list[Sample]:
+def samples(text: str, *, began_s: float = 0.0, **options: Any) -> list[LogSample]:
     return list(as_written(Csv, path="log.csv", **{**DECLARED, **options}).samples(text, NOON, began_s))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from perjoule.importing.power import logs
 from perjoule.meters.csv import Csv
-from perjoule.meters.csv.moments import Sample
+from perjoule.meters.csv.moments import LogSample
 from perjoule.meters.csv.rows import number
 from perjoule.model import Clock
 from perjoule.model.errors import PerjouleError
@@ -19,7 +19,7 @@ from typed import present
 WINDOW = {"semantics": "window mean", "window": "1 s"}
 
 
-def samples(text: str, **options: Any) -> list[Sample]:
+def samples(text: str, **options: Any) -> list[LogSample]:
     declared: dict[str, Any] = {
         "value": "P",
         "unit": "W",

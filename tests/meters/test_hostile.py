@@ -134,13 +134,13 @@ def test_looking_for_meters_ends_whatever_answers(fault):
 
 def test_a_login_is_sent_and_shown_to_no_other_service():
     from perjoule.meters._url import Place
-    from perjoule.simulators._http import Answer, answering
+    from perjoule.simulators._http import HttpAnswer, answering
 
     asked = []
 
     def elsewhere(path, headers):
         asked.append(headers)
-        return Answer(b"{}")
+        return HttpAnswer(b"{}")
 
     with answering(Behaviour(), elsewhere, "127.0.0.1", 0) as there:
         port = there.rpartition(":")[2]
@@ -153,8 +153,8 @@ def test_a_login_is_sent_and_shown_to_no_other_service():
 
         def found(path, headers):
             if path == "/shelly":
-                return Answer(b'{"a": 1}')
-            return Answer(b"", 302, {"Location": aims.get(path.partition("?")[0], ("/shelly", ""))[0]})
+                return HttpAnswer(b'{"a": 1}')
+            return HttpAnswer(b"", 302, {"Location": aims.get(path.partition("?")[0], ("/shelly", ""))[0]})
 
         with answering(Behaviour(), found, "127.0.0.1", 0) as here:
             place = Place(f"http://{here}", 5.0, headers={"Authorization": "Basic secret"})

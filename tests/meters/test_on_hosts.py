@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from perjoule import drivers
 from perjoule.drivers.protocols import ClockOffset, Completed, Hosts, Meter, Sink
-from perjoule.meters._on_hosts import Moment, Samples, copied
+from perjoule.meters._on_hosts import HostSamples, Moment, copied
 from perjoule.meters._sysfs import Sensor
 from perjoule.model import Channel, Json, Series, Specification
 from perjoule.model.errors import CampaignError, MachineError, TransientError
@@ -78,7 +78,7 @@ def build(**options: Json) -> Meter:
 
 def kept(text: str, began: Moment, ended: Moment | None, why: str = "") -> tuple[Kept, list[str]]:
     sink = Kept()
-    return sink, Samples("storage-1", SENSORS, 0.5, text, began, ended, why).keep("rapl", sink)
+    return sink, HostSamples("storage-1", SENSORS, 0.5, text, began, ended, why).keep("rapl", sink)
 
 
 def test_every_server_is_sampled_by_itself_and_what_is_kept_is_what_its_sensors_said(hosts: Hosts, noted: Any) -> None:

@@ -30,7 +30,7 @@ DECLARED = {"unit": "W", "semantics": "instantaneous", "grade": "wall"}
 def test_a_page_is_read_by_name_and_labels():
     sample, kind = exposition.exposed(PAGE, simulator.POWER, {"room": "lab"})
     assert (sample.value, sample.utc_s, kind) == (42.0, 1790000002.0, "gauge")
-    assert exposition.exposed(PAGE, simulator.POWER, {"socket": "2"})[0] == exposition.Sample(1.5)
+    assert exposition.exposed(PAGE, simulator.POWER, {"socket": "2"})[0] == exposition.ExposedNumber(1.5)
     assert exposition.exposed(PAGE, simulator.ENERGY, {})[1] == "counter"
 
 

@@ -78,7 +78,7 @@ def test_stripes_that_lack_a_number_are_gaps_and_others_than_stripes_are_refused
 
 
 def test_windows_end_when_they_came_at_the_latest_and_follow_the_modules_clock():
-    dated = stripes.Dated(0.1)
+    dated = stripes.StripeTimes(0.1)
     assert dated.ends_s([0.0, 0.1, 0.2], 10.5) == pytest.approx([10.3, 10.4, 10.5])
     assert dated.ends_s([0.3], 13.0) == pytest.approx([10.6], abs=1e-4)  # held up on its way
     assert dated.ends_s([0.4], 10.65) == pytest.approx([10.65])  # sooner than the first let suppose

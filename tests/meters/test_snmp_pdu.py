@@ -5,7 +5,7 @@ import math
 import pytest
 
 from perjoule.meters import snmp_pdu
-from perjoule.meters.snmp_pdu.snmp import FIX, Login, agent
+from perjoule.meters.snmp_pdu.snmp import FIX, Credentials, agent
 from perjoule.model.errors import MachineError, PerjouleError
 from perjoule.model.waveform import Waveform
 from perjoule.simulators import snmp_pdu as simulator
@@ -99,7 +99,7 @@ def test_without_the_library_the_check_says_what_to_install(monkeypatch):
 
 def test_without_the_library_a_request_says_what_to_install(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MachineError, match="pysnmp is missing") as said, agent("192.0.2.1", 161, Login("2c"), 1.0):
+    with pytest.raises(MachineError, match="pysnmp is missing") as said, agent("192.0.2.1", 161, Credentials("2c"), 1.0):
         pytest.fail("it was opened")
     assert said.value.next == FIX
 

@@ -22,7 +22,7 @@ from perjoule.model.doubts import IN_FLIGHT
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.model.units import MIB
 from perjoule.store import Results, create, open_results
-from perjoule.workloads.simulated import Simulated
+from perjoule.workloads.simulated import SimulatedLoad
 
 CAMPAIGN = """
 name = "simulated"
@@ -150,14 +150,14 @@ def test_hosts_hear_before_each_load_whether_their_disks_seek(
     heard: list[tuple[str, object]] = []
     monkeypatch.setattr(trial, "Seeks", Host)
     monkeypatch.setattr(Host, "seek", lambda host, *, at_random: heard.append((host.name, at_random)), raising=False)
-    monkeypatch.setattr(Simulated, "pattern", Pattern(access=access))
-    load = Simulated.run
+    monkeypatch.setattr(SimulatedLoad, "pattern", Pattern(access=access))
+    load = SimulatedLoad.run
 
-    def run(self: Simulated, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
+    def run(self: SimulatedLoad, clients: Sequence[Host], mounted: Mounted, folder: Path) -> Outcome:
         heard.append(("the load", None))
         return load(self, clients, mounted, folder)
 
-    monkeypatch.setattr(Simulated, "run", run)
+    monkeypatch.setattr(SimulatedLoad, "run", run)
     (record,) = measured(tmp_path, asked()).records()
     assert heard == [*((host.name, access == "random") for host in record.hosts), ("the load", None)]
 
@@ -183,11 +183,11 @@ def test_a_write_ends_when_the_hosts_have_written_back(tmp_path: Path) -> None:
 def test_what_was_written_is_read_back_after_the_write_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[float] = []
 
-    def read_back(self: Simulated, *where: object) -> Outcome:
+    def read_back(self: SimulatedLoad, *where: object) -> Outcome:
         seen.append(time.monotonic())
         return replace(self.outcome(cast("Path", where[-1])), note="read back")
 
-    monkeypatch.setattr(Simulated, "read_back", read_back)
+    monkeypatch.setattr(SimulatedLoad, "read_back", read_back)
     ((record, _),) = judged(measured(tmp_path, asked(testbed='write_back = "50 ms"')))
     phases = {phase.name: phase for phase in record.phases}
     assert phases["write-back"].ended_s <= seen[0] <= phases["tail"].began_s
@@ -282,12 +282,12 @@ def test_a_file_system_that_this_machine_lacks_something_for_fails_and_the_other
 ) -> None:
     checked: list[bool] = []
 
-    def checks(filesystem: simulated.Simulated) -> tuple[Check, ...]:
+    def checks(filesystem: simulated.SimulatedFileSystem) -> tuple[Check, ...]:
         fast = filesystem.throughput_bytes_per_s > 50 * MIB
         checked.append(fast)
         return (Check("mount.nfs", not fast, "not found", "apt install nfs-common"),)
 
-    monkeypatch.setattr(simulated.Simulated, "checks", checks)
+    monkeypatch.setattr(simulated.SimulatedFileSystem, "checks", checks)
     second = '[[filesystem]]\nkind = "simulated"\nlabel = "fast"\nthroughput = "{} MiB/s"'
     wanted = asked(filesystem='label = "slow"\n' + second.format(80))
     assert [(label, str(error)) for (_, label), error in readiness.unable(wanted).items()] == [

@@ -145,7 +145,7 @@ def test_in_comparisons_and_histories(folder, tmp_path):
 
 
 def test_on_the_live_page_and_in_its_series(folder):
-    seen = watching.Watch(folder).snapshot()
+    seen = watching.ResultsWatch(folder).snapshot()
     assert watching.plain(seen)["mark"] == SIMULATED
     assert SIMULATED in seen.measured.notes
     assert all(text.endswith("(simulated)") for _, text, _ in seen.measured.last)

@@ -160,7 +160,7 @@ def test_verify_reads_nothing_that_was_kept(results: store.Results, monkeypatch:
 
 def test_a_bundle_has_none_of_it(results: store.Results, tmp_path: Path) -> None:
     summary(results)
-    said = exporting.Said("kept", "", "CC-BY-4.0", ())
+    said = exporting.Description("kept", "", "CC-BY-4.0", ())
     exporting.write_bundle(results, tmp_path / "kept.zip", "", said)
     with ZipFile(tmp_path / "kept.zip") as bundle:
         names = bundle.namelist()

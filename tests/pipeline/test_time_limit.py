@@ -13,9 +13,9 @@ import pytest
 from perjoule import campaign, store
 from perjoule.drivers.protocols import Hosts, Lease
 from perjoule.execution import runner, time_limit
-from perjoule.filesystems.simulated import Simulated as Files
+from perjoule.filesystems.simulated import SimulatedFileSystem as Files
 from perjoule.model.errors import Interrupted, MachineError, TransientError
-from perjoule.testbeds.simulated import Simulated
+from perjoule.testbeds.simulated import SimulatedTestbed
 
 TEXT = """
 repetitions = 4
@@ -33,16 +33,16 @@ FAILING = TEXT.replace("[[workload]]\n", "[[workload]]\nfail_at = 1\n")
 
 def lent(monkeypatch: pytest.MonkeyPatch, loan: Lease) -> None:
     """Have the simulated testbed lend its hosts."""
-    hold = Simulated.hold
+    hold = SimulatedTestbed.hold
 
     @contextmanager
-    def hold_lent(self: Simulated, clients_count: int) -> Generator[Hosts]:
+    def hold_lent(self: SimulatedTestbed, clients_count: int) -> Generator[Hosts]:
         with hold(self, clients_count) as hosts:
             yield replace(hosts, lease=loan)
 
-    monkeypatch.setattr(Simulated, "hold", hold_lent)
-    monkeypatch.setattr(runner, "Awaits", Simulated)
-    monkeypatch.setattr(Simulated, "awaited", lambda _: iter(["Slurm job 7 is pending (Priority)"]), raising=False)
+    monkeypatch.setattr(SimulatedTestbed, "hold", hold_lent)
+    monkeypatch.setattr(runner, "Awaits", SimulatedTestbed)
+    monkeypatch.setattr(SimulatedTestbed, "awaited", lambda _: iter(["Slurm job 7 is pending (Priority)"]), raising=False)
 
 
 def measured(tmp_path: Path, text: str = TEXT) -> tuple[store.Results, list[str], Interrupted]:

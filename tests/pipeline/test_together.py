@@ -21,7 +21,7 @@ from perjoule.store import Results, create, open_results
 from perjoule.summary import summary
 from perjoule.views.content import Content
 from perjoule.views.performance.users import users_table
-from perjoule.workloads.together import User
+from perjoule.workloads.together import UserTable
 from places import TRANSCRIPTS
 
 SAID = TRANSCRIPTS / "together"
@@ -83,14 +83,14 @@ def together(tables: Any, **options: Any) -> Workload:
 
 
 def test_users_come_at_once_after_a_time_or_again_and_again() -> None:
-    assert User(user="a").arrivals_s(0, 1) == (0.0,)
-    assert User(user="a", arrival="after 2 min").arrivals_s(0, 1) == (120.0,)
-    assert User(user="a", arrival="every 10 s").arrivals_s(25, 1) == (0.0, 10.0, 20.0)
+    assert UserTable(user="a").arrivals_s(0, 1) == (0.0,)
+    assert UserTable(user="a", arrival="after 2 min").arrivals_s(0, 1) == (120.0,)
+    assert UserTable(user="a", arrival="every 10 s").arrivals_s(25, 1) == (0.0, 10.0, 20.0)
 
 
 def test_poisson_arrivals_are_drawn_from_the_seed_and_each_user_has_its_own() -> None:
     def arrivals(name: str, seed: int) -> tuple[float, ...]:
-        return User(user=name, arrival="poisson 1 s").arrivals_s(900, seed)
+        return UserTable(user=name, arrival="poisson 1 s").arrivals_s(900, seed)
 
     assert arrivals("a", 1) == arrivals("a", 1)
     assert len({arrivals("a", 1), arrivals("a", 2), arrivals("b", 1)}) == 3
@@ -101,7 +101,7 @@ def test_poisson_arrivals_are_drawn_from_the_seed_and_each_user_has_its_own() ->
 @pytest.mark.parametrize(("arrival", "window_s"), [("poisson 1 h", 0.1), ("every 1 ms", 10)])
 def test_no_arrival_at_all_and_far_too_many_are_refused(arrival: str, window_s: float) -> None:
     with pytest.raises(ValueError, match=r"no job of a arrives|more than 1000 jobs of a arrive"):
-        User(user="a", arrival=arrival).arrivals_s(window_s, 1)
+        UserTable(user="a", arrival=arrival).arrivals_s(window_s, 1)
 
 
 # In a campaign

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from perjoule import campaign, store
 from perjoule.cli import cli
 from perjoule.model.errors import CampaignError, PerjouleError, WorkloadError
-from perjoule.workloads.simulated import Simulated as SimulatedLoad
+from perjoule.workloads.simulated import SimulatedLoad as SimulatedLoad
 from places import EXAMPLES
 
 QUICK = ("--set", "settle=5 ms")

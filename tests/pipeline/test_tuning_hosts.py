@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from perjoule import campaign, store
 from perjoule.cli import cli
-from perjoule.filesystems.simulated import Simulated
+from perjoule.filesystems.simulated import SimulatedFileSystem
 from perjoule.model.errors import CampaignError
 from perjoule.testbeds.local import Local
 from sysfs import Sysfs
@@ -83,7 +83,7 @@ def test_it_finds_the_governor_that_is_best_and_compares_it_with_the_campaigns_o
     fake: Sysfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     governor = fake.root / "devices/system/cpu/cpufreq/policy0/scaling_governor"
-    monkeypatch.setattr(Simulated, "_tuned", lambda _: 1.2 if governor.read_text() == "powersave\n" else 1.0)
+    monkeypatch.setattr(SimulatedFileSystem, "_tuned", lambda _: 1.2 if governor.read_text() == "powersave\n" else 1.0)
     done = said(*words(tmp_path, "--only", GOVERNOR, "--only", "testbed.power.cpu_max", "--json"))
     assert done.exit_code == 0, done.output
     found, into = json.loads(done.stdout), tmp_path / "tuned"

@@ -81,7 +81,7 @@ def test_it_lists_the_columns_of_the_exported_table(results: Results, tmp_path: 
 
 
 def test_it_lists_what_a_bundle_adds(results: Results, tmp_path: Path) -> None:
-    exporting.write_bundle(results, tmp_path / "x.zip", "", exporting.Said("small"))
+    exporting.write_bundle(results, tmp_path / "x.zip", "", exporting.Description("small"))
     with open_archive(tmp_path / "x.zip") as archive, unpacked(archive) as folder:
         added = {path.name for path in folder.iterdir()} - {path.name for path in results.folder.iterdir()}
         left_out = {path.name for path in results.folder.iterdir()} - {path.name for path in folder.iterdir()}

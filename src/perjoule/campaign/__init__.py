@@ -36,11 +36,11 @@ from perjoule.campaign.making.simulate import described, simulated
 from perjoule.campaign.messages import fault, instead, neighbour, written
 from perjoule.campaign.mixed_users import users
 from perjoule.campaign.order import groups, most_repetitions
-from perjoule.campaign.pairs import Pair, pairs, testbeds
-from perjoule.campaign.plan import Plan, Step, plan
+from perjoule.campaign.pairs import FileSystemPair, pairs, testbeds
+from perjoule.campaign.plan import Plan, PlannedTrial, plan
 from perjoule.campaign.schema import schema
-from perjoule.campaign.source import Source, Table, is_list, is_table, override, read_toml, text_of
-from perjoule.campaign.tables import NAMES, Row, fault_inside, fields_of, kind_of, known_options, lists_users, rows
+from perjoule.campaign.source import CampaignSource, Table, is_list, is_table, override, read_toml, text_of
+from perjoule.campaign.tables import NAMES, TableRow, fault_inside, fields_of, kind_of, known_options, lists_users, rows
 from perjoule.drivers.protocols import FileSystem, Testbed, Workload
 from perjoule.model import LEAST_COUNT, Campaign, Json, Spec, StopRule
 from perjoule.model.errors import CampaignError, PerjouleError
@@ -48,7 +48,7 @@ from perjoule.papers import published
 
 __all__ = [
     "Plan",
-    "Step",
+    "PlannedTrial",
     "about",
     "demo",
     "describe",
@@ -161,7 +161,7 @@ def document(
     folder: File | None = None,
     given: Mapping[str, str] = NO_FILES,
     kept: bool = False,
-) -> tuple[Table, Source]:
+) -> tuple[Table, CampaignSource]:
     """Read a campaign as TOML tables, with the overrides in them, and the meters that it gets where it names none.
 
     Raises:
@@ -187,14 +187,14 @@ def own_options(name: str, spec: Spec) -> Mapping[str, Json]:
         return spec.options
 
 
-def _meters(testbed: Table, place: Source) -> tuple[str, ...]:
+def _meters(testbed: Table, place: CampaignSource) -> tuple[str, ...]:
     """The kinds of meters of a campaign that names none."""
     beds = (row.driver for row in rows("testbed", ("testbed",), testbed, place))
     modelled = all(isinstance(bed, Testbed) and bed.models_power for bed in beds)
     return (COUNTERS, MODEL) if modelled else (COUNTERS,)
 
 
-def _check_shape(document: Table, place: Source) -> None:
+def _check_shape(document: Table, place: CampaignSource) -> None:
     """Check that keys are known and tables are tables, before anything else is read."""
     for key, value in document.items():
         if key not in (*NAMES, EVENT, *TOP_KEYS):
@@ -217,7 +217,7 @@ def _check_shape(document: Table, place: Source) -> None:
         raise place.error(("meter",), "nothing would be measured", "name a meter, or remove meter")
 
 
-def _check_access(filesystems: Sequence[Row], workloads: Sequence[Row], place: Source) -> None:
+def _check_access(filesystems: Sequence[TableRow], workloads: Sequence[TableRow], place: CampaignSource) -> None:
     """Check that every file system offers what every workload needs, because all of them are combined."""
     for filesystem, workload in itertools.product(filesystems, workloads):
         assert isinstance(filesystem.driver, FileSystem)
@@ -231,13 +231,15 @@ def _check_access(filesystems: Sequence[Row], workloads: Sequence[Row], place: S
             raise place.error((*workload.path, "data"), what, "remove data, or measure them in separate campaigns")
 
 
-def _places(beds: Sequence[Row], named: Sequence[Spec], paired: Sequence[Pair], place: Source) -> dict[tuple[str, str], str]:
+def _places(
+    beds: Sequence[TableRow], named: Sequence[Spec], paired: Sequence[FileSystemPair], place: CampaignSource
+) -> dict[tuple[str, str], str]:
     """Return the place of each testbed and file system, by what it is and its label in a trial."""
     found = {("testbed", spec.label): place.where(row.path) for row, spec in zip(beds, named, strict=True)}
     return found | {("filesystem", pair.filesystem.label): place.where(pair.path) for pair in paired}
 
 
-def _override(document: Table, overrides: Sequence[str], place: Source) -> Source:
+def _override(document: Table, overrides: Sequence[str], place: CampaignSource) -> CampaignSource:
     options: dict[str, Sequence[Sequence[str]]] = {"": [tuple(TOP_KEYS)]}
     for name in NAMES:
         options[name] = [known_options(name, path, table, place) for path, table in _tables(name, document)]
@@ -248,7 +250,7 @@ def _override(document: Table, overrides: Sequence[str], place: Source) -> Sourc
     return override(document, overrides, place, options)
 
 
-def _header(keys: Table, place: Source) -> Header:
+def _header(keys: Table, place: CampaignSource) -> Header:
     if "until" in keys:
         keys.setdefault("repetitions", _UNTIL_COUNT)
     try:
@@ -274,7 +276,7 @@ def _header(keys: Table, place: Source) -> Header:
     return header
 
 
-def _serve(testbed: Table, counts: Sequence[int], place: Source) -> None:
+def _serve(testbed: Table, counts: Sequence[int], place: CampaignSource) -> None:
     """Make the testbed span these numbers of storage hosts."""
     able = [kind for kind in drivers.usable("testbeds") if "servers" in fields_of("testbed", kind)]
     if testbed["kind"] not in able:
@@ -285,9 +287,9 @@ def _serve(testbed: Table, counts: Sequence[int], place: Source) -> None:
     testbed["servers"] = list(counts)
 
 
-def _rows(name: str, document: Table, place: Source, header: Header) -> list[Row]:
+def _rows(name: str, document: Table, place: CampaignSource, header: Header) -> list[TableRow]:
     shrink_ratio = header.shrink_ratio if name == "workload" else 1.0
-    found: list[Row] = []
+    found: list[TableRow] = []
     for path, table in _tables(name, document):
         listing = lists_users(name, kind_of(name, path, table, place))
         if listing and listing[0] in table:  # its users shrink, each by itself

@@ -6,7 +6,7 @@ from typing import get_args
 
 from perjoule.campaign.lines import Path
 from perjoule.campaign.messages import written
-from perjoule.campaign.source import Source, is_table, text_of
+from perjoule.campaign.source import CampaignSource, is_table, text_of
 from perjoule.model import Spec
 from perjoule.model.errors import CampaignError
 from perjoule.model.options import AttachedText
@@ -28,7 +28,7 @@ def takes_file(annotation: object) -> bool:
     return any(AttachedText in (one, *get_args(one)) for one in (annotation, *get_args(annotation)))
 
 
-def attached(path: Path, option: str, value: object, source: Source) -> Mapping[str, str]:
+def attached(path: Path, option: str, value: object, source: CampaignSource) -> Mapping[str, str]:
     """Read the file that an option names, inside the campaign's folder, if the user gives none of that name.
 
     Raises:

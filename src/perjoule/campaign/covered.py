@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from perjoule import drivers
 from perjoule.campaign.messages import instead
-from perjoule.campaign.source import Source
-from perjoule.campaign.tables import Row
+from perjoule.campaign.source import CampaignSource
+from perjoule.campaign.tables import TableRow
 from perjoule.drivers.boundary import GROUPS, SWITCH, members
 from perjoule.drivers.protocols import Hosts, Meter
 from perjoule.model import Spec
@@ -14,7 +14,9 @@ from perjoule.model.errors import CampaignError
 WORDS = (*GROUPS, SWITCH)
 
 
-def check_covered(meters: Iterable[Row], testbeds: Sequence[Spec], clients_counts: Sequence[int], place: Source) -> None:
+def check_covered(
+    meters: Iterable[TableRow], testbeds: Sequence[Spec], clients_counts: Sequence[int], place: CampaignSource
+) -> None:
     """Check that each host that a meter names is one of some deployment, and that each has hosts for words like "servers".
 
     Raises CampaignError with the line of the option.

@@ -11,7 +11,7 @@ from perjoule.campaign.events import EVENT, EVENTS, read_event
 from perjoule.campaign.header import Header
 from perjoule.campaign.messages import instead, written
 from perjoule.campaign.schema import described, driver_schema
-from perjoule.campaign.source import Source, is_list
+from perjoule.campaign.source import CampaignSource, is_list
 from perjoule.campaign.tables import NAMES, OWN_TESTBED, rows, tunables, where_mounted
 from perjoule.drivers.protocols import Event, FileSystem, Meter, Testbed, Workload
 from perjoule.model.errors import CampaignError
@@ -25,9 +25,9 @@ def example(part: str, kind: str) -> Testbed | FileSystem | Workload | Meter | E
     name = part.removesuffix("s")
     if part == EVENTS:
         table = tomllib.loads(drivers.example_of(f"{name}s", kind))[name][0]
-        return drivers.event(read_event(table, (name,), Source(f"the example of {kind}", {})))
+        return drivers.event(read_event(table, (name,), CampaignSource(f"the example of {kind}", {})))
     table = tomllib.loads(drivers.example_of(f"{name}s", kind))[name]
-    driver = rows(name, (name,), table[0] if is_list(table) else table, Source(f"the example of {kind}", {}))[0].driver
+    driver = rows(name, (name,), table[0] if is_list(table) else table, CampaignSource(f"the example of {kind}", {}))[0].driver
     assert isinstance(driver, Testbed | FileSystem | Workload | Meter)
     return driver
 
@@ -86,7 +86,7 @@ def example_text(name: str, kind: str) -> str:
 
 
 @dataclass(frozen=True)
-class Option:
+class DescribedOption:
     """An option of a driver, in words."""
 
     name: str
@@ -96,13 +96,13 @@ class Option:
     depth_count: int  # of tables around it inside the driver's own
 
 
-def options(name: str, kind: str) -> Iterator[Option]:
+def options(name: str, kind: str) -> Iterator[DescribedOption]:
     """Yield every option of a driver, each table's before those of the tables inside it."""
     schema = driver_schema(name, kind)
     return _options(schema, schema.get("$defs", {}), 0)
 
 
-def top_keys() -> Iterator[Option]:
+def top_keys() -> Iterator[DescribedOption]:
     """Yield every key above the tables of a campaign, each table's before those inside it."""
     schema = described(Header)
     return _options(schema, schema.get("$defs", {}), 0)
@@ -115,14 +115,14 @@ def tuned(name: str, kind: str, option: str) -> Iterator[str]:
             yield " ".join((*rest, ", ".join(map(written, mark.values)) or "what the hosts offer"))
 
 
-def _options(schema: dict[str, Any], definitions: dict[str, Any], depth_count: int) -> Iterator[Option]:
+def _options(schema: dict[str, Any], definitions: dict[str, Any], depth_count: int) -> Iterator[DescribedOption]:
     needed = schema.get("required", [])
     for option, found in schema["properties"].items():
         if option in ("kind", "label", OWN_TESTBED) and "const" in schema["properties"].get("kind", {}):
             continue
         default = written(found["default"]) if "default" in found else "..." if option in needed else "(none)"
         one = found["anyOf"][0] if "anyOf" in found else found
-        yield Option(option, default, _takes(one), " ".join(found.get("description", "").split()), depth_count)
+        yield DescribedOption(option, default, _takes(one), " ".join(found.get("description", "").split()), depth_count)
         for inner in one.get("anyOf", [one]):
             if "$ref" in inner:
                 yield from _options(definitions[inner["$ref"].removeprefix("#/$defs/")], definitions, depth_count + 1)

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
-from perjoule.campaign.source import Source
-from perjoule.campaign.tables import Row
+from perjoule.campaign.source import CampaignSource
+from perjoule.campaign.tables import TableRow
 from perjoule.drivers.protocols import FileSystem
 from perjoule.model import Overwrite
 
 
-def check_named(filesystems: Iterable[Row], overwrite: Iterable[Overwrite], place: Source) -> None:
+def check_named(filesystems: Iterable[TableRow], overwrite: Iterable[Overwrite], place: CampaignSource) -> None:
     """Refuse a device that is not listed. Raises CampaignError with the line of the file system."""
     named = {one.device for one in overwrite}
     for row in filesystems:

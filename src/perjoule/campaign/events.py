@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from perjoule import drivers
 from perjoule.campaign.lines import Path
 from perjoule.campaign.messages import fault, instead, written
-from perjoule.campaign.source import Source, Table
+from perjoule.campaign.source import CampaignSource, Table
 from perjoule.campaign.tables import fields_of
 from perjoule.drivers.protocols import Command, FileSystem, HasEvents, ServerEvent
 from perjoule.model import OPTIONS, Spec, TrialEvent, option_name
@@ -48,7 +48,7 @@ def known_keys(table: Table) -> tuple[str, ...]:
     return (*COMMON, *(fields_of(EVENT, kind) if isinstance(kind, str) and kind in drivers.kinds(EVENTS) else ()))
 
 
-def read_event(table: Table, path: Path, place: Source) -> TrialEvent:
+def read_event(table: Table, path: Path, place: CampaignSource) -> TrialEvent:
     """Read a table. Raises CampaignError."""
     kind = table.get("kind")
     if kind is not None and kind not in drivers.kinds(EVENTS):
@@ -92,7 +92,7 @@ def _line(kind: str, key: str) -> str:
     return next(line for line in drivers.example_of(EVENTS, kind).splitlines() if line.startswith(f"{key} ="))
 
 
-def events(tables: Sequence[Table], place: Source) -> list[Numbered]:
+def events(tables: Sequence[Table], place: CampaignSource) -> list[Numbered]:
     """Read the tables, in the order of time. Raises CampaignError with the line of what is wrong."""
     found: list[Numbered] = []
     if len(tables) > MOST_COUNT:
@@ -144,7 +144,7 @@ def _hurting() -> str:
 
 
 def check_possible(
-    asked: Sequence[Numbered], parts: Mapping[str, Sequence[Spec]], clients_counts: Sequence[int], place: Source
+    asked: Sequence[Numbered], parts: Mapping[str, Sequence[Spec]], clients_counts: Sequence[int], place: CampaignSource
 ) -> None:
     """Check that these events can happen to every testbed, file system and load. Raises CampaignError."""
     if not asked:
@@ -184,7 +184,9 @@ def _able(kind: str | None = None) -> list[str]:
     return [name for name, cls in real.items() if cls.heals and kind not in cls.unable]
 
 
-def _check_hosts(asked: Sequence[Numbered], testbed: Spec, filesystem: FileSystem, clients_count: int, place: Source) -> None:
+def _check_hosts(
+    asked: Sequence[Numbered], testbed: Spec, filesystem: FileSystem, clients_count: int, place: CampaignSource
+) -> None:
     there = drivers.testbed(testbed)
     if not isinstance(there, HasEvents):
         what = f"no event can happen to the hosts of testbed {testbed.kind}"
@@ -207,7 +209,7 @@ def _check_hosts(asked: Sequence[Numbered], testbed: Spec, filesystem: FileSyste
             raise place.error(named, f"{event.text} can't happen: {driver.only}", "name a storage host")
 
 
-def _check_layout(asked: Sequence[Numbered], testbed: Spec, filesystem: Spec, clients_count: int, place: Source) -> None:
+def _check_layout(asked: Sequence[Numbered], testbed: Spec, filesystem: Spec, clients_count: int, place: CampaignSource) -> None:
     """Check that a file system still has the data of disks that fail, and has a use for the hosts that join."""
     driver, joins = drivers.filesystem(filesystem), drivers.joining([event for event, _ in asked])
     hosts = drivers.testbed(testbed).planned(clients_count).without(joins)

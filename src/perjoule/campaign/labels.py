@@ -3,21 +3,21 @@
 from collections.abc import Mapping, Sequence
 
 from perjoule.campaign.attachments import takes_file
-from perjoule.campaign.source import Source, Table, is_list, is_table
-from perjoule.campaign.tables import Row, fields_of
+from perjoule.campaign.source import CampaignSource, Table, is_list, is_table
+from perjoule.campaign.tables import TableRow, fields_of
 from perjoule.model import Spec
 from perjoule.model.units import exact_text, units_of
 
 PARTICIPLES = ("collective", "direct", "exclusive", "mounted", "shared")  # options that say what something is, not what it has
 
 
-def specs(rows: Sequence[Row], source: Source) -> tuple[Spec, ...]:
+def specs(rows: Sequence[TableRow], source: CampaignSource) -> tuple[Spec, ...]:
     """Name every row. Raises CampaignError if two of them have the same name."""
-    families: dict[tuple[object, ...], list[Row]] = {}
+    families: dict[tuple[object, ...], list[TableRow]] = {}
     for row in rows:  # what a table with a label spans stands apart from all others
         families.setdefault((row.kind, *((row.label, row.path) if row.label else ())), []).append(row)
     words = {id(row): _words(row, family) for family in families.values() for row in family}
-    named: dict[str, Row] = {}
+    named: dict[str, TableRow] = {}
     names = {id(row): " ".join([row.label or row.kind, *filter(None, words[id(row)])]) for row in rows}
     for row in rows:
         label = names[id(row)]
@@ -28,7 +28,7 @@ def specs(rows: Sequence[Row], source: Source) -> tuple[Spec, ...]:
     return tuple(Spec(row.kind, row.options, names[id(row)]) for row in rows)
 
 
-def _words(row: Row, family: Sequence[Row]) -> list[str]:
+def _words(row: TableRow, family: Sequence[TableRow]) -> list[str]:
     fields = fields_of(row.name, row.kind)
     files = [row.options.get(option) for option, (_, info) in fields.items() if takes_file(info.annotation)]
     if names := [str(file["name"]) for file in files if is_table(file)]:

@@ -6,13 +6,19 @@ from pydantic import ValidationError
 
 from perjoule.campaign.lines import Path
 from perjoule.campaign.messages import fault, instead, written
-from perjoule.campaign.source import Source, Table, is_list, is_table
+from perjoule.campaign.source import CampaignSource, Table, is_list, is_table
 from perjoule.campaign.tables import fields_of, rows
 from perjoule.drivers.protocols import ListsUsers
 
 
 def users(
-    path: Path, option: str, mark: ListsUsers, table: Table, source: Source, clients_counts: Sequence[int], shrink_ratio: float
+    path: Path,
+    option: str,
+    mark: ListsUsers,
+    table: Table,
+    source: CampaignSource,
+    clients_counts: Sequence[int],
+    shrink_ratio: float,
 ) -> Table:
     """Check every user's table, below an option of a workload's, and shrink its sizes.
 
@@ -35,7 +41,7 @@ def users(
     return {**table, option: checked}
 
 
-def _user(path: Path, mark: ListsUsers, table: Table, source: Source, clients_count: int, shrink_ratio: float) -> Table:
+def _user(path: Path, mark: ListsUsers, table: Table, source: CampaignSource, clients_count: int, shrink_ratio: float) -> Table:
     own, workload = mark.split(table)
     _known(path, mark.keys, workload, source)
     try:
@@ -57,7 +63,7 @@ def _user(path: Path, mark: ListsUsers, table: Table, source: Source, clients_co
     return {**own, "kind": row.kind, **row.options}
 
 
-def _known(path: Path, own: Sequence[str], workload: Table, source: Source) -> None:
+def _known(path: Path, own: Sequence[str], workload: Table, source: CampaignSource) -> None:
     """Refuse a word that neither the user nor its workload knows, with the nearest word of both."""
     try:
         fields = fields_of("workload", str(workload.get("kind")))

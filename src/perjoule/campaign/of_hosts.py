@@ -1,13 +1,13 @@
 """Tables of meters that name many hosts: patterns of names, and one meter for each host."""
 
-from perjoule.campaign.source import Path, Source, Table, is_list
+from perjoule.campaign.source import CampaignSource, Path, Table, is_list
 from perjoule.drivers.names import unfold
 
 HOST = "{host}"  # in an option: the name of the host that a meter covers
 NAMING = ("covers", "on")  # options that name hosts
 
 
-def of_hosts(path: Path, table: Table, source: Source) -> list[Table]:
+def of_hosts(path: Path, table: Table, source: CampaignSource) -> list[Table]:
     """Return a [[meter]] table with its patterns unfolded (`covers = ["stor-[1-4]"]`), or one for each host that it covers.
 
     The latter if an option has "{host}" in it: `address = "pdu-{host}"`.
@@ -29,7 +29,7 @@ def of_hosts(path: Path, table: Table, source: Source) -> list[Table]:
     ]
 
 
-def _unfolded(path: Path, words: object, source: Source) -> list[object]:
+def _unfolded(path: Path, words: object, source: CampaignSource) -> list[object]:
     found: list[object] = []
     for word in words if is_list(words) else ():
         try:

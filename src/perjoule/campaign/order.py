@@ -13,7 +13,7 @@ from itertools import product
 from typing import Any
 
 from perjoule.campaign.header import Header
-from perjoule.campaign.pairs import Pair
+from perjoule.campaign.pairs import FileSystemPair
 from perjoule.campaign.reading import behind_their_writes
 from perjoule.model import Spec, Trial, TrialEvent
 
@@ -26,7 +26,7 @@ def most_repetitions(header: Header) -> int:
 def groups(
     header: Header,
     seed: int,
-    pairs: Sequence[Pair],
+    pairs: Sequence[FileSystemPair],
     workloads: Sequence[Spec],
     meters: Sequence[Spec],
     *,

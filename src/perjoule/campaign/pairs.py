@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 
 from perjoule.campaign.lines import Path
 from perjoule.campaign.messages import written
-from perjoule.campaign.source import Source, Table, is_table
-from perjoule.campaign.tables import OWN_TESTBED, Row, rows
+from perjoule.campaign.source import CampaignSource, Table, is_table
+from perjoule.campaign.tables import OWN_TESTBED, TableRow, rows
 from perjoule.model import Spec
 
 
 @dataclass(frozen=True)
-class Pair:
+class FileSystemPair:
     """A file system on a testbed."""
 
     testbed: Spec
@@ -24,11 +24,11 @@ class Pair:
     path: Path  # of the file system's table
 
 
-def testbeds(document: Table, place: Source) -> tuple[Sequence[Row], Mapping[Path, Sequence[Row]]]:
+def testbeds(document: Table, place: CampaignSource) -> tuple[Sequence[TableRow], Mapping[Path, Sequence[TableRow]]]:
     """Build all testbeds, each once, and say on which of them each table of a file system is measured. Raises CampaignError."""
     shared = rows("testbed", ("testbed",), document["testbed"], place)
     found = list(shared)
-    of: dict[Path, Sequence[Row]] = {}
+    of: dict[Path, Sequence[TableRow]] = {}
     for number, table in enumerate(document["filesystem"]):
         path: Path = ("filesystem", number)
         own = _own(table, path, place)
@@ -39,8 +39,8 @@ def testbeds(document: Table, place: Source) -> tuple[Sequence[Row], Mapping[Pat
 
 
 def pairs(
-    rows_of: Mapping[str, Sequence[Row]], parts: Mapping[str, Sequence[Spec]], of: Mapping[Path, Sequence[Row]]
-) -> tuple[Pair, ...]:
+    rows_of: Mapping[str, Sequence[TableRow]], parts: Mapping[str, Sequence[Spec]], of: Mapping[Path, Sequence[TableRow]]
+) -> tuple[FileSystemPair, ...]:
     """Return all pairs, testbed by testbed.
 
     Args:
@@ -52,14 +52,14 @@ def pairs(
     filesystems = list(zip(rows_of["filesystem"], parts["filesystem"], strict=True))
     there = {path: [spec for row, spec in named if any(row is one for one in mine)] for path, mine in of.items()}
     return tuple(
-        Pair(testbed, replace(filesystem, label=_label(filesystem, testbed, there[row.path])), row.path)
+        FileSystemPair(testbed, replace(filesystem, label=_label(filesystem, testbed, there[row.path])), row.path)
         for _, testbed in named
         for row, filesystem in filesystems
         if testbed in there[row.path]
     )
 
 
-def _own(filesystem: Table, path: Path, place: Source) -> Table:
+def _own(filesystem: Table, path: Path, place: CampaignSource) -> Table:
     """Return the options of the testbed that a file system changes. Raises CampaignError: that is not a table of options."""
     own = filesystem.get(OWN_TESTBED, {})
     if not is_table(own):

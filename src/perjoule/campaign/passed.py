@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 from perjoule.campaign.lines import Path
 from perjoule.campaign.messages import written
-from perjoule.campaign.source import Source, Table, is_list, is_table
+from perjoule.campaign.source import CampaignSource, Table, is_list, is_table
 from perjoule.model.permitted import control_character
 
 
-def require_one_line(path: Path, options: Table, source: Source) -> None:
+def require_one_line(path: Path, options: Table, source: CampaignSource) -> None:
     """Check that no key or value of a table has a control character, which would end a line of a configuration file or hide one.
 
     Raises:

@@ -15,7 +15,7 @@ UNKNOWN_BYTES_PER_S = 100e6  # of a testbed that is not in the catalogue
 
 
 @dataclass(frozen=True)
-class Step:
+class PlannedTrial:
     """One trial with its expected cost."""
 
     trial: Trial
@@ -28,7 +28,7 @@ class Step:
 class Plan:
     """All trials in order."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[PlannedTrial, ...]
     deployments_s: float  # for bringing up and taking down every group
 
     @property
@@ -44,7 +44,7 @@ class Plan:
 
 def plan(campaign: Campaign) -> Plan:
     """Estimate bytes and wall time, including the time to write files for reads, outside the measured window."""
-    steps: list[Step] = []
+    steps: list[PlannedTrial] = []
     for trial in campaign.trials:
         workload = drivers.workload(trial.workload)
         moved_bytes = workload.moved_bytes(trial.clients_count)
@@ -52,7 +52,7 @@ def plan(campaign: Campaign) -> Plan:
         measured_s = loading_s = workload.loading_s(trial.clients_count, speed)
         if workload.directions != ("write",):
             loading_s += min(loading_s, moved_bytes / speed)
-        steps.append(Step(trial, moved_bytes, loading_s + 2 * campaign.settle_s + TRIAL_S, measured_s))
+        steps.append(PlannedTrial(trial, moved_bytes, loading_s + 2 * campaign.settle_s + TRIAL_S, measured_s))
     aligned_s = 2 * campaign.align_s  # before a deployment's trials and after them
     return Plan(tuple(steps), sum(drivers.testbed(group[0].testbed).deployment_s + aligned_s for group in campaign.groups))
 

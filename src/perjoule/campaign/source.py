@@ -27,7 +27,7 @@ def is_list(value: object) -> TypeGuard[list[Any]]:
 
 
 @dataclass(frozen=True)
-class Source:
+class CampaignSource:
     """The origin of a campaign: the line of each key, and the keys that the command line has changed."""
 
     name: str  # "" for drivers that the command line names
@@ -81,12 +81,12 @@ def _neighbour(path: File) -> str | None:
     return f"{near}{path.suffix or '.toml'}" if near else None
 
 
-def read_toml(text: str, name: str) -> tuple[Table, Source]:
+def read_toml(text: str, name: str) -> tuple[Table, CampaignSource]:
     """Read TOML. Raises CampaignError with the line and column of an error."""
     if not text.strip():
         raise CampaignError("the file is empty", where=name, next="see examples/local.toml for a short campaign")
     try:
-        return tomllib.loads(text), Source(name, key_lines(text))
+        return tomllib.loads(text), CampaignSource(name, key_lines(text))
     except RecursionError:
         raise CampaignError("this is nested too deeply", where=name, next="check the brackets") from None
     except ValueError as error:
@@ -115,7 +115,9 @@ def _twice(said: str, line: str) -> tuple[str, str] | None:
     return None
 
 
-def override(document: Table, overrides: Sequence[str], source: Source, options: Mapping[str, Sequence[Sequence[str]]]) -> Source:
+def override(
+    document: Table, overrides: Sequence[str], source: CampaignSource, options: Mapping[str, Sequence[Sequence[str]]]
+) -> CampaignSource:
     """Apply the command line's overrides ("filesystem.goal=2": in every table of that name that has the option).
 
     Args:

@@ -21,7 +21,7 @@ from perjoule.campaign.lines import Path
 from perjoule.campaign.messages import clauses, fault, instead, line, written
 from perjoule.campaign.of_hosts import of_hosts
 from perjoule.campaign.passed import require_one_line
-from perjoule.campaign.source import Source, Table, is_list, is_table
+from perjoule.campaign.source import CampaignSource, Table, is_list, is_table
 from perjoule.drivers.protocols import ListsUsers, Testbed, Tunable, Workload
 from perjoule.model import option_name
 from perjoule.model.errors import CampaignError
@@ -34,7 +34,7 @@ MOUNTED = ("lustre", "gpfs", "spectrumscale", "storagescale", "weka", "panfs", "
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One driver of a table, with one value per option."""
 
     name: str  # "filesystem"
@@ -91,7 +91,7 @@ def table_class(annotation: object) -> type | None:
     return next(found, None)
 
 
-def known_options(name: str, path: Path, table: Table, source: Source) -> tuple[str, ...]:
+def known_options(name: str, path: Path, table: Table, source: CampaignSource) -> tuple[str, ...]:
     """Return the valid keys of a table. Raises CampaignError if its kind is unknown."""
     return (*common_keys(name), *fields_of(name, kind_of(name, path, table, source)))
 
@@ -101,7 +101,7 @@ def common_keys(name: str) -> tuple[str, ...]:
     return ("kind", "label", OWN_TESTBED) if name == "filesystem" else ("kind", "label")
 
 
-def rows(name: str, path: Path, table: Table, source: Source, shrink_ratio: float = 1.0) -> tuple[Row, ...]:
+def rows(name: str, path: Path, table: Table, source: CampaignSource, shrink_ratio: float = 1.0) -> tuple[TableRow, ...]:
     """Build every driver of a table. Raises CampaignError."""
     if name == "meter" and (tables := of_hosts(path, table, source)) != [table]:
         return tuple(row for one in tables for row in rows(name, path, one, source, shrink_ratio))
@@ -119,7 +119,7 @@ def rows(name: str, path: Path, table: Table, source: Source, shrink_ratio: floa
     choices = [_choices(value, fields[option][1].annotation) for option, value in options.items()]
     if math.prod(map(len, choices)) > MOST_ROWS:
         raise source.error(path, f"{name} {kind} spans more than {MOST_ROWS} combinations", "shorten its lists")
-    found: list[Row] = []
+    found: list[TableRow] = []
     for values in itertools.product(*choices):
         chosen = dict(zip(options, values, strict=True))
         for option in options:
@@ -132,7 +132,7 @@ def rows(name: str, path: Path, table: Table, source: Source, shrink_ratio: floa
         if isinstance(driver, Testbed) and driver.cluster not in ("", *catalogue.choices()):
             what = f'the catalogue has no cluster "{driver.cluster}"'
             raise source.error((*path, "cluster"), what, instead(driver.cluster, catalogue.choices()))
-        found.append(Row(name, path, kind, label, chosen, driver))
+        found.append(TableRow(name, path, kind, label, chosen, driver))
     return tuple(found)
 
 
@@ -150,7 +150,7 @@ def where_mounted(kind: str) -> tuple[str, str] | None:
     return f"{kind} is measured where it is mounted, not deployed", 'write kind = "directory"; see docs/how-to/mounted.md'
 
 
-def kind_of(name: str, path: Path, table: Table, source: Source) -> str:
+def kind_of(name: str, path: Path, table: Table, source: CampaignSource) -> str:
     """Return the kind of a table, written or implied by an option of that name. Raises CampaignError."""
     kinds = drivers.kinds(f"{name}s")
     kind, label = table.get("kind"), table.get("label", "")
@@ -168,7 +168,7 @@ def kind_of(name: str, path: Path, table: Table, source: Source) -> str:
     return kind
 
 
-def _plain(path: Path, option: str, value: object, annotation: object, source: Source) -> None:
+def _plain(path: Path, option: str, value: object, annotation: object, source: CampaignSource) -> None:
     """Refuse values that TOML has but no option takes: dates, infinities, true for a number, an empty list."""
     try:
         json.dumps(value, allow_nan=False)
@@ -197,7 +197,7 @@ def _spanned(table: Table, inner: type) -> list[Table]:
     return [dict(zip(table, values, strict=True)) for values in found]
 
 
-def _build(name: str, path: Path, kind: str, options: Mapping[str, Any], source: Source) -> object:
+def _build(name: str, path: Path, kind: str, options: Mapping[str, Any], source: CampaignSource) -> object:
     fields = fields_of(name, kind)
     try:
         return drivers.build(f"{name}s", kind, options, to_run=not source.kept)
@@ -236,7 +236,7 @@ def fault_inside(error: ErrorDetails, option: str, inner: type) -> tuple[str, st
 
 
 def _shrunk(
-    path: Path, kind: str, options: Mapping[str, Any], driver: object, source: Source, shrink_ratio: float
+    path: Path, kind: str, options: Mapping[str, Any], driver: object, source: CampaignSource, shrink_ratio: float
 ) -> dict[str, Any]:
     size = fields_of("workload", kind).get("size")
     if size is None:

@@ -16,7 +16,7 @@ from perjoule.measures import plausibility
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import counted
 from perjoule.papers import published
-from perjoule.papers.audit import Verdict, audit, audit_cells
+from perjoule.papers.audit import AuditVerdict, audit, audit_cells
 
 _SHOWN = 4  # places for one reason
 
@@ -52,7 +52,7 @@ def audit_command(target: str, strict: bool, everything: bool, as_json: bool) ->
         sys.exit(1)
 
 
-def _audited(target: str) -> dict[str, Sequence[Verdict]]:
+def _audited(target: str) -> dict[str, Sequence[AuditVerdict]]:
     if target == "all":
         return {name: audit(published.paper(name)) for name in published.names()}
     if target not in published.names() and "/" in target and not Path(target).exists():
@@ -68,7 +68,7 @@ def _audited(target: str) -> dict[str, Sequence[Verdict]]:
     return {target: audit(paper_named(target))}
 
 
-def _of_results(folder: Path) -> tuple[Verdict, ...]:
+def _of_results(folder: Path) -> tuple[AuditVerdict, ...]:
     from perjoule.results import verification
     from perjoule.summary import summary
 
@@ -83,11 +83,11 @@ def _of_results(folder: Path) -> tuple[Verdict, ...]:
     differences = verification.verify(results).differences
     return (
         *verdicts,
-        *(Verdict("disagrees", rule, "files", "stored numbers", recomputed=difference) for difference in differences),
+        *(AuditVerdict("disagrees", rule, "files", "stored numbers", recomputed=difference) for difference in differences),
     )
 
 
-def _show(name: str, verdicts: Sequence[Verdict], everything: bool) -> None:
+def _show(name: str, verdicts: Sequence[AuditVerdict], everything: bool) -> None:
     kinds = {kind: [v for v in verdicts if v.kind == kind] for kind in ("disagrees", "agrees", "unchecked")}
     checks_count = len(kinds["agrees"]) + len(kinds["disagrees"])
     out.print(f"{name}: {counted(checks_count, 'check')}, {len(kinds['disagrees'])} disagree", style="bold")
@@ -116,7 +116,7 @@ def _show(name: str, verdicts: Sequence[Verdict], everything: bool) -> None:
             show_line(f"  {count:4d}  {rule}")
 
 
-def _show_disagreement(verdict: Verdict) -> None:
+def _show_disagreement(verdict: AuditVerdict) -> None:
     show_line(f"  {verdict.place}: {verdict.what}")
     if verdict.printed:
         show_line(f"    printed {verdict.printed}, recomputed {verdict.recomputed} ({verdict.rule})")
@@ -126,7 +126,7 @@ def _show_disagreement(verdict: Verdict) -> None:
         show_line(f"    {verdict.of + ': ' if verdict.of else ''}{verdict.recomputed}")
 
 
-def _show_unchecked(verdicts: Sequence[Verdict]) -> None:
+def _show_unchecked(verdicts: Sequence[AuditVerdict]) -> None:
     """Print each reason once, with the numbers that it keeps from being checked."""
     for cause, rule in dict.fromkeys((v.cause, v.rule) for v in verdicts):
         verdicts_of = [v for v in verdicts if (v.cause, v.rule) == (cause, rule)]
@@ -141,5 +141,5 @@ def _show_unchecked(verdicts: Sequence[Verdict]) -> None:
             out.print(f"    and {len(places) - _SHOWN} more")
 
 
-def _named(verdict: Verdict) -> str:
+def _named(verdict: AuditVerdict) -> str:
     return f"{verdict.printed}, {verdict.what}" if verdict.printed else verdict.what

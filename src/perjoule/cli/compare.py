@@ -20,10 +20,10 @@ from perjoule.model.units import counted
 from perjoule.papers import published
 
 if TYPE_CHECKING:  # what computes is imported where it is used: that takes longer than `--help` and an error should
-    from perjoule.results.comparison import Row
+    from perjoule.results.comparison import ComparisonRow
     from perjoule.results.comparison.limits import Limit
     from perjoule.results.sides import Side
-    from perjoule.statistics.changes import Change
+    from perjoule.statistics.changes import Difference
 
 
 @click.command(
@@ -142,7 +142,7 @@ def _sides(folder: Path, other: Path | None, labels: tuple[str, str] | None) -> 
     return sides.side(first, names[0]), sides.side(second, names[1])
 
 
-def _changes(first: "Side", second: "Side", declared: Sequence[str], any_change: bool, *, show: bool) -> "Sequence[Change]":
+def _changes(first: "Side", second: "Side", declared: Sequence[str], any_change: bool, *, show: bool) -> "Sequence[Difference]":
     """List what differs, and refuse what is not declared."""
     from perjoule.results import sides
     from perjoule.results.comparison.table import change_lines
@@ -161,7 +161,7 @@ def _changes(first: "Side", second: "Side", declared: Sequence[str], any_change:
     return changes
 
 
-def _broken(rows: "Sequence[Row]", limits: "Sequence[Limit]", *, show: bool) -> bool:
+def _broken(rows: "Sequence[ComparisonRow]", limits: "Sequence[Limit]", *, show: bool) -> bool:
     """Print for each limit in how many rows it is broken, kept, or undecided."""
     broken = False
     for limit in limits:

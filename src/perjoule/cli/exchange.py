@@ -183,7 +183,9 @@ def export_command(
 
                 report.write(results, page)
             asked = campaign_of(results)
-            description = exporting.Said(name_of(results), asked.description.strip() if asked else "", license_name, authors)
+            description = exporting.Description(
+                name_of(results), asked.description.strip() if asked else "", license_name, authors
+            )
             count = exporting.write_bundle(results, bundle, table, description)
         out.print(f"{bundle}: {counted(count, 'file')}; `perjoule verify` checks it", soft_wrap=True)
         if not license_name:

@@ -19,7 +19,7 @@ from perjoule.cli.terminal.consent import confirmed
 from perjoule.cli.terminal.display import err, out, show, show_line
 from perjoule.cli.terminal.inputs import campaign_of
 from perjoule.cli.terminal.outputs import require_folder
-from perjoule.cli.terminal.progress import Progress
+from perjoule.cli.terminal.progress import ProgressDisplay
 from perjoule.cli.tune import go_on
 from perjoule.cli.watch import beside
 from perjoule.execution import readiness, resources, runner, time_limit
@@ -170,7 +170,7 @@ def _go_on(
     again = f"continue with: perjoule resume {shlex.quote(str(results.folder))}"
     with exits.interruptible(again), given_back(results.folder, made):
         try:
-            with Progress(account, exits.stopping) as progress:
+            with ProgressDisplay(account, exits.stopping) as progress:
                 runner.run(asked, results, progress, ready=ready, again_failed=again_failed, folder=source, account=account)
             return _conclude(asked, results)
         except (CampaignError, MachineError):

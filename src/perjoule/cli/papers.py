@@ -19,7 +19,7 @@ from perjoule.cli.terminal.outputs import OutputFile, write
 from perjoule.model.errors import CampaignError
 from perjoule.model.units import counted
 from perjoule.papers import published
-from perjoule.papers.published import Number, Paper
+from perjoule.papers.published import Paper, PrintedNumber
 
 
 @click.command(
@@ -77,7 +77,7 @@ def paper_named(name: str) -> Paper:
     )
 
 
-def _chosen(paper: Paper, quantity: str | None, place: str | None) -> list[Number]:
+def _chosen(paper: Paper, quantity: str | None, place: str | None) -> list[PrintedNumber]:
     places = list(dict.fromkeys((*(number.place for number in paper.numbers), *(number.place for number in paper.figures))))
     if place is not None and place not in places:
         near = get_close_matches(place, places, n=1)

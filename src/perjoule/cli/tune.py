@@ -18,10 +18,10 @@ from perjoule.model.units import counted
 if TYPE_CHECKING:  # what measures is imported where it is used: that takes longer than `--help` and an error should
     from perjoule.model import Campaign, Json
     from perjoule.store import Results
-    from perjoule.tuning.outcome import Outcome
+    from perjoule.tuning.outcome import TuningOutcome
     from perjoule.tuning.request import Request
     from perjoule.tuning.study import Study
-    from perjoule.tuning.tune import Progress
+    from perjoule.tuning.tune import RoundProgress
 
 LEAST_TRIALS_COUNT = 10  # of one workload with one number of clients: the shortest race and comparison, see tuning.race.budget
 
@@ -153,7 +153,7 @@ def _measure(asked: "Campaign", place: Path, devices: tuple[str, ...], again_fai
     from perjoule import campaign, store
     from perjoule.cli import exits
     from perjoule.cli.terminal.consent import confirmed
-    from perjoule.cli.terminal.progress import Progress as Shown
+    from perjoule.cli.terminal.progress import ProgressDisplay as Shown
     from perjoule.execution import runner
     from perjoule.execution.remaining import Remaining, planned_s
     from perjoule.model.errors import CampaignError, MachineError
@@ -174,7 +174,7 @@ def _measure(asked: "Campaign", place: Path, devices: tuple[str, ...], again_fai
     return results
 
 
-def _tell(progress: "Progress") -> None:
+def _tell(progress: "RoundProgress") -> None:
     err.print(
         f"round {progress.round}: {progress.trials_count} of at most {progress.most_count} trials; "
         f"best so far: {progress.best} ({percent(progress.gain_ratio, 1, sign=True)} % expected); "
@@ -221,7 +221,7 @@ def _list(planned: "Study", *, as_json: bool) -> None:
     )
 
 
-def _show(outcome: "Outcome", folder: Path) -> None:
+def _show(outcome: "TuningOutcome", folder: Path) -> None:
     from perjoule.results.table import Table, ratio_text
 
     rows = [
@@ -244,7 +244,7 @@ def _show(outcome: "Outcome", folder: Path) -> None:
         show_line(f"campaign with this setting: {folder / 'tuned.toml'}")
 
 
-def _content(outcome: "Outcome", folder: Path) -> dict[str, object]:
+def _content(outcome: "TuningOutcome", folder: Path) -> dict[str, object]:
     """Return the JSON content."""
     gain = outcome.gain
     return {

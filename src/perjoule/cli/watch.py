@@ -19,7 +19,7 @@ from perjoule.model.units import seconds_text
 
 if TYPE_CHECKING:  # imported where they are used: `run` and `--help` need none of it
     from perjoule.monitoring.server import Page
-    from perjoule.monitoring.watching import Snapshot
+    from perjoule.monitoring.watching import RunSnapshot
 
 RATE = metric_of(RATES[0]).unit
 LINGER_S = 5.0  # after a run, for which its page waits until it has shown the end
@@ -48,7 +48,7 @@ def watch(folder: Path, address: str, port: int, duration_s: float, once: bool, 
     """
     from perjoule.monitoring import server, watching
 
-    watched = watching.Watch(folder)
+    watched = watching.ResultsWatch(folder)
     if once:
         _print(watched.snapshot())
         return
@@ -76,7 +76,7 @@ def _wait_for_run(page: "Page") -> None:
             break
 
 
-def _print(snapshot: "Snapshot") -> None:
+def _print(snapshot: "RunSnapshot") -> None:
     from perjoule.model.format import number
 
     out.print(f"{snapshot.name}: {snapshot.said}")

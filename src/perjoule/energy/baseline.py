@@ -29,7 +29,7 @@ STEADY = ("accuracy", STATED)  # errors that are the same in all windows
 
 
 @dataclass(frozen=True)
-class Idle:
+class IdlePower:
     """Idle power of a boundary, with its standard uncertainty except for what is wrong alike under load."""
 
     mean_w: float
@@ -49,7 +49,7 @@ def idle_windows(record: Record) -> tuple[tuple[float, float], ...]:
     return before, (ended_s - min(before[1] - before[0], (ended_s - began_s) / 2), ended_s)
 
 
-def idle(record: Record, parts: SignedSeries) -> Idle | None:
+def idle(record: Record, parts: SignedSeries) -> IdlePower | None:
     """Return the idle power of channels with signs; None if it is not known before the load or after it."""
     windows = idle_windows(record)
     if not parts or len(windows) < 2:
@@ -67,10 +67,10 @@ def idle(record: Record, parts: SignedSeries) -> Idle | None:
         means.append((total.value_j / length_s, hypot(total.standard_j / length_s, scatter_w)))
     watts = [mean_w for mean_w, _ in means]
     error_w = hypot(*(standard_w for _, standard_w in means)) / len(means)
-    return Idle(sum(watts) / len(watts), hypot(error_w, (max(watts) - min(watts)) / sqrt(12)), windows)
+    return IdlePower(sum(watts) / len(watts), hypot(error_w, (max(watts) - min(watts)) / sqrt(12)), windows)
 
 
-def dynamic(energy: Budget, without: Idle, length_s: float) -> Budget | None:
+def dynamic(energy: Budget, without: IdlePower, length_s: float) -> Budget | None:
     """Subtract idle energy; None if the rest is less than five times its standard uncertainty."""
     left_j = energy.value_j - without.mean_w * length_s
     terms: list[Term] = []

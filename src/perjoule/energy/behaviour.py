@@ -16,7 +16,7 @@ LEAST_COUNT = 5  # samples, below which nothing is reported
 
 
 @dataclass(frozen=True)
-class Behaviour:
+class MeterBehaviour:
     """The observed behaviour of one channel; NaN if undetermined."""
 
     samples_count: int
@@ -29,18 +29,18 @@ class Behaviour:
     longest_frozen_s: float  # the longest time without any change
 
 
-def behaviour(series: Series) -> Behaviour:
+def behaviour(series: Series) -> MeterBehaviour:
     """Describe a channel by its samples, a counter by its power from reading to reading."""
     t_s, value = powers(series)
     failed = int((~np.isfinite(series.value)).sum())
     if len(t_s) < LEAST_COUNT:
-        return Behaviour(len(series.t_s), nan, nan, failed / max(1, len(series.t_s)), nan, nan, nan, nan)
+        return MeterBehaviour(len(series.t_s), nan, nan, failed / max(1, len(series.t_s)), nan, nan, nan, nan)
     raw = series.value[np.isfinite(series.value)]
     raw_s = series.t_s[np.isfinite(series.value)]
     changed_s = raw_s[1:][np.diff(raw) != 0]
     steps_s = np.diff(changed_s)
     still_s = np.diff(np.concatenate(([raw_s[0]], changed_s, [raw_s[-1]])))
-    return Behaviour(
+    return MeterBehaviour(
         samples_count=len(series.t_s),
         asked_period_s=float(np.median(np.diff(raw_s))),
         update_period_s=float(np.median(steps_s)) if len(steps_s) else nan,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from perjoule.energy.amount import amount
 from perjoule.energy.coverage import SWITCH, Signed, cover, devices_of, items
-from perjoule.energy.power import Boundaries, Parts, added
+from perjoule.energy.power import Boundaries, BoundaryParts, added
 from perjoule.energy.quantities import one_quantity, other_quantity, wrong_ratio
 from perjoule.model import Channel, Record, Series
 from perjoule.model.doubts import METERS, Doubt
@@ -47,12 +47,12 @@ class Headline:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenChannels:
     """The channels of a boundary; without any, the doubts have the reasons."""
 
-    parts: Parts | None = None
+    parts: BoundaryParts | None = None
     doubts: tuple[Doubt, ...] = ()  # about the choice
-    refused: tuple[Parts, ...] = ()  # that cover the hosts and have no energy, if none has
+    refused: tuple[BoundaryParts, ...] = ()  # that cover the hosts and have no energy, if none has
     packages: Signed = ()  # of the processors of all these hosts (RAPL): they represent no host
     has_net: bool = False  # the hosts have an energy without the switch
 
@@ -77,14 +77,14 @@ class Chooser:
         """
         return not self.roles.at_scale or (channel.grade in DILATED and channel.semantics != "state")
 
-    def best(self, hosts: frozenset[str], only: str | None = None) -> Chosen:
+    def best(self, hosts: frozenset[str], only: str | None = None) -> ChosenChannels:
         """Choose the channels of hosts, of the best grade that covers them all.
 
         Of several ways within that grade the first one counts, unless another one is twice as certain. A better grade that covers
         the hosts and was refused is a doubt. `only` is the grade of numbers beside which this one stands.
         """
         refused: list[Doubt] = []
-        covering: list[Parts] = []
+        covering: list[BoundaryParts] = []
         better: list[tuple[str, Doubt]] = []  # grade and doubts of meters that cover the hosts, and whose energy is refused
         best: Boundaries | None = None
         contradicted: set[str] = set()  # grades, of which no other choice is any better known
@@ -104,12 +104,12 @@ class Chooser:
             elif best is None or _better(energy, best):
                 best = energy
         if best is None:
-            return Chosen(None, tuple(dict.fromkeys(refused)), tuple(covering), self._packages(hosts))
+            return ChosenChannels(None, tuple(dict.fromkeys(refused)), tuple(covering), self._packages(hosts))
         replaced = [METERS.instead(reason=doubt, grade=best.grade) for of, doubt in better if of != best.grade]
         has_net = bool(best.parts and best.parts.net) if self.headline is None else best.net is not None
-        return Chosen(best.parts, tuple(dict.fromkeys(replaced)), (), self._packages(hosts), has_net)
+        return ChosenChannels(best.parts, tuple(dict.fromkeys(replaced)), (), self._packages(hosts), has_net)
 
-    def _measured(self, parts: Parts) -> Boundaries:
+    def _measured(self, parts: BoundaryParts) -> Boundaries:
         if self.headline is None:
             return Boundaries(parts=parts)
         return added(self.headline.record, self.headline.series, parts, self.headline.began_s, self.headline.ended_s)
@@ -119,7 +119,7 @@ class Chooser:
             return 0.0
         return wrong_ratio(self.headline.series[channel], self.headline.began_s, self.headline.ended_s)
 
-    def _candidates(self, hosts: frozenset[str]) -> Iterator[Parts]:
+    def _candidates(self, hosts: frozenset[str]) -> Iterator[BoundaryParts]:
         """List the possible sums for the boundaries of hosts, best grade first; grades are never mixed.
 
         Within a grade each meter alone comes before all of them together, unless these give more boundaries. If a meter has both
@@ -128,16 +128,16 @@ class Chooser:
         # A state is a bound, and no energy of any boundary.
         powers = [channel for channel in self.powers if channel.semantics != "state"]
         if powers and not (hosts and any(channel.grade in GRADES for channel in powers)):
-            yield Parts("", "", doubts=(METERS.none_covers() if hosts else METERS.outside(),))
+            yield BoundaryParts("", "", doubts=(METERS.none_covers() if hosts else METERS.outside(),))
         for grade in GRADES if hosts else ():
             of_grade = [channel for channel in powers if channel.grade == grade]
             meters = sorted({channel.meter for channel in of_grade})
             if not all(map(self.represents, of_grade)):
                 doubts = {meter: METERS.real_machine(meter=meter, scale=self.roles.at_scale) for meter in meters}
-                yield from (Parts(meter, grade, doubts=(doubt,)) for meter, doubt in doubts.items())
+                yield from (BoundaryParts(meter, grade, doubts=(doubt,)) for meter, doubt in doubts.items())
                 continue
             if grade == "modelled" and (bare := self._diskless(of_grade) & hosts):
-                yield Parts("modelled", grade, doubts=(METERS.no_disks_modelled(hosts=", ".join(sorted(bare))),))
+                yield BoundaryParts("modelled", grade, doubts=(METERS.no_disks_modelled(hosts=", ".join(sorted(bare))),))
                 continue
             sets = [[channel for channel in of_grade if channel.meter == meter] for meter in meters]
             sets += [of_grade] if len(meters) > 1 else []
@@ -168,7 +168,7 @@ class Chooser:
         ]
         return tuple((1, channel) for channel in counters) if frozenset(channel.host for channel in counters) == hosts else ()
 
-    def disks(self) -> Parts | None:
+    def disks(self) -> BoundaryParts | None:
         """Choose the first meter, best grade first, that has the disks of all hosts with data; None if no meter has.
 
         Hosts of other roles count if they have metered disks.
@@ -185,7 +185,7 @@ class Chooser:
             covered = frozenset[str]().union(*by_hosts)
             once = sum(map(len, by_hosts)) == len(covered)  # no disk is in two channels
             if once and self.roles.holders <= covered and all(map(self._known, by_hosts.values())):
-                return Parts(meter, DISK_GRADES[place], tuple((1, channel) for channel in by_hosts.values()))
+                return BoundaryParts(meter, DISK_GRADES[place], tuple((1, channel) for channel in by_hosts.values()))
         return None
 
     def _known(self, channel: Channel) -> bool:
@@ -217,7 +217,7 @@ def _better(energy: Boundaries, before_it: Boundaries) -> bool:
     return not set(budget.unknown) - set(other_budget.unknown) and 0 < budget.expanded_j < other_budget.expanded_j / 2
 
 
-def parts_of(grade: str, channels: Sequence[Channel], cluster: frozenset[str], host_names: frozenset[str]) -> Parts:
+def parts_of(grade: str, channels: Sequence[Channel], cluster: frozenset[str], host_names: frozenset[str]) -> BoundaryParts:
     """Find the channels of one grade that make up the boundaries of hosts; `cluster` as in `coverage.items`."""
     metered = any(channel.component == SWITCH or SWITCH in channel.covers for channel in channels)
     switched = grade != "simulated" or metered  # a waveform has no switch in it
@@ -228,11 +228,11 @@ def parts_of(grade: str, channels: Sequence[Channel], cluster: frozenset[str], h
     disks = frozenset(device for device in hosts if device.endswith(f"/{DISKS}"))
     boards = cover(hosts - disks, among) if disks else ()
     if net or gross:
-        return Parts(meter, grade, net, gross, boards, host_names)
+        return BoundaryParts(meter, grade, net, gross, boards, host_names)
     covered = frozenset(device for item in among for device in item.devices)
     missing = sorted({device.partition("/")[0] for device in hosts - covered})
     unmetered = METERS.unmetered(meter=meter, hosts=", ".join(missing))
-    return Parts(meter, grade, doubts=(unmetered if missing else METERS.inseparable(meter=meter),))
+    return BoundaryParts(meter, grade, doubts=(unmetered if missing else METERS.inseparable(meter=meter),))
 
 
 def _of(channel: Channel) -> frozenset[str]:

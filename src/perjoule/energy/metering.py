@@ -8,9 +8,9 @@ decides alone.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from perjoule.energy.choosing import GRADES, Chooser, Chosen, Headline, Roles
+from perjoule.energy.choosing import GRADES, Chooser, ChosenChannels, Headline, Roles
 from perjoule.energy.coverage import items
-from perjoule.energy.power import Parts
+from perjoule.energy.power import BoundaryParts
 from perjoule.model import Channel
 
 
@@ -19,11 +19,11 @@ class Metering:
     """The choice of a trial's channels."""
 
     roles: Roles
-    servers: Chosen
-    clients: Chosen  # that loaded and are not servers
-    spanning: Parts | None  # channels of both sides, if these count instead of their sum
-    by_role: Mapping[str, Chosen]
-    disks: Parts | None  # of all hosts that hold data
+    servers: ChosenChannels
+    clients: ChosenChannels  # that loaded and are not servers
+    spanning: BoundaryParts | None  # channels of both sides, if these count instead of their sum
+    by_role: Mapping[str, ChosenChannels]
+    disks: BoundaryParts | None  # of all hosts that hold data
     single: tuple[Channel, ...]  # parts of hosts, one quantity of each
     comparable: tuple[Channel, ...]  # that say something about these hosts, one quantity of each
 
@@ -33,7 +33,7 @@ class Metering:
         chooser = Chooser(roles, [channel for channel in channels if channel.quantity in ("power", "energy")], headline)
         servers = chooser.best(roles.servers)
         counted = counting(chooser.powers, roles, roles.clients)
-        clients = chooser.best(roles.clients) if counted else Chosen()
+        clients = chooser.best(roles.clients) if counted else ChosenChannels()
         spanning = None
         if any(hosts & roles.servers for _, hosts in counted):
             both = chooser.best(roles.servers | roles.clients)
@@ -51,7 +51,7 @@ class Metering:
         )
 
     @property
-    def both(self) -> Parts | None:
+    def both(self) -> BoundaryParts | None:
         """The channels of servers and hosts that load, each host once; None if those of a side are unknown, or nobody loads."""
         if self.spanning is not None:
             return self.spanning
@@ -61,13 +61,13 @@ class Metering:
         return together(parts) if loaded and len(parts) == len(sides) else None
 
 
-def together(several: Sequence[Parts]) -> Parts:
+def together(several: Sequence[BoundaryParts]) -> BoundaryParts:
     """Add up the channels of boundaries that have no host in common; the worst of their grades is that of the sum."""
     if len(several) == 1:
         return several[0]
     meter = "+".join(dict.fromkeys(parts.meter for parts in several))
     grade = max((parts.grade for parts in several), key=GRADES.index)
-    return Parts(meter, grade, tuple(channel for parts in several for channel in parts.net))
+    return BoundaryParts(meter, grade, tuple(channel for parts in several for channel in parts.net))
 
 
 def counting(powers: Sequence[Channel], roles: Roles, targets: frozenset[str]) -> list[tuple[Channel, frozenset[str]]]:
@@ -77,6 +77,6 @@ def counting(powers: Sequence[Channel], roles: Roles, targets: frozenset[str]) -
     return [(channel, hosts) for channel, hosts in reach if hosts & targets]
 
 
-def _rank(side: Chosen) -> int:
+def _rank(side: ChosenChannels) -> int:
     """Return the place of its grade, the best first; the last one without an energy of the hosts alone."""
     return GRADES.index(side.grade) if side.has_net else len(GRADES)

@@ -17,7 +17,7 @@ SHORT_COUNT = 5  # samples in a window, below which it is called short
 
 
 @dataclass(frozen=True)
-class Parts:
+class BoundaryParts:
     """The channels of one grade that make up each boundary, with their signs; empty if undetermined."""
 
     meter: str
@@ -36,7 +36,7 @@ class Boundaries:
     net: Budget | None = None
     gross: Budget | None = None
     boards: Budget | None = None
-    parts: Parts | None = None
+    parts: BoundaryParts | None = None
     doubts: tuple[Doubt, ...] = ()
     contradicted: bool = False  # refused, because not all of its meters can be right
 
@@ -68,7 +68,7 @@ class Boundaries:
         return self.gross.value_j if self.gross else None
 
 
-def added(record: Record, series: Mapping[Channel, Series], parts: Parts, began_s: float, ended_s: float) -> Boundaries:
+def added(record: Record, series: Mapping[Channel, Series], parts: BoundaryParts, began_s: float, ended_s: float) -> Boundaries:
     """Add up the energy of channels over a window, with its budget; the coefficients of those that are modelled are in it."""
     quiet, windows = idle_windows(record), ((began_s, ended_s, 1.0),)
 

@@ -16,7 +16,7 @@ from perjoule.trial.ageing import energy_j
 
 
 @dataclass(frozen=True)
-class Aged:
+class AgedDeployment:
     """What a deployment went through, what meters saw meanwhile, and doubts about the trials that follow."""
 
     facts: Mapping[str, Json]
@@ -29,7 +29,7 @@ class Aged:
         return replace(found, facts={**record.facts, "aged": {**self.facts, "energy_j": energy_j(found, self.series)}})
 
 
-def age(campaign: Campaign, trial: Trial, hosts: Hosts, mounted: Mounted, results: Results) -> Aged | None:
+def age(campaign: Campaign, trial: Trial, hosts: Hosts, mounted: Mounted, results: Results) -> AgedDeployment | None:
     """Age the file system of a trial, if the campaign wants that.
 
     Raises:
@@ -48,4 +48,4 @@ def age(campaign: Campaign, trial: Trial, hosts: Hosts, mounted: Mounted, result
             hosts, mounted, settle_s=campaign.settle_s, quiet_s=campaign.quiet_s, idle_bytes_per_s=idle_bytes_per_s
         )
     facts = {**done, "began_s": began_s, "ended_s": ended_s, "quiet_s": tail.phase.ended_s, "folder": folder}
-    return Aged(facts, ageing_series(results.folder, folder), tuple(doubt.about("ageing") for doubt in tail.doubts))
+    return AgedDeployment(facts, ageing_series(results.folder, folder), tuple(doubt.about("ageing") for doubt in tail.doubts))

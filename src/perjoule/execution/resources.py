@@ -31,7 +31,7 @@ CGROUPS = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True)
-class Need:
+class SpaceNeed:
     """Bytes below a folder, and their purpose."""
 
     folder: Path
@@ -52,7 +52,7 @@ def checks(trials: Sequence[Trial], results: Path, *, settle_s: float = 1.0) -> 
     )
 
 
-def needs(trials: Sequence[Trial], results: Path, *, settle_s: float = 1.0) -> tuple[Need, ...]:
+def needs(trials: Sequence[Trial], results: Path, *, settle_s: float = 1.0) -> tuple[SpaceNeed, ...]:
     """Return the space needed in each folder of this machine. Deployments follow one another: the largest in a folder counts."""
     stored: dict[Path, int] = {}
     deployments: dict[tuple[str, str], list[Trial]] = {}
@@ -62,8 +62,8 @@ def needs(trials: Sequence[Trial], results: Path, *, settle_s: float = 1.0) -> t
         folder = drivers.filesystem(group[0].filesystem).folder(drivers.testbed(group[0].testbed).folder)
         if folder is not None and (hosts := _planned(group)):
             stored[folder] = max(stored.get(folder, 0), stored_bytes(group, hosts))
-    found = [Need(folder, count, "data of the file systems") for folder, count in stored.items()]
-    return (*found, Need(results, results_bytes(trials, settle_s), "results"))
+    found = [SpaceNeed(folder, count, "data of the file systems") for folder, count in stored.items()]
+    return (*found, SpaceNeed(results, results_bytes(trials, settle_s), "results"))
 
 
 def results_bytes(trials: Sequence[Trial], settle_s: float) -> int:
@@ -128,15 +128,15 @@ def _planned(group: Sequence[Trial]) -> Hosts | None:
     return hosts
 
 
-def disk_checks(wanted: Iterable[Need]) -> tuple[Check, ...]:
+def disk_checks(wanted: Iterable[SpaceNeed]) -> tuple[Check, ...]:
     """Compare the space needed with free space, disk by disk."""
-    disks: dict[int, list[Need]] = {}
+    disks: dict[int, list[SpaceNeed]] = {}
     for need in wanted:
         disks.setdefault(existing(need.folder).stat().st_dev, []).append(need)
     return tuple(_disk_check(together) for together in disks.values())
 
 
-def _disk_check(together: Sequence[Need]) -> Check:
+def _disk_check(together: Sequence[SpaceNeed]) -> Check:
     first = max(together, key=lambda need: need.needed_bytes)
     usage = shutil.disk_usage(existing(first.folder))
     needed_bytes, kept_bytes = sum(need.needed_bytes for need in together), reserve_bytes(usage.total)

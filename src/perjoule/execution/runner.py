@@ -22,9 +22,9 @@ from perjoule.execution.campaign_clock import CampaignClock
 from perjoule.execution.notices import Notice, Observer
 from perjoule.execution.readiness import Ready, look, require
 from perjoule.execution.remaining import Remaining, planned_s
-from perjoule.execution.stopping import Until
+from perjoule.execution.stopping import StopState
 from perjoule.execution.telling import telling
-from perjoule.execution.time_limit import Pace
+from perjoule.execution.time_limit import TrialPace
 from perjoule.execution.trial import LOG_TAIL_BYTES, Ended, UnderWay, Up, keep_logs, record, starved
 from perjoule.machine.environment import environment
 from perjoule.model import Campaign, Json, Point, Trial
@@ -40,7 +40,7 @@ FRUITLESS_COUNT = 2  # deployments in a row that did not carry a single trial, a
 def missing(campaign: Campaign, results: Results, *, again_failed: bool = False) -> tuple[Trial, ...]:
     """Return the needed trials without a kept attempt (with `again_failed`: without a valid one), in order."""
     done = {r.trial.id for r in results.latest() if r.status == "valid"} if again_failed else results.done()
-    until = Until(campaign, results)
+    until = StopState(campaign, results)
     return tuple(trial for trial in campaign.trials if trial.id not in done and not until.settled(trial))
 
 
@@ -78,7 +78,9 @@ def run(
         planned = plan(campaign)
         account = account or Remaining(planned_s(planned, {trial.id for trial in left}))
         tell = watched.enter_context(telling(campaign.name, results, account, observe))
-        group = _Group(campaign, results, tell, circumstances, Until(campaign, results), Pace(planned), CampaignClock(results))
+        group = _Group(
+            campaign, results, tell, circumstances, StopState(campaign, results), TrialPace(planned), CampaignClock(results)
+        )
         refused: list[PerjouleError] = []
         with disk_watch.watched(resources.folders(left, results.folder)):
             for trials in campaign.groups:
@@ -105,8 +107,8 @@ class _Group:
     results: Results
     observe: Observer
     circumstances: Mapping[str, Json]
-    until: Until
-    pace: Pace
+    until: StopState
+    pace: TrialPace
     clock: CampaignClock
 
     @property
@@ -199,7 +201,7 @@ class _Group:
             self.observe(Notice("deployed", took, trial=first, hosts=hosts))
             yield Up(hosts, mounted, self._age(first, hosts, mounted))
 
-    def _age(self, trial: Trial, hosts: Hosts, mounted: Mounted) -> ageing.Aged | None:
+    def _age(self, trial: Trial, hosts: Hosts, mounted: Mounted) -> ageing.AgedDeployment | None:
         wanted = drivers.filesystem(trial.filesystem).aged
         if wanted and wanted.full_ratio:
             self.observe(Notice("note", f"ageing {trial.filesystem.label}"))

@@ -17,7 +17,7 @@ from perjoule.store import Results
 from perjoule.summary.computing import of_trial
 
 
-class Until:
+class StopState:
     """The state of the campaign's stop rule in a results folder; without a rule no trial is ever settled."""
 
     def __init__(self, campaign: Campaign, results: Results) -> None:

@@ -15,7 +15,7 @@ from perjoule.machine import processes
 from perjoule.model import Channel, Trial
 from perjoule.model.errors import PerjouleError
 from perjoule.store import Results, progress
-from perjoule.store.progress import Line, Load, Place, ProgressFile, Run, State
+from perjoule.store.progress import Line, LoadHost, ProgressFile, RunningLoad, RunProcess, State
 
 SHOWN = ("power", "energy", "cpu", "network_sent", "network_received")  # quantities that a watcher sees
 END_S = 5.0  # for which the last state is waited for
@@ -58,7 +58,7 @@ class _Teller:
         self._channels: dict[Channel, int] = {}
         self._notice: Notice | None = None
         self._lock, self._ending = threading.Lock(), threading.Event()
-        self._file.append(Line(run=Run(progress.VERSION, processes.own(), name, time.time())))
+        self._file.append(Line(run=RunProcess(progress.VERSION, processes.own(), name, time.time())))
         self._thread = threading.Thread(target=self._tell, name="progress", daemon=True)
         self._thread.start()
 
@@ -68,7 +68,7 @@ class _Teller:
             match notice.kind:
                 case "deploy":
                     self._notice = None
-                    self._file.append(Line(load=Load(notice.text)))
+                    self._file.append(Line(load=RunningLoad(notice.text)))
                     self._enter("bringing it up")
                 case "deployed" | "note":
                     self._file.append(Line(note=notice.text))
@@ -129,10 +129,10 @@ class _Teller:
         self._file.append(Line(state=state))
 
 
-def _load_of(trial: Trial, notice: Notice) -> Load:
+def _load_of(trial: Trial, notice: Notice) -> RunningLoad:
     hosts = notice.hosts
     assert hosts is not None
-    return Load(
+    return RunningLoad(
         trial.filesystem.label,
         trial.id,
         trial.filesystem.label,
@@ -140,7 +140,7 @@ def _load_of(trial: Trial, notice: Notice) -> Load:
         trial.clients_count,
         trial.repetition,
         hosts.scale,
-        tuple(Place(host.name, host.role, host.cpu_capacity_cores) for host in hosts.all),
+        tuple(LoadHost(host.name, host.role, host.cpu_capacity_cores) for host in hosts.all),
         tuple(host.name for host in hosts.clients[: trial.clients_count]),
         tuple(host.name for host in hosts.all if host.name in notice.servers),
         drivers.reality(trial),

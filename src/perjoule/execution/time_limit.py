@@ -33,7 +33,7 @@ def beforehand(plan: Plan, wanted: Sequence[Trial]) -> str:
     )
 
 
-class Pace:
+class TrialPace:
     """How long trials take: by the plan, and by how much those so far took longer."""
 
     def __init__(self, plan: Plan) -> None:

@@ -12,7 +12,7 @@ from perjoule.drivers import together
 from perjoule.drivers.protocols import Elsewhere, Hosts, Mounted, Seeks, require_time
 from perjoule.energy.hosts import serving
 from perjoule.execution import layouts, pauses, settling, write_back
-from perjoule.execution.ageing import Aged
+from perjoule.execution.ageing import AgedDeployment
 from perjoule.execution.happening import LATE_OUTSIDE_S, LATE_S, Course
 from perjoule.execution.layouts import Layouts
 from perjoule.model import REBUILT, WRITE_BACK, Campaign, Clock, Happened, Health, HostFact, Json, Outcome, Phase, Record
@@ -29,7 +29,7 @@ class Up:
 
     hosts: Hosts
     mounted: Mounted
-    aged: Aged | None = None
+    aged: AgedDeployment | None = None
 
     def serving(self, clients_count: int) -> frozenset[str]:
         """Name the hosts whose watts are those of the servers, as `energy.hosts` will in the record of the trial."""

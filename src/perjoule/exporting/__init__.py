@@ -2,8 +2,17 @@
 
 from perjoule.exporting.archive import MOST_UNPACKED_BYTES
 from perjoule.exporting.bundle import verify_bundle, write_bundle
-from perjoule.exporting.crate import Said
+from perjoule.exporting.crate import Description
 from perjoule.exporting.recalculating import recalculate
 from perjoule.exporting.rows import csv_text, rows, write_parquet
 
-__all__ = ["MOST_UNPACKED_BYTES", "Said", "csv_text", "recalculate", "rows", "verify_bundle", "write_bundle", "write_parquet"]
+__all__ = [
+    "MOST_UNPACKED_BYTES",
+    "Description",
+    "csv_text",
+    "recalculate",
+    "rows",
+    "verify_bundle",
+    "write_bundle",
+    "write_parquet",
+]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from perjoule import store
 from perjoule.exporting.archive import COMPUTED, DAMAGE, MOST_UNPACKED_BYTES, Archive, open_archive, unpacked
-from perjoule.exporting.crate import CHECKSUMS, CITATION, METADATA, File, Said, checksums, citation, metadata
+from perjoule.exporting.crate import CHECKSUMS, CITATION, METADATA, Description, File, checksums, citation, metadata
 from perjoule.machine import portable, removal
 from perjoule.machine.bounded import bounded
 from perjoule.machine.untrusted import MOST_JSON_BYTES
@@ -25,7 +25,7 @@ LEFT_OUT = (*COMPUTED, METADATA, CITATION, CHECKSUMS, TABLE)
 _CHUNK_BYTES = 1 << 20
 
 
-def write_bundle(results: Results, target: Path, table: str, description: Said) -> int:
+def write_bundle(results: Results, target: Path, table: str, description: Description) -> int:
     """Write all kept attempts, the report if there is one, table and description to a zip file; return the number of files.
 
     Args:

@@ -44,7 +44,7 @@ SUFFIXES = {
 
 
 @dataclass(frozen=True)
-class Said:
+class Description:
     """Information that the results lack."""
 
     name: str
@@ -61,7 +61,7 @@ class File:
     sha256: str  # "" if unknown, as for the checksums themselves
 
 
-def metadata(description: Said, records: Sequence[Record], files: Mapping[str, File]) -> str:
+def metadata(description: Description, records: Sequence[Record], files: Mapping[str, File]) -> str:
     """Write ro-crate-metadata.json: a flat list of entities, the root with every file as a part of it.
 
     Args:
@@ -108,7 +108,7 @@ def metadata(description: Said, records: Sequence[Record], files: Mapping[str, F
     return json.dumps(crate, indent=1, ensure_ascii=False) + "\n"
 
 
-def citation(description: Said, records: Sequence[Record]) -> str:
+def citation(description: Description, records: Sequence[Record]) -> str:
     """Write CITATION.cff; its strings are JSON, which YAML also reads."""
     lines = ["cff-version: 1.2.0", "type: dataset", 'message: "If you use these results, please cite them as below."']
     lines += [f"title: {_text(description.name)}", "authors:"]

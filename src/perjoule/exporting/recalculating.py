@@ -30,7 +30,7 @@ from perjoule.store.ageing import FOLDER as AGEING
 from perjoule.store.ageing import ageing_series
 from perjoule.store.disk import spoken, sync
 from perjoule.store.journal import NAME as JOURNAL
-from perjoule.store.journal import Entry, append_entry, sha256
+from perjoule.store.journal import JournalEntry, append_entry, sha256
 from perjoule.store.place import entered, make_folders, require_ours
 from perjoule.store.recalculated import KEY, Moves, Recalculation, keep_recalculation
 from perjoule.store.records import to_json, with_time
@@ -141,7 +141,7 @@ def _written(results: Results, folder: Path, source: str) -> Recalculation:
                 changed_count += watts.changed
                 _rewrite(attempt, watts, note_of_all, _moves(record).get(watts.hardware.name, {}))
             files = {**entry.files} | {name: sha256(attempt / name) for name in (RECORD, SERIES)}
-            append_entry(place, Entry(entry.trial, entry.attempt, entry.status, files))
+            append_entry(place, JournalEntry(entry.trial, entry.attempt, entry.status, files))
             if last[entry.trial] == entry.attempt:
                 timed = with_time(record)
                 latest.append(timed)

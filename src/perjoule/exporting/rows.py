@@ -20,7 +20,7 @@ _pa = cast("Any", pa)
 _pq = cast("Any", pq)
 
 
-class Row(NamedTuple):
+class ExportRow(NamedTuple):
     """One number. For a cell `value` is the mean, `low` and `high` are its 95 % interval (infinite when n = 1)."""
 
     of: str  # "trial" or "cell"
@@ -43,7 +43,7 @@ class Row(NamedTuple):
     doubt_ids: str  # of the doubts, each id once, joined by "; "
 
 
-def rows(results: Results, cells: Sequence[Cell]) -> Iterator[Row]:
+def rows(results: Results, cells: Sequence[Cell]) -> Iterator[ExportRow]:
     """Return all rows: trials in the order in which they were kept, then cells.
 
     Args:
@@ -54,14 +54,14 @@ def rows(results: Results, cells: Sequence[Cell]) -> Iterator[Row]:
         for metric, value in point.metrics.items():
             names, of = _words(point.trial, point.direction), metric_of(metric)
             came = point.grade_of(of.boundary), "; ".join(point.doubts), point.reality, ids(point.doubts)
-            yield Row("trial", *names, metric, of.unit.si, value, None, None, 1, *came)
+            yield ExportRow("trial", *names, metric, of.unit.si, value, None, None, 1, *came)
     for cell in cells:
         names_of_cell = ("", cell.filesystem, cell.workload, cell.direction, cell.clients_count, None, "")
         for metric, interval in cell.metrics.items():
             numbers = (interval.mean, interval.low, interval.high, len(interval.values))
             of = metric_of(metric)
             came = cell.grade_of(of.boundary), "; ".join(cell.doubts), cell.reality, ids(cell.doubts)
-            yield Row("cell", *names_of_cell, metric, of.unit.si, *numbers, *came)
+            yield ExportRow("cell", *names_of_cell, metric, of.unit.si, *numbers, *came)
 
 
 def ids(doubts: Sequence[Doubt]) -> str:
@@ -69,20 +69,22 @@ def ids(doubts: Sequence[Doubt]) -> str:
     return "; ".join(dict.fromkeys(doubt.id for doubt in doubts if doubt.id))
 
 
-def csv_text(table: Sequence[Row]) -> str:
+def csv_text(table: Sequence[ExportRow]) -> str:
     """Lay rows out as CSV (RFC 4180); numbers in full, empty where absent, and no text is a formula."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(Row._fields)
+    writer.writerow(ExportRow._fields)
     writer.writerows([marked(cell) if isinstance(cell, str) else cell for cell in row] for row in table)
     return text.getvalue()
 
 
-def write_parquet(cell_rows: Sequence[Row], path: Path) -> None:
+def write_parquet(cell_rows: Sequence[ExportRow], path: Path) -> None:
     """Write rows as Parquet. Raises OSError."""
     types = {int: _pa.int64(), int | None: _pa.int64(), float: _pa.float64(), float | None: _pa.float64(), str: _pa.string()}
-    schema = _pa.schema([(name, types[kind]) for name, kind in Row.__annotations__.items()], metadata={"perjoule": "export 1"})
-    columns = [list(column) for column in zip(*cell_rows, strict=True)] or [[] for _ in Row._fields]
+    schema = _pa.schema(
+        [(name, types[kind]) for name, kind in ExportRow.__annotations__.items()], metadata={"perjoule": "export 1"}
+    )
+    columns = [list(column) for column in zip(*cell_rows, strict=True)] or [[] for _ in ExportRow._fields]
     table = _pa.Table.from_arrays(
         [_pa.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import isfinite, log10
 
 from perjoule.figures.loads import load_names
-from perjoule.figures.printed import Printed, columns
+from perjoule.figures.printed import PaperNumber, columns
 from perjoule.figures.vega import PANEL_WIDTH, Spec, titled
 from perjoule.model import Cell, Interval
 from perjoule.model.format import number
@@ -59,7 +59,7 @@ def against_clients(
     notes: Sequence[str],
     bounds: Sequence[tuple[float, str]] = (),
     logarithmic: bool = False,
-    printed: Sequence[Printed] = (),
+    printed: Sequence[PaperNumber] = (),
 ) -> Spec:
     """Draw a metric against the number of clients.
 
@@ -136,7 +136,7 @@ def _panel(
     title: str,
     bounds: Sequence[tuple[float, str]],
     frame: tuple[float, float],
-    printed: Sequence[Printed],
+    printed: Sequence[PaperNumber],
 ) -> Spec:
     means, values = _rows(cells, metric, frame)
     layers = _measured(means, values, y, names)
@@ -241,7 +241,7 @@ def _bound(value: float, text: str, y: Spec) -> list[Spec]:
     ]
 
 
-def _beside(printed: Sequence[Printed], metric: Metric, y: Spec, names: Sequence[str]) -> list[Spec]:
+def _beside(printed: Sequence[PaperNumber], metric: Metric, y: Spec, names: Sequence[str]) -> list[Spec]:
     """Return the layers of a paper's numbers, and of the largest measured values next to its largest ones."""
     per, unit = metric.unit.per, metric.unit.symbol
     printed_rows: list[Spec] = []

@@ -10,7 +10,7 @@ _ROW_HEIGHT = 22
 
 
 @dataclass(frozen=True)
-class Mark:
+class RatioMark:
     """A ratio of one row; ends are infinite without an interval."""
 
     row: str
@@ -31,7 +31,7 @@ class Beside:
     published: float
 
 
-def ratios(marks: Sequence[Mark], relevant_ratio: float, title: str, notes: Sequence[str]) -> Spec:
+def ratios(marks: Sequence[RatioMark], relevant_ratio: float, title: str, notes: Sequence[str]) -> Spec:
     """Draw a ratio with its interval in each row, over the band of irrelevant differences."""
     rows = list(dict.fromkeys(mark.row for mark in marks))
     metrics = list(dict.fromkeys(mark.metric for mark in marks))

@@ -12,7 +12,7 @@ WIDE = 1.5  # times the range of the means: an interval that ends farther from i
 
 
 @dataclass(frozen=True)
-class Mean:
+class CampaignMean:
     """A campaign's mean; ends are infinite without an interval."""
 
     number: int  # of the campaign, from 1
@@ -36,7 +36,7 @@ class Panel:
     """A combination; values are in the figure's unit."""
 
     heading: str
-    means: Sequence[Mean]
+    means: Sequence[CampaignMean]
     levels: Sequence[Flat]
 
 
@@ -97,7 +97,7 @@ def _panel(panel: Panel, unit: str, campaigns_count: int) -> Spec:
     return {"title": heading, "width": PANEL_WIDTH, "height": HEIGHT, "data": {"values": means}, "layer": layers}
 
 
-def _ends(mean: Mean, most: float) -> Spec:
+def _ends(mean: CampaignMean, most: float) -> Spec:
     """Return an interval's ends, cut off where it is too wide; nothing without an interval."""
     if not isfinite(mean.high):
         return {}

@@ -9,7 +9,7 @@ LARGEST = "largest"  # instead of a number of clients
 
 
 @dataclass(frozen=True)
-class Printed:
+class PaperNumber:
     """A number that a paper prints, and the cell where the same was measured."""
 
     cell: Cell
@@ -23,7 +23,7 @@ class Printed:
         return self.cell.clients_count if self.largest is None else LARGEST
 
 
-def columns(cells: Sequence[Cell], printed: Sequence[Printed]) -> list[int | str]:
+def columns(cells: Sequence[Cell], printed: Sequence[PaperNumber]) -> list[int | str]:
     """Return the axis of clients, with a last place for largest values if there are any."""
     counts: list[int | str] = [*sorted({cell.clients_count for cell in cells})]
     return [*counts, *([LARGEST] if any(number.largest is not None for number in printed) else [])]

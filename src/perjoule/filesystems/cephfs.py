@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Check, Host, Hosts, TakesSnapshots, Tunable
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
-from perjoule.filesystems._ceph.cluster import Cluster
+from perjoule.filesystems._ceph.cluster import CephCluster
 from perjoule.filesystems._ceph.commands import DATA_POOL, FILE_SYSTEM, METADATA_POOL
 from perjoule.filesystems._daemons import Daemon
 from perjoule.filesystems._settings import NO_ACCESS_TIMES, Setting
@@ -91,7 +91,7 @@ class CephFs(ceph.Ceph):
         """With a metadata server."""
         return _CephFs(self, hosts)
 
-    def layout(self, hosts: Hosts) -> ceph.Layout:
+    def layout(self, hosts: Hosts) -> ceph.CephLayout:
         """Place all daemons. Raises CampaignError if these hosts can't carry the configured layout."""
         redundancy = self.redundancy(hosts)
         if redundancy.data_count and self.store == "memstore":
@@ -109,15 +109,17 @@ class CephFs(ceph.Ceph):
         kind = "" if self.classes == "together" else "hdd"
         copies = Redundancy(min(self.copies_count, places_count))
         pools = (
-            ceph.Pool(DATA_POOL, kind, "host", redundancy),
-            ceph.Pool(METADATA_POOL, "ssd" if apart else kind, "osd" if apart else "host", copies),
+            ceph.CephPool(DATA_POOL, kind, "host", redundancy),
+            ceph.CephPool(METADATA_POOL, "ssd" if apart else kind, "osd" if apart else "host", copies),
         )
         osds = self.osds((*hosts.by_role("storage"), *metadata), metadata_count=self.metadata_osds_count)
         striping = ceph.Striping(self.object_bytes, self.stripe_unit_bytes, self.stripe_objects_count)
-        return ceph.Layout(self, hosts.management.address, osds, pools, hosts.metadata.name, self.client_cache_bytes, striping)
+        return ceph.CephLayout(
+            self, hosts.management.address, osds, pools, hosts.metadata.name, self.client_cache_bytes, striping
+        )
 
 
-class _CephFs(Cluster, TakesSnapshots):
+class _CephFs(CephCluster, TakesSnapshots):
     """A Ceph cluster with its file system mounted by every client."""
 
     options: CephFs

@@ -25,7 +25,7 @@ QUEUE = ("rotational", "logical_block_size", "physical_block_size", "write_cache
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Device(OnOwnDevices):
+class RawDevice(OnOwnDevices):
     """A raw block device for each client."""
 
     offers: ClassVar[Access] = "devices"

@@ -29,7 +29,7 @@ EXAMPLE = '[[filesystem]]\nkind = "local"\ntype = "xfs"\nblock = "4 KiB"\n'
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Local(OnOwnDevices):
+class LocalFileSystem(OnOwnDevices):
     """ext4, xfs, btrfs or f2fs on a separate disk of each client."""
 
     type: Literal["ext4", "xfs", "btrfs", "f2fs"]

@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Access, Hosts
 from perjoule.filesystems._ceph import layout as ceph
-from perjoule.filesystems._ceph.cluster import Cluster
+from perjoule.filesystems._ceph.cluster import CephCluster
 from perjoule.model import OPTIONS
 
 EXAMPLE = """\
@@ -29,13 +29,13 @@ class Rados(ceph.Ceph):
     offers: ClassVar[Access] = "pools"
     unable: ClassVar[Mapping[str, str]] = {"snapshot": "its clients use pools, of which perjoule takes none"}
 
-    def deployment(self, hosts: Hosts) -> Cluster:
+    def deployment(self, hosts: Hosts) -> CephCluster:
         """With a pool for each client."""
-        return Cluster(self, hosts)
+        return CephCluster(self, hosts)
 
-    def layout(self, hosts: Hosts) -> ceph.Layout:
+    def layout(self, hosts: Hosts) -> ceph.CephLayout:
         """Place all daemons. Raises CampaignError if these hosts can't carry the configured layout."""
         redundancy = self.redundancy(hosts)
         osds = self.osds(self.data_hosts(hosts), metadata_count=self.osds_per_host_count)
-        pools = (ceph.Pool(client.name, "", "host", redundancy, client.name) for client in hosts.clients)
-        return ceph.Layout(self, hosts.management.address, osds, tuple(pools))
+        pools = (ceph.CephPool(client.name, "", "host", redundancy, client.name) for client in hosts.clients)
+        return ceph.CephLayout(self, hosts.management.address, osds, tuple(pools))

@@ -17,7 +17,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Access, Check, Host, Hosts
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
-from perjoule.filesystems._ceph.cluster import Cluster
+from perjoule.filesystems._ceph.cluster import CephCluster
 from perjoule.filesystems._daemons import last_words
 from perjoule.filesystems._deployment import SHORT_S
 from perjoule.filesystems._settings import Setting
@@ -77,17 +77,17 @@ class Rbd(ceph.Ceph):
         """With an image for each client."""
         return _Rbd(self, hosts)
 
-    def layout(self, hosts: Hosts) -> ceph.Layout:
+    def layout(self, hosts: Hosts) -> ceph.CephLayout:
         """Place all daemons. Raises CampaignError if these hosts can't carry the configured layout."""
         if self.erasure:
             problem = f'erasure = "{self.erasure}" is not possible: images have copies'
             raise CampaignError(problem, where="rbd", next="set copies instead, or use cephfs or rados")
         osds = self.osds(self.data_hosts(hosts), metadata_count=self.osds_per_host_count)
-        pool = ceph.Pool(POOL, "", "host", self.redundancy(hosts), application="rbd")
-        return ceph.Layout(self, hosts.management.address, osds, (pool,))
+        pool = ceph.CephPool(POOL, "", "host", self.redundancy(hosts), application="rbd")
+        return ceph.CephLayout(self, hosts.management.address, osds, (pool,))
 
 
-class _Rbd(Cluster):
+class _Rbd(CephCluster):
     """A Ceph cluster with an image mapped by every client."""
 
     options: Rbd

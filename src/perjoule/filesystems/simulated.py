@@ -46,7 +46,7 @@ noise = "2 %"
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Simulated(FileSystem):
+class SimulatedFileSystem(FileSystem):
     """A file system of known speed, the same in both directions and for any number of clients."""
 
     reality: ClassVar = "simulated"

@@ -15,7 +15,7 @@ from perjoule.importing import clocks
 from perjoule.importing.counters import Counted, counters
 from perjoule.importing.keeping import keep, manifest_of
 from perjoule.importing.power import Log, near
-from perjoule.importing.runs import Found, Load, labels, loads, runs, workload
+from perjoule.importing.runs import ImportedLoad, SourceRun, labels, loads, runs, workload
 from perjoule.importing.sources import COUNTERS, Source
 from perjoule.model import Record, Series, Spec, Trial
 from perjoule.model.doubts import WORK
@@ -103,9 +103,9 @@ def bring(
 
 def _read(
     read_sources: Sequence[Source],
-) -> tuple[list[Found], dict[str, list[tuple[Source, Counted]]], tuple[tuple[Path, str], ...]]:
+) -> tuple[list[SourceRun], dict[str, list[tuple[Source, Counted]]], tuple[tuple[Path, str], ...]]:
     """Read the runs and the counters of each node, and say which files can't be read. Raises WorkloadError: none can be."""
-    ran: list[Found] = []
+    ran: list[SourceRun] = []
     nodes: dict[str, list[tuple[Source, Counted]]] = {}
     faults: list[tuple[Path, WorkloadError]] = []
     for source in read_sources:
@@ -142,13 +142,15 @@ def _span_text(began_s: float, ended_s: float) -> str:
     return f"{began:%Y-%m-%d %H:%M:%S} to {ended:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _trials(results: Results, all_loads: Sequence[Load], known_digests: set[str]) -> tuple[list[tuple[Trial, Load]], int]:
+def _trials(
+    results: Results, all_loads: Sequence[ImportedLoad], known_digests: set[str]
+) -> tuple[list[tuple[Trial, ImportedLoad]], int]:
     """Number the loads that are not here yet among equal ones."""
     before = [record.trial for record in results.records()]
     names = labels(all_loads, {trial.workload.label: trial.workload.options for trial in before})
     taken = {trial.id for trial in before}
     repetitions: dict[str, int] = {}  # the next to try, by the id of the first
-    new_trials: list[tuple[Trial, Load]] = []
+    new_trials: list[tuple[Trial, ImportedLoad]] = []
     for index, load in enumerate(all_loads):
         digests = {sha256(part.source.files[name]) for part in load.found for name in part.files}
         if {hashlib.sha256(manifest_of(load).encode()).hexdigest(), *digests} <= known_digests:

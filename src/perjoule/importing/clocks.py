@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from perjoule.importing.runs import Load
+from perjoule.importing.runs import ImportedLoad
 from perjoule.model import Json, Record
 from perjoule.model.doubts import APART, TIMES, Doubt
 
@@ -19,7 +19,7 @@ NEAR_S = 86400.0  # clocks are wrong by seconds, or by the hours of a time zone
 
 
 @dataclass(frozen=True)
-class Ran:
+class RanLoad:
     """A load: its clients, and its time (UTC)."""
 
     work: Json
@@ -28,28 +28,28 @@ class Ran:
     ended_s: float
 
 
-def of_load(load: Load) -> Ran | None:
+def of_load(load: ImportedLoad) -> RanLoad | None:
     """Return a load's clients and time; None if it failed."""
     outcomes = [part.run.outcome for part in load.found if part.run.outcome]
     if not outcomes:
         return None
     began_s, ended_s = min(o.began_s for o in outcomes), max(o.ended_s for o in outcomes)
-    return Ran([dict(load.options), load.filesystem], frozenset(load.clients), began_s, ended_s)
+    return RanLoad([dict(load.options), load.filesystem], frozenset(load.clients), began_s, ended_s)
 
 
-def of_record(record: Record) -> Ran | None:
+def of_record(record: Record) -> RanLoad | None:
     """Return an imported trial's clients and time; None if it failed."""
     if (outcome := record.outcome) is None:
         return None
     work: Json = [dict(record.trial.workload.options), record.trial.filesystem.label]
-    return Ran(work, frozenset(r.host for r in outcome.results), outcome.began_s, outcome.ended_s)
+    return RanLoad(work, frozenset(r.host for r in outcome.results), outcome.began_s, outcome.ended_s)
 
 
 class Others:
     """What ran, by load and time, to find the same load of other clients."""
 
-    def __init__(self, ran: Sequence[Ran | None]) -> None:
-        self._by_work: dict[str, list[Ran]] = {}
+    def __init__(self, ran: Sequence[RanLoad | None]) -> None:
+        self._by_work: dict[str, list[RanLoad]] = {}
         for ran_load in ran:
             if ran_load is not None:
                 self._by_work.setdefault(_key(ran_load.work), []).append(ran_load)
@@ -59,13 +59,13 @@ class Others:
             work: max(ran_load.ended_s - ran_load.began_s for ran_load in alike) for work, alike in self._by_work.items()
         }
 
-    def near(self, ran: Ran) -> list[Ran]:
+    def near(self, ran: RanLoad) -> list[RanLoad]:
         """Return the same load of other clients within a day, in order of time: at most the nearest few before and after."""
         work = _key(ran.work)
         alike = self._by_work.get(work, [])
         reach_s = NEAR_S + self._longest_s.get(work, 0.0)
         at = bisect_left(alike, ran.began_s, key=lambda ran_load: ran_load.began_s)
-        alike_near: list[Ran] = []
+        alike_near: list[RanLoad] = []
         for steps in (range(at - 1, -1, -1), range(at, len(alike))):
             count = 0
             for index in steps:
@@ -78,7 +78,7 @@ class Others:
         return sorted(alike_near, key=lambda ran_load: ran_load.began_s)
 
 
-def doubts(load: Load, ran_loads: Others) -> Iterator[Doubt]:
+def doubts(load: ImportedLoad, ran_loads: Others) -> Iterator[Doubt]:
     """Return doubts about the clocks of a load's clients, given what else ran: about the nearest loads, which stand for all."""
     ran = of_load(load)
     if ran is None:
@@ -94,7 +94,7 @@ def doubts(load: Load, ran_loads: Others) -> Iterator[Doubt]:
             yield APART.same_load_near(clients=names, apart_s=apart_s, before=before)
 
 
-def _gap_s(first: Ran, second: Ran) -> float:
+def _gap_s(first: RanLoad, second: RanLoad) -> float:
     """Return the time between two loads; negative if they overlap."""
     return max(first.began_s - second.ended_s, second.began_s - first.ended_s)
 

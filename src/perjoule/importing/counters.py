@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
-from perjoule.importing.devices import DISKS, NETWORKS, Kind, chosen
+from perjoule.importing.devices import DISKS, NETWORKS, DeviceKind, chosen
 from perjoule.importing.sources import Source
 from perjoule.machine.untrusted import UNEXPECTED, words
 from perjoule.model import Channel, Quantity, Series
@@ -93,7 +93,7 @@ def _counted(host: Mapping[str, Any], zone: str) -> Counted:
     for index, interval in enumerate(intervals):
         for rate in _cpu(interval, int(host["number-of-cpus"])):
             add("cpu", index, rate)
-    moved: tuple[tuple[Kind, _Devices, dict[Quantity, _Rate]], ...] = (
+    moved: tuple[tuple[DeviceKind, _Devices, dict[Quantity, _Rate]], ...] = (
         (NETWORKS, _networks, {"network_received": _received, "network_sent": _sent}),
         (DISKS, _disks, {"disk_read": _read, "disk_written": _written}),
     )
@@ -115,7 +115,7 @@ def _series(name: str, quantity: Quantity, rows: Sequence[tuple[float, float, fl
 
 
 def _chosen(
-    kind: Kind, intervals: Sequence[Mapping[str, Mapping[str, Any]]], rates: Sequence[Callable[[Mapping[str, Any]], float]]
+    kind: DeviceKind, intervals: Sequence[Mapping[str, Mapping[str, Any]]], rates: Sequence[Callable[[Mapping[str, Any]], float]]
 ) -> tuple[frozenset[str], str]:
     """Return which devices count, by what they moved in each interval, and a doubt about it."""
     names = dict.fromkeys(name for devices in intervals for name in devices)

@@ -17,7 +17,7 @@ IDLE_BYTES_PER_S = 1024.0  # a device that never moved more needs no judgement
 
 
 @dataclass(frozen=True)
-class Kind:
+class DeviceKind:
     """A kind of devices: names that are hardware, and names that are built from others or from nothing."""
 
     noun: str
@@ -29,7 +29,7 @@ class Kind:
 _SCSI = r"dev(?:8|6[5-9]|7[01]|12[89]|13[0-5])"
 _WHOLE = f"(?:{'|'.join(str(minor) for minor in range(0, 256, 16))})"
 
-DISKS = Kind(
+DISKS = DeviceKind(
     "disks",
     # SCSI, ATA and USB; virtio, Xen; NVMe namespaces; MMC; s390; persistent memory; Smart Array; SCSI by number (majors 8, 65 to
     # 71, 128 to 135, of which every sixteenth minor is a whole disk)
@@ -46,7 +46,7 @@ DISKS = Kind(
     ),
     re.compile(r"(?!)"),
 )
-NETWORKS = Kind(
+NETWORKS = DeviceKind(
     "network interfaces",
     # As the kernel, udev, biosdevname and makers of fabrics name them
     re.compile(
@@ -71,7 +71,7 @@ class Chosen:
     doubt: str = ""
 
 
-def chosen(kind: Kind, rates: Mapping[str, Sequence[float]]) -> Chosen:
+def chosen(kind: DeviceKind, rates: Mapping[str, Sequence[float]]) -> Chosen:
     """Choose the devices of a host whose bytes count.
 
     A device of unknown kind counts if it moved more than all hardware at some time, so that it can't be built from it. If it

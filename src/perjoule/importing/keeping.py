@@ -9,7 +9,7 @@ from pathlib import Path
 from perjoule import __version__, drivers
 from perjoule.importing.counters import Counted
 from perjoule.importing.power import Log, near
-from perjoule.importing.runs import Found, Load
+from perjoule.importing.runs import ImportedLoad, SourceRun
 from perjoule.importing.sources import Source
 from perjoule.model import Clock, HostFact, Phase, Record, Series, Trial
 from perjoule.model.doubts import TIMES, Doubt
@@ -17,7 +17,7 @@ from perjoule.model.errors import WorkloadError
 from perjoule.model.records import IMPORTED_BY
 from perjoule.store import Attempt, Results
 from perjoule.store.disk import spoken
-from perjoule.workloads.imported import MANIFEST, Part, joined, manifest
+from perjoule.workloads.imported import MANIFEST, RunPart, joined, manifest
 
 LOCAL_TIMES = ("ior", "mdtest", "io500")  # formats whose times name no zone
 
@@ -25,7 +25,7 @@ LOCAL_TIMES = ("ior", "mdtest", "io500")  # formats whose times name no zone
 def keep(
     results: Results,
     trial: Trial,
-    load: Load,
+    load: ImportedLoad,
     hosts: Mapping[str, str],
     nodes: Mapping[str, Sequence[tuple[Source, Counted]]],
     logs: Sequence[Log],
@@ -125,10 +125,10 @@ def _copy(files: Sequence[Path], folder: Path) -> None:
         shutil.copyfile(path, folder / path.name)
 
 
-def manifest_of(load: Load) -> str:
+def manifest_of(load: ImportedLoad) -> str:
     """Return how the raw files of a load are read, as JSON."""
     return manifest([_part(number, part) for number, part in enumerate(load.found)])
 
 
-def _part(number: int, part: Found) -> Part:
-    return Part(part.source.format, tuple(f"{number}/{name}" for name in part.files), part.number, part.source.told)
+def _part(number: int, part: SourceRun) -> RunPart:
+    return RunPart(part.source.format, tuple(f"{number}/{name}" for name in part.files), part.number, part.source.told)

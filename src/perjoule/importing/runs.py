@@ -7,24 +7,24 @@ from perjoule.importing.sources import Source
 from perjoule.model import Json, Spec
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import BYTES, bytes_text, exact_text
-from perjoule.workloads.imported import Run, read, told_files
+from perjoule.workloads.imported import ImportedRun, read, told_files
 
 
 @dataclass(frozen=True)
-class Found:
+class SourceRun:
     """A run, and its source."""
 
     source: Source
     number: int  # among the runs of its source
-    run: Run
+    run: ImportedRun
     files: tuple[str, ...]  # of the source, that describe it
 
 
 @dataclass(frozen=True)
-class Load:
+class ImportedLoad:
     """One future trial: the same operation of one or more clients at the same time."""
 
-    found: tuple[Found, ...]
+    found: tuple[SourceRun, ...]
     filesystem: str
 
     @property
@@ -54,34 +54,36 @@ class Load:
         return tuple(dict.fromkeys(result.host for outcome in outcomes for result in outcome.results))
 
 
-def runs(source: Source) -> tuple[Found, ...]:
+def runs(source: Source) -> tuple[SourceRun, ...]:
     """Read all runs of a source. Raises WorkloadError with its path."""
     try:
         texts = source.texts()
         found = read(source.format, texts, source.told)
     except WorkloadError as error:
         raise WorkloadError(error.what, where=str(source.path), next=error.next) from error
-    return tuple(Found(source, number, run, told_files(source.format, run, texts)) for number, run in enumerate(found))
+    return tuple(SourceRun(source, number, run, told_files(source.format, run, texts)) for number, run in enumerate(found))
 
 
-def loads(found: Sequence[Found], filesystem: str) -> tuple[Load, ...]:
+def loads(found: Sequence[SourceRun], filesystem: str) -> tuple[ImportedLoad, ...]:
     """Join runs to loads, in order of time; failed runs stay separate, at the end."""
-    grouped: list[list[Found]] = []
-    running: dict[object, list[list[Found]]] = {}  # by what they do: groups that have not ended when the next run begins
+    grouped: list[list[SourceRun]] = []
+    running: dict[object, list[list[SourceRun]]] = {}  # by what they do: groups that have not ended when the next run begins
     for one in sorted((f for f in found if f.run.outcome), key=_began_s):
         key = (one.source.format, one.run.operation, one.run.details, one.run.transfer_bytes, filesystem or one.run.folder)
         alike = [members for members in running.get(key, ()) if max(map(_ended_s, members)) > _began_s(one)]
-        members = next((members for members in reversed(alike) if _together(one, members)), list[Found]())
+        members = next((members for members in reversed(alike) if _together(one, members)), list[SourceRun]())
         if not members:
             grouped.append(members)
             alike.append(members)
         members.append(one)
         running[key] = alike
     alone = [[one] for one in found if one.run.outcome is None]
-    return tuple(Load(tuple(members), filesystem or members[0].run.folder or "imported") for members in (*grouped, *alone))
+    return tuple(
+        ImportedLoad(tuple(members), filesystem or members[0].run.folder or "imported") for members in (*grouped, *alone)
+    )
 
 
-def labels(all_loads: Sequence[Load], before: Mapping[str, Mapping[str, Json]]) -> Mapping[int, str]:
+def labels(all_loads: Sequence[ImportedLoad], before: Mapping[str, Mapping[str, Json]]) -> Mapping[int, str]:
     """Name the workload of each load: with the short name, or with all parameters if the short name would fit several.
 
     Args:
@@ -101,7 +103,7 @@ def labels(all_loads: Sequence[Load], before: Mapping[str, Mapping[str, Json]]) 
     return found
 
 
-def workload(load: Load, label: str) -> Spec:
+def workload(load: ImportedLoad, label: str) -> Spec:
     """Return the workload of a load for its trial."""
     return Spec("imported", load.options, label)
 
@@ -110,19 +112,19 @@ def _work(options: Mapping[str, Json]) -> Json:
     return {key: value for key, value in options.items() if key != "direction"}
 
 
-def _together(one: Found, members: Sequence[Found]) -> bool:
+def _together(one: SourceRun, members: Sequence[SourceRun]) -> bool:
     """Return whether a run is of other clients than these, at a time that overlaps theirs."""
     apart = _clients(one).isdisjoint(client for member in members for client in _clients(member))
     return apart and any(_began_s(one) < _ended_s(other) and _began_s(other) < _ended_s(one) for other in members)
 
 
-def _clients(one: Found) -> set[str]:
+def _clients(one: SourceRun) -> set[str]:
     return {result.host for result in one.run.outcome.results} if one.run.outcome else set()
 
 
-def _began_s(one: Found) -> float:
+def _began_s(one: SourceRun) -> float:
     return one.run.outcome.began_s if one.run.outcome else 0.0
 
 
-def _ended_s(one: Found) -> float:
+def _ended_s(one: SourceRun) -> float:
     return one.run.outcome.ended_s if one.run.outcome else 0.0

@@ -14,8 +14,8 @@ from statistics import median
 from perjoule.importing.sources import sources
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import BYTES
-from perjoule.papers.audit import Recipe, Span, Values, Verdict, exactly, judge
-from perjoule.papers.published import Number
+from perjoule.papers.audit import AuditVerdict, Recipe, Span, Values, exactly, judge
+from perjoule.papers.published import PrintedNumber
 from perjoule.workloads.imported import BANDWIDTHS, IO500_FILES, RATES, Submission, SubmittedPhase, recomputed, submission
 
 LEAST_S = 300.0  # of a phase that writes: https://io500.org/rules-submission
@@ -36,7 +36,7 @@ _GIB = BYTES["GiB"]
 _SUMMARY, _RESULT = IO500_FILES[1], IO500_FILES[0]
 
 
-def submitted(folder: Path) -> dict[str, tuple[Verdict, ...]]:
+def submitted(folder: Path) -> dict[str, tuple[AuditVerdict, ...]]:
     """Audit every submission below a folder, by its path; empty if it has none.
 
     Raises:
@@ -45,7 +45,7 @@ def submitted(folder: Path) -> dict[str, tuple[Verdict, ...]]:
     if not any(path.name in IO500_FILES for path in folder.rglob("result*.txt")):
         return {}
     found, _ = sources([str(folder)], "UTC")
-    verdicts: dict[str, tuple[Verdict, ...]] = {}
+    verdicts: dict[str, tuple[AuditVerdict, ...]] = {}
     for source in found:
         if source.format == "io500":
             try:
@@ -64,7 +64,7 @@ def score_text(of: Submission) -> str:
     return f"{text}; {_SUMMARY} prints {of.score.total}" if of.score else f"{text}; none is printed"
 
 
-def audit_submission(of: Submission) -> tuple[Verdict, ...]:
+def audit_submission(of: Submission) -> tuple[AuditVerdict, ...]:
     """Judge a submission by its own numbers."""
     rates = {one.stated.name: _rate(one, one.stated.rate or one.stated.score, _SUMMARY) for one in of.phases if _stated(one)}
     recipes = [
@@ -77,16 +77,16 @@ def audit_submission(of: Submission) -> tuple[Verdict, ...]:
     excess_s = [recipe.result().low - recipe.subject.value for recipe in recipes if recipe.rule == TIME and not recipe.holds()]
     rule = "IO500's own checks"
     invalid = [
-        Verdict("disagrees", rule, _RESULT, one.stated.name, recomputed=f"IO500 calls it invalid: {words}")
+        AuditVerdict("disagrees", rule, _RESULT, one.stated.name, recomputed=f"IO500 calls it invalid: {words}")
         for one in of.phases
         for words in one.stated.invalid
     ]
     lacking = "the submission's files state neither networks and disks nor copies nor power"
-    bounds = Verdict("unchecked", "throughput <= networks and disks", _SUMMARY, "all bandwidths", cause=lacking)
+    bounds = AuditVerdict("unchecked", "throughput <= networks and disks", _SUMMARY, "all bandwidths", cause=lacking)
     return (*(_with_clocks(v, excess_s) for v in judge(recipes, numbers)), *invalid, bounds)
 
 
-def _scores(of: Submission, rates: dict[str, Number]) -> Iterator[Recipe]:
+def _scores(of: Submission, rates: dict[str, PrintedNumber]) -> Iterator[Recipe]:
     if of.score is None:
         return
     bandwidth = _number("bandwidth score", "throughput", of.score.bandwidth, "GiB/s", _SUMMARY, {"what": "score"})
@@ -106,7 +106,7 @@ def _scores(of: Submission, rates: dict[str, Number]) -> Iterator[Recipe]:
     yield Recipe("score = root of bandwidth x rate", total, (bandwidth, iops), root, alternatives=slip)
 
 
-def _of_phase(one: SubmittedPhase, rate: Number) -> Iterator[Recipe]:
+def _of_phase(one: SubmittedPhase, rate: PrintedNumber) -> Iterator[Recipe]:
     name, stated = one.stated.name, one.stated
     if stated.keys.get("score") and stated.rate and isfinite(_value(stated.keys["score"])):
         exact = _rate(one, stated.keys["score"], _RESULT)
@@ -125,7 +125,7 @@ def _of_phase(one: SubmittedPhase, rate: Number) -> Iterator[Recipe]:
         yield Recipe("a phase that writes lasts 300 s", took, (least,), lambda v: v(least), "at least")
 
 
-def _with_clocks(verdict: Verdict, excess_s: Sequence[float]) -> Verdict:
+def _with_clocks(verdict: AuditVerdict, excess_s: Sequence[float]) -> AuditVerdict:
     """Add a cause: IOR's time is from the first start to the last end of all ranks, each by the clock of its node."""
     concerned = verdict.kind == "disagrees" and verdict.rule in (TIME, ORDER)
     if not concerned or len(excess_s) < 2 or max(excess_s) > ALIKE_RATIO * min(excess_s):
@@ -185,11 +185,11 @@ def _value(digits: str) -> float:
         return float("nan")
 
 
-def _same(number: Number) -> Callable[[Values], Span]:
+def _same(number: PrintedNumber) -> Callable[[Values], Span]:
     return lambda v: v(number)
 
 
-def _geometric(inputs: Sequence[Number], *, plain: bool = False) -> Callable[[Values], Span]:
+def _geometric(inputs: Sequence[PrintedNumber], *, plain: bool = False) -> Callable[[Values], Span]:
     """Return the geometric mean; `plain` takes numbers in their printed units."""
 
     def compute(v: Values) -> Span:
@@ -199,16 +199,16 @@ def _geometric(inputs: Sequence[Number], *, plain: bool = False) -> Callable[[Va
     return compute
 
 
-def _arithmetic(inputs: Sequence[Number]) -> Callable[[Values], Span]:
+def _arithmetic(inputs: Sequence[PrintedNumber]) -> Callable[[Values], Span]:
     return lambda v: Span(*(sum(ends) / len(inputs) for ends in zip(*((v(n).low, v(n).high) for n in inputs), strict=True)))
 
 
-def _rate(one: SubmittedPhase, digits: str, place: str, slack: float = 0.0) -> Number:
+def _rate(one: SubmittedPhase, digits: str, place: str, slack: float = 0.0) -> PrintedNumber:
     quantity = "throughput" if one.stated.moves else "rate"
     return _number(f"{one.stated.name} {place}", quantity, digits, one.stated.unit, place, {"phase": one.stated.name}, slack)
 
 
-def _count(one: SubmittedPhase) -> Number:
+def _count(one: SubmittedPhase) -> PrintedNumber:
     assert one.count is not None
     place = one.file or _RESULT
     facts = {"phase": one.stated.name, "what": "amount"}
@@ -219,11 +219,11 @@ def _count(one: SubmittedPhase) -> Number:
 
 def _number(
     id: str, quantity: str, digits: str, unit: str, place: str, facts: dict[str, str], slack: float = 0.0, *, exact: bool = False
-) -> Number:
+) -> PrintedNumber:
     """Return a printed number, with the range that its digits allow, or a share `slack` of it."""
     per = {"GiB/s": _GIB, "GiB": _GIB, "kIOPS": 1000.0}.get(unit, 1.0)
     value = float(digits)
     half = 0.0 if exact else max(0.5 * 10.0 ** -len(digits.partition(".")[2]), slack * value)
     printed = f"{digits} {unit}".strip()
     ends = (max(0.0, value - half) * per, (value + half) * per)
-    return Number(id, quantity, printed, value * per, *ends, per, place, "stated", facts, facts)
+    return PrintedNumber(id, quantity, printed, value * per, *ends, per, place, "stated", facts, facts)

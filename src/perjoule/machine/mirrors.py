@@ -18,7 +18,7 @@ from perjoule.model.units import BYTES, exact_text
 
 
 @dataclass(frozen=True)
-class Way:
+class MirrorWay:
     """One way to make a mirror: the kernel module and the tool it needs."""
 
     module: str
@@ -27,9 +27,9 @@ class Way:
 
 
 WAYS = {
-    "md": Way("raid1", "mdadm", "mdadm"),
-    "lvm": Way("dm_raid", "lvcreate", "lvm2"),
-    "zfs": Way("zfs", "zpool", "zfsutils-linux zfs-test"),
+    "md": MirrorWay("raid1", "mdadm", "mdadm"),
+    "lvm": MirrorWay("dm_raid", "lvcreate", "lvm2"),
+    "zfs": MirrorWay("zfs", "zpool", "zfsutils-linux zfs-test"),
 }
 STEAD = "xfs"  # the file system on a single disk without ZFS
 

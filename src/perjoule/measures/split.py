@@ -14,8 +14,8 @@ from perjoule.model import Numbers
 from perjoule.model.metrics import PIECES, J, Metric
 
 if TYPE_CHECKING:
-    from perjoule.energy.choosing import Chosen
-    from perjoule.energy.power import Boundaries, Parts
+    from perjoule.energy.choosing import ChosenChannels
+    from perjoule.energy.power import Boundaries, BoundaryParts
     from perjoule.trial.load import Load
     from perjoule.trial.reading import Reading
 
@@ -54,7 +54,7 @@ def pieces_j(reading: "Reading", began_s: float, ended_s: float) -> Mapping[str,
 
 
 def _side(
-    reading: "Reading", side: str, energy: "Boundaries", choice: "Chosen", began_s: float, ended_s: float
+    reading: "Reading", side: str, energy: "Boundaries", choice: "ChosenChannels", began_s: float, ended_s: float
 ) -> dict[str, float]:
     """Return the pieces of servers or clients; empty if their energy is unknown."""
     from perjoule.energy.choosing import DILATED
@@ -81,7 +81,7 @@ def _side(
     return pieces | {f"{side}_rest" if len(pieces) == len(parts_j) else UNSPLIT: left_j}
 
 
-def _above_idle_j(reading: "Reading", parts: "Parts", began_s: float, ended_s: float) -> float | None:
+def _above_idle_j(reading: "Reading", parts: "BoundaryParts", began_s: float, ended_s: float) -> float | None:
     """Return the joules of modelled boards above what they draw idle; None if the hardware is unknown."""
     from perjoule.energy.amount import amount
 
@@ -96,7 +96,7 @@ def _above_idle_j(reading: "Reading", parts: "Parts", began_s: float, ended_s: f
     return sum(sign * (amount(summand, began_s, ended_s).value or 0.0) for sign, summand in above)
 
 
-def _component_j(reading: "Reading", parts: "Parts", component: str, began_s: float, ended_s: float) -> float:
+def _component_j(reading: "Reading", parts: "BoundaryParts", component: str, began_s: float, ended_s: float) -> float:
     from perjoule.energy.amount import amount
 
     summands = [(sign, s) for sign, s in reading.signed(parts.net) if s.channel.component == component]

@@ -29,14 +29,14 @@ _MOVED: Mapping[str, tuple[tuple[Quantity, str], ...]] = {
 
 
 @dataclass(frozen=True)
-class Work:
+class HostWork:
     """What a host did in a window: its bytes, and the time that most of them took."""
 
     moved_bytes: float
     took_s: float
 
 
-def work(counter: Series, began_s: float, ended_s: float) -> Work | None:
+def work(counter: Series, began_s: float, ended_s: float) -> HostWork | None:
     """Return the work that a counter of bytes shows in a window; None if samples are missing or nothing was moved.
 
     Between two readings, bytes are spread evenly. `took_s` is the least time in which 90 % of the bytes were moved, so pauses,
@@ -56,7 +56,7 @@ def work(counter: Series, began_s: float, ended_s: float) -> Work | None:
         return None
     fastest = np.argsort(-moved / length_s, kind="stable")
     sums, times_s = (np.concatenate(([0.0], np.cumsum(column[fastest]))) for column in (moved, length_s))
-    return Work(total_bytes, float(np.interp(MOST_RATIO * total_bytes, sums, times_s)))
+    return HostWork(total_bytes, float(np.interp(MOST_RATIO * total_bytes, sums, times_s)))
 
 
 def doubts(record: Record, series: Sequence[Series]) -> Iterator[Doubt]:
@@ -85,7 +85,7 @@ def _named(
 
 def _works(
     record: Record, series: Sequence[Series], quantity: Quantity, results: Sequence[ClientResult], span: Windows
-) -> Mapping[str, Work]:
+) -> Mapping[str, HostWork]:
     """Return the work of the data hosts that had some; of none if a counter is missing, or hardly saw the load."""
     names = data_hosts(record) - loading(record)
     counters = {s.channel.host: s for s in series if s.channel.quantity == quantity and s.channel.host in names}
@@ -97,7 +97,7 @@ def _works(
     return {host: shown_work for host, shown_work in worked.items() if shown_work.moved_bytes >= WORK_RATIO * most_bytes}
 
 
-def _longer(works: Mapping[str, Work], span: Windows, verb: str) -> Iterator[tuple[str, str]]:
+def _longer(works: Mapping[str, HostWork], span: Windows, verb: str) -> Iterator[tuple[str, str]]:
     usual_s = medians_of_others({host: host_work.took_s for host, host_work in works.items()})
     usual_bytes = medians_of_others({host: host_work.moved_bytes for host, host_work in works.items()})
     for host, host_work in works.items():
@@ -107,7 +107,7 @@ def _longer(works: Mapping[str, Work], span: Windows, verb: str) -> Iterator[tup
 
 
 def _busy(
-    works: Mapping[str, Work], span: Windows, record: Record, series: Sequence[Series], quantity: Quantity
+    works: Mapping[str, HostWork], span: Windows, record: Record, series: Sequence[Series], quantity: Quantity
 ) -> Iterator[tuple[str, str]]:
     """Compare how long hosts were busy for a byte: their disks for bytes on disks, their CPUs for bytes in the network."""
     from perjoule.energy.amount import amount

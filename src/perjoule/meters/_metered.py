@@ -32,7 +32,7 @@ RATE = "How often it is polled, on average; polls are jittered so that they can'
 
 
 @plain_dataclass(frozen=True)
-class Reading:
+class MeterReading:
     """One reading of a meter; NaN if the meter reports that it has none.
 
     `t_s` is the end of the sample's window on CLOCK_MONOTONIC if that is known; None stands for the middle of the request.
@@ -50,7 +50,7 @@ class Reading:
 
 
 MOST_AHEAD_S = 1.0  # of its arrival may another clock date a sample: by more no sample with a time in whole seconds is ahead
-Read = Callable[[], Iterable[Reading]]  # asks the meter once; may raise PerjouleError, OSError or ValueError
+Read = Callable[[], Iterable[MeterReading]]  # asks the meter once; may raise PerjouleError, OSError or ValueError
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
@@ -79,7 +79,7 @@ class Metered(Meter):
     def answers(self) -> tuple[Check, ...]:
         """Ask it once."""
 
-        def ask() -> Iterable[Reading]:
+        def ask() -> Iterable[MeterReading]:
             with self.connect(Boundary(self.label, "", self.component or "group", self.covers)) as read:
                 return list(read())
 
@@ -106,7 +106,7 @@ class Metered(Meter):
         doubts.extend((*poll.doubts(), *self.caveats()))
 
 
-def answer(label: str, ask: Callable[[], Iterable[Reading]]) -> Check:
+def answer(label: str, ask: Callable[[], Iterable[MeterReading]]) -> Check:
     """Return whether a meter answers, within `ASKED_S`, and with a power that can be one."""
     found: list[Check] = []
 
@@ -124,7 +124,7 @@ def answer(label: str, ask: Callable[[], Iterable[Reading]]) -> Check:
     return found[0] if found else _silent(label, f"no answer within {ASKED_S:g} s")
 
 
-def _judged(label: str, readings: Iterable[Reading]) -> Check:
+def _judged(label: str, readings: Iterable[MeterReading]) -> Check:
     shown = [one for one in readings if math.isfinite(one.value)]
     for one in shown:
         if one.channel.quantity == "power" and one.value < 0:
@@ -169,7 +169,7 @@ class _Poll:
             with suppress(PerjouleError, OSError):  # what is broken may not even close
                 self._connection.close()
             self._read = None
-            readings = [Reading(channel, math.nan) for channel in self._channels]
+            readings = [MeterReading(channel, math.nan) for channel in self._channels]
         ended_s = time.monotonic()
         for reading in readings:
             self._channels[reading.channel] = None
@@ -183,7 +183,7 @@ class _Poll:
         return [METERS.reads_failed(meter=self._label, error=error, **counts)]
 
 
-def _timely(readings: Iterable[Reading]) -> None:
+def _timely(readings: Iterable[MeterReading]) -> None:
     """Check that no sample comes from the future. Raises ValueError."""
     ahead_s = max((r.t_s - time.monotonic() for r in readings if r.dated and r.t_s is not None), default=0.0)
     if ahead_s > MOST_AHEAD_S:
@@ -193,7 +193,7 @@ def _timely(readings: Iterable[Reading]) -> None:
         )
 
 
-def _timed(reading: Reading, began_s: float, ended_s: float) -> tuple[float, float, float, float, float]:
+def _timed(reading: MeterReading, began_s: float, ended_s: float) -> tuple[float, float, float, float, float]:
     """Return a reading's time, value, length, and times of request and answer, for a request from `began_s` to `ended_s`."""
     asked_s = began_s if reading.asked_s is None else reading.asked_s
     arrived_s = ended_s if reading.arrived_s is None else reading.arrived_s

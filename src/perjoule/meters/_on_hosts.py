@@ -95,7 +95,7 @@ say
 
 
 @dataclass(frozen=True)
-class Command:
+class SensorCommand:
     """A program on a host that prints a number for each sensor: the groups of a POSIX extended regular expression."""
 
     argv: tuple[str, ...]
@@ -121,7 +121,7 @@ class Sampled:
     """A host's sensors while they are sampled."""
 
     def __init__(
-        self, host: Host, sensors: Sequence[Sensor], rate_hz: float, folder: Path, command: Command | None = None
+        self, host: Host, sensors: Sequence[Sensor], rate_hz: float, folder: Path, command: SensorCommand | None = None
     ) -> None:
         """Begin; the first sample has been taken.
 
@@ -170,7 +170,7 @@ class Sampled:
         with suppress(PerjouleError):  # the host is gone
             self._program.stop(timeout_s=STOP_S)
 
-    def end(self) -> "Samples":
+    def end(self) -> "HostSamples":
         """End it with a last sample, and return all."""
         ended, why = None, ""
         try:
@@ -181,11 +181,11 @@ class Sampled:
         except PerjouleError as error:
             why = str(error)
         text = self._log.read_text(errors="replace")
-        return Samples(self._host.name, self._sensors, self._period_s, text, self._began, ended, why)
+        return HostSamples(self._host.name, self._sensors, self._period_s, text, self._began, ended, why)
 
 
 @dataclass(frozen=True)
-class Samples:
+class HostSamples:
     """What was sampled on a host: lines of (time before, number, time after) for each sensor, by the host's clock."""
 
     host: str

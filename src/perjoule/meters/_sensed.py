@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Host
 from perjoule.meters import _sysfs
-from perjoule.meters._metered import Read, Reading
+from perjoule.meters._metered import MeterReading, Read
 from perjoule.meters._on_hosts import Sampled, copied
 from perjoule.meters._placed import Placed
 from perjoule.meters._sysfs import Sensor
@@ -46,10 +46,10 @@ class Sensed(Placed):
         """Find this machine's sensors. Raises PerjouleError."""
         found = self.sensors(self.root, where)
 
-        def read() -> Iterable[Reading]:
+        def read() -> Iterable[MeterReading]:
             for sensor in found:
                 number, asked_s, arrived_s = _sysfs.timed(sensor.path)
-                yield Reading(sensor.channel, sensor.value(number), asked_s=asked_s, arrived_s=arrived_s)
+                yield MeterReading(sensor.channel, sensor.value(number), asked_s=asked_s, arrived_s=arrived_s)
 
         yield read
 

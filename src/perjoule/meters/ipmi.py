@@ -20,8 +20,8 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check, Host
-from perjoule.meters._metered import Read, Reading
-from perjoule.meters._on_hosts import SHORT_S, Command, Sampled
+from perjoule.meters._metered import MeterReading, Read
+from perjoule.meters._on_hosts import SHORT_S, Sampled, SensorCommand
 from perjoule.meters._placed import Placed
 from perjoule.meters._sysfs import Sensor
 from perjoule.meters._tool import printed
@@ -99,8 +99,8 @@ class Ipmi(Placed):
         channel = self._channel(where)
         argv = self._argv()
 
-        def read() -> Iterable[Reading]:
-            yield Reading(channel, power_w(self._asked(argv), where=f"meter {self.label}"))
+        def read() -> Iterable[MeterReading]:
+            yield MeterReading(channel, power_w(self._asked(argv), where=f"meter {self.label}"))
 
         yield read
 
@@ -113,7 +113,7 @@ class Ipmi(Placed):
             raise MachineError(f"ipmitool failed ({words})", where=host.name, next=_THERE)
         power_w(done.stdout, where=host.name)
         sensor = Sensor(self._channel(where), Path(), 1.0, _UNKNOWN_W, zero_unknown=True)
-        return Sampled(host, [sensor], self.rate_hz, folder, Command(argv, _POWER_IN_BASH)), ()
+        return Sampled(host, [sensor], self.rate_hz, folder, SensorCommand(argv, _POWER_IN_BASH)), ()
 
     def _channel(self, where: Boundary) -> Channel:
         return where.channel("power", "average", "BMC", Specification(resolution=_RESOLUTION_W, latency_s=self.window_s))

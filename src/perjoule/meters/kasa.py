@@ -18,7 +18,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
 from perjoule.meters._deadline import Deadline, connected
-from perjoule.meters._metered import Read, Reading
+from perjoule.meters._metered import MeterReading, Read
 from perjoule.meters._plug import JOULES_PER_KWH, JOULES_PER_WH, Plug
 from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import MachineError, PerjouleError
@@ -73,11 +73,11 @@ class Kasa(Plug):
                     power_w, total_kwh = status.power, status.total
                     return math.nan if power_w is None else float(power_w), None if total_kwh is None else float(total_kwh)
 
-                def read() -> list[Reading]:
+                def read() -> list[MeterReading]:
                     power_w, total_kwh = run(numbers(), self.timeout_s)
-                    found = [Reading(power_channel, power_w)]
+                    found = [MeterReading(power_channel, power_w)]
                     if total_kwh is not None:
-                        found.append(Reading(energy_channel, total_kwh * JOULES_PER_KWH))
+                        found.append(MeterReading(energy_channel, total_kwh * JOULES_PER_KWH))
                     return found
 
                 yield read

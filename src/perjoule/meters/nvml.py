@@ -22,8 +22,8 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check, Host
-from perjoule.meters._metered import Read, Reading
-from perjoule.meters._on_hosts import SHORT_S, Command, Sampled
+from perjoule.meters._metered import MeterReading, Read
+from perjoule.meters._on_hosts import SHORT_S, Sampled, SensorCommand
 from perjoule.meters._placed import Placed
 from perjoule.meters._sysfs import Sensor
 from perjoule.model import OPTIONS, Channel, Json, Specification, program_named
@@ -76,9 +76,9 @@ class Nvml(Placed):
         with _library() as nvml:
             found = [(gpu, self._channel(nvml, gpu, where)) for gpu in self._chosen(nvml)]
 
-            def read() -> Iterable[Reading]:
+            def read() -> Iterable[MeterReading]:
                 for gpu, channel in found:
-                    yield Reading(channel, _value(nvml, gpu, channel))
+                    yield MeterReading(channel, _value(nvml, gpu, channel))
 
             yield read
 
@@ -97,7 +97,7 @@ class Nvml(Placed):
         chosen = [uuid for uuid in there if not self.gpus or uuid in self.gpus]
         sensors = [Sensor(_power(where, uuid, _QUERY_STEP_W), Path(), 1.0) for uuid in chosen]
         pattern = ".*".join(f"{uuid}, [^,]*, ([^[:space:]]*)" for uuid in chosen)
-        return Sampled(host, sensors, self.rate_hz, folder, Command(argv, pattern)), self._part_time(
+        return Sampled(host, sensors, self.rate_hz, folder, SensorCommand(argv, pattern)), self._part_time(
             map(there.__getitem__, chosen)
         )
 

@@ -23,7 +23,7 @@ from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
 from perjoule.meters._address import InstrumentAddress
 from perjoule.meters._drives import AtDrives
-from perjoule.meters._metered import Read, Reading, answer
+from perjoule.meters._metered import MeterReading, Read, answer
 from perjoule.meters._visa import Instrument, answers, instrument, libraries
 from perjoule.model import OPTIONS, Channel, Grade, Json, Specification
 from perjoule.model.doubts import METERS, Doubt
@@ -126,12 +126,12 @@ class Scope(AtDrives):
             channels = {fed: self._channel(where, fed, pairs) for fed, pairs in feeds.items()}
             shown_v = of_waveform if self.reads == "waveforms" else of_mean
 
-            def read() -> list[Reading]:
+            def read() -> list[MeterReading]:
                 device.tell(f":DIG {','.join(f'CHAN{number}' for number in numbers)};*OPC?")
                 device.hear(self.window_s + self.timeout_s)
                 middle_s = time.monotonic() - self.window_s / 2
                 seen_v = {number: shown_v(device, number) for number in numbers}
-                return [Reading(channel, self._power_w(feeds[fed], seen_v), middle_s) for fed, channel in channels.items()]
+                return [MeterReading(channel, self._power_w(feeds[fed], seen_v), middle_s) for fed, channel in channels.items()]
 
             yield read
 
@@ -148,7 +148,7 @@ class Scope(AtDrives):
     def answers(self) -> tuple[Check, ...]:
         """Ask what it is: reading it would set it up again."""
 
-        def ask() -> list[Reading]:
+        def ask() -> list[MeterReading]:
             with instrument(self.address, timeout_s=self.timeout_s) as device:
                 identified(device)
             return []

@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
 from perjoule.meters._http import Http
-from perjoule.meters._metered import Read, Reading
+from perjoule.meters._metered import MeterReading, Read
 from perjoule.meters._plug import JOULES_PER_WH, Plug, number, phases_sum, table
 from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import MachineError, PerjouleError
@@ -62,12 +62,12 @@ class Shelly(Plug):
         power = self.power(where, resolution_w=POWER_STEP_W[generation])
         energy = self.energy(where, resolution_j=ENERGY_STEP_J[generation], period_s=STEP_S)
 
-        def read() -> list[Reading]:
+        def read() -> list[MeterReading]:
             if generation == 1:
                 power_w, energy_j = gen1(plug.json("/status"), self.output)
             else:
                 power_w, energy_j = gen2(plug.json("/rpc/Shelly.GetStatus"), self.output)
-            return [Reading(power, power_w), Reading(energy, energy_j)]
+            return [MeterReading(power, power_w), MeterReading(energy, energy_j)]
 
         yield read
 

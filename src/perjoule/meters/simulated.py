@@ -32,7 +32,7 @@ rate = "20 Hz"
 """
 
 
-class Sample(NamedTuple):
+class WaveSample(NamedTuple):
     """A sample of the meter, as `Sink.append` takes it."""
 
     t_s: float
@@ -139,7 +139,7 @@ class Simulated(Meter):
         """Return the true energy of a window."""
         return self.truth.energy_j(began_s, ended_s)
 
-    def samples(self, moments_s: Iterable[float]) -> Iterator[Sample | None]:
+    def samples(self, moments_s: Iterable[float]) -> Iterator[WaveSample | None]:
         """Return the meter's samples at these moments, in order; None is a lost sample (and the first of a window mean)."""
         truth, dice = self.truth, random.Random(self.seed)
         last_s: float | None = None
@@ -151,20 +151,20 @@ class Simulated(Meter):
             lost = dice.random() < self.gap_ratio
             noise_w = dice.gauss(0, self.noise_w) if self.noise_w else 0.0
             if self.semantics == "counter":
-                sample = Sample(t_s, self._count_j(counted_j))
+                sample = WaveSample(t_s, self._count_j(counted_j))
             elif self.semantics == "window mean":
                 if before_s is None or true_s <= before_s:
                     yield None
                     continue
                 duration_s = true_s - before_s
-                sample = Sample(t_s, self._said_w(truth.energy_j(before_s, true_s) / duration_s + noise_w), duration_s)
+                sample = WaveSample(t_s, self._said_w(truth.energy_j(before_s, true_s) / duration_s + noise_w), duration_s)
             elif self.semantics == "average":
                 mean_w = truth.energy_j(true_s - self.window_s, true_s) / self.window_s
-                sample = Sample(t_s, self._said_w(mean_w + noise_w))
+                sample = WaveSample(t_s, self._said_w(mean_w + noise_w))
             elif self.semantics == "instantaneous":
-                sample = Sample(t_s, self._said_w(truth.power_w(true_s) + noise_w))
+                sample = WaveSample(t_s, self._said_w(truth.power_w(true_s) + noise_w))
             else:  # state: one of two labelled powers
-                sample = Sample(t_s, self.high_w if truth.power_w(true_s) > (self.low_w + self.high_w) / 2 else self.low_w)
+                sample = WaveSample(t_s, self.high_w if truth.power_w(true_s) > (self.low_w + self.high_w) / 2 else self.low_w)
             yield None if lost else sample
 
     def _said_w(self, power_w: float) -> float:

@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check, Hosts, Sink
-from perjoule.meters._metered import Metered, Read, Reading
+from perjoule.meters._metered import Metered, MeterReading, Read
 from perjoule.meters._tool import printed
 from perjoule.model import OPTIONS, Channel, Grade, Specification
 from perjoule.model.doubts import METERS, Doubt
@@ -35,7 +35,7 @@ _UNKNOWN_J = 2**63  # Slurm's mark for no value is above
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Slurm(Metered):
+class SlurmEnergy(Metered):
     """The energy that Slurm counts for the job's nodes; without energy accounting a doubt says so, and nothing is recorded."""
 
     covers: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class Slurm(Metered):
         outside = facts.get("outside")
         nodes = tuple(host.name for host in hosts.all if not (isinstance(outside, list) and host.name in outside))
         object.__setattr__(own, "covers", self.covers or nodes)
-        with super(Slurm, own).record(hosts, sink) as doubts:
+        with super(SlurmEnergy, own).record(hosts, sink) as doubts:
             yield doubts
 
     @contextmanager
@@ -84,12 +84,12 @@ class Slurm(Metered):
         channels = {node: channel(self.label, node, kind) for node in where.covers or (where.host,)}
         chosen: dict[str, str] = {}
 
-        def read() -> Iterable[Reading]:
+        def read() -> Iterable[MeterReading]:
             found = counters(_asked(*_sstat(self.job)))
             for node, own in channels.items():
                 steps = found.get(node, {})
                 step = chosen.setdefault(node, next(iter(steps), ""))
-                yield Reading(own, steps.get(step, nan))
+                yield MeterReading(own, steps.get(step, nan))
 
         yield read
 

@@ -75,7 +75,7 @@ class Metric:
         return _of(self, name)
 
 
-class Boundary(NamedTuple):
+class EnergyBoundary(NamedTuple):
     """What an energy is of."""
 
     prefix: str  # of keys
@@ -88,14 +88,16 @@ class Boundary(NamedTuple):
 
 NET = "net"  # of the boundaries, the headline's
 BOUNDARIES = (
-    Boundary("", NET, "the servers without the switch", headline=True, printed=True),
-    Boundary("gross_", "gross", "the servers with the switch", headline=True, printed=True),
-    Boundary("clients_", "clients", "the clients that ran the load", headline=True),
-    Boundary("all_", "all", "the servers and the clients that ran the load, each host once, without the switch", headline=True),
-    Boundary("dynamic_", "dynamic", "the servers without the switch, less what they draw idle"),
-    Boundary("controller_", "controller", "the servers without their disks"),
-    Boundary("cpu_package_", "CPU package", "the servers' processor packages", budgeted=False),
-    Boundary("device_", "device", "the servers' storage devices", budgeted=False),
+    EnergyBoundary("", NET, "the servers without the switch", headline=True, printed=True),
+    EnergyBoundary("gross_", "gross", "the servers with the switch", headline=True, printed=True),
+    EnergyBoundary("clients_", "clients", "the clients that ran the load", headline=True),
+    EnergyBoundary(
+        "all_", "all", "the servers and the clients that ran the load, each host once, without the switch", headline=True
+    ),
+    EnergyBoundary("dynamic_", "dynamic", "the servers without the switch, less what they draw idle"),
+    EnergyBoundary("controller_", "controller", "the servers without their disks"),
+    EnergyBoundary("cpu_package_", "CPU package", "the servers' processor packages", budgeted=False),
+    EnergyBoundary("device_", "device", "the servers' storage devices", budgeted=False),
 )
 ROLES: Mapping[str, str] = {
     "client": "the clients that loaded",

@@ -11,7 +11,7 @@ from perjoule.model import Channel
 from perjoule.model.format import number, percent
 from perjoule.model.metrics import RATES, metric_of
 from perjoule.results.table import Table
-from perjoule.store.progress import Load, State
+from perjoule.store.progress import RunningLoad, State
 from perjoule.trial import live
 from perjoule.trial.reading import Dilation
 from perjoule.views.now import Now
@@ -21,7 +21,7 @@ LINES_COUNT = 7  # that have colours of their own
 RATE = metric_of(RATES[0]).unit
 NO_TABLE = Table((), ())
 T = TypeVar("T")
-Choices = Mapping[Load, Mapping[str, live.Boundary]]
+Choices = Mapping[RunningLoad, Mapping[str, live.LiveBoundary]]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Power:
+class ShownPower:
     """The watts of a boundary now."""
 
     watts: float
@@ -46,31 +46,31 @@ def moment(channels: Sequence[Channel], state: State) -> live.Moment:
     return {channels[number]: (t_s, value) for number, t_s, value in state.samples}
 
 
-def dilation(load: Load) -> Dilation:
+def dilation(load: RunningLoad) -> Dilation:
     """Return how wall time becomes emulated time under a load."""
     return Dilation(load.scale)
 
 
-def choices(states: Sequence[tuple[Load, State]], values: Sequence[Mapping[Channel, float]]) -> Choices:
+def choices(states: Sequence[tuple[RunningLoad, State]], values: Sequence[Mapping[Channel, float]]) -> Choices:
     """Choose the channels of each boundary once for every load, from all that had a value while it ran."""
-    channels_of: dict[Load, dict[Channel, None]] = {}
+    channels_of: dict[RunningLoad, dict[Channel, None]] = {}
     for (load, _), latest in zip(states, values, strict=True):
         channels_of.setdefault(load, {}).update(dict.fromkeys(latest))
     return {load: live.boundaries(channels, _roles(load)) for load, channels in channels_of.items()}
 
 
-def _roles(load: Load) -> Roles:
+def _roles(load: RunningLoad) -> Roles:
     return live.roles(load.servers, load.clients, {host.name: host.role for host in load.hosts}, dilation(load))
 
 
-def powers(load: Load, choices_of: Choices, values: Mapping[Channel, float]) -> Mapping[str, Power]:
+def powers(load: RunningLoad, choices_of: Choices, values: Mapping[Channel, float]) -> Mapping[str, ShownPower]:
     """Return the watts of each boundary that a grade covers, by its name in `BOUNDARIES`."""
     watts = {name: (boundary.watts(values), boundary.grade) for name, boundary in choices_of[load].items()}
     simulated = load.reality == "simulated"
-    return {name: Power(w, "simulated" if simulated else grade) for name, (w, grade) in watts.items() if w is not None}
+    return {name: ShownPower(w, "simulated" if simulated else grade) for name, (w, grade) in watts.items() if w is not None}
 
 
-def graded(load: Load, values: Mapping[Channel, T]) -> Mapping[Channel, T]:
+def graded(load: RunningLoad, values: Mapping[Channel, T]) -> Mapping[Channel, T]:
     """Return the values of channels by their grade here: a simulated host's watts are simulated, whatever gave them."""
     if load.reality != "simulated":
         return values
@@ -79,7 +79,9 @@ def graded(load: Load, values: Mapping[Channel, T]) -> Mapping[Channel, T]:
     }
 
 
-def charts(states: Sequence[tuple[Load, State]], choices_of: Choices, values: Sequence[Mapping[Channel, float]]) -> list[Chart]:
+def charts(
+    states: Sequence[tuple[RunningLoad, State]], choices_of: Choices, values: Sequence[Mapping[Channel, float]]
+) -> list[Chart]:
     """Draw the chart of each view that has one."""
     moments = [Now(load, latest, choices_of[load]) for (load, _), latest in zip(states, values, strict=True)]
     charts = (_chart(view.live, moments) for view in views.every() if view.live)
@@ -103,7 +105,7 @@ def _few(lines: Mapping[str, Sequence[float | None]]) -> Mapping[str, Sequence[f
     return {name: [float(f"{summed(moment):.4g}") if moment else None for moment in moments] for name, summed in of.items()}
 
 
-def hosts(load: Load, values: Mapping[Channel, float]) -> Table:
+def hosts(load: RunningLoad, values: Mapping[Channel, float]) -> Table:
     """Lay out CPU, network and power of each host; the watts of two meters are never added."""
     totals = live.totals(values)
     meters: dict[str, set[tuple[str, str]]] = {}

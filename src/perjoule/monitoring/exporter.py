@@ -14,7 +14,7 @@ from typing import Any
 from perjoule.machine.serving import LimitedServer
 from perjoule.model.errors import MachineError
 from perjoule.monitoring.recorder import Latest
-from perjoule.monitoring.watching import Snapshot
+from perjoule.monitoring.watching import RunSnapshot
 
 POLL_S = 0.2  # within which the server ends
 STALE_S = 15.0  # of a sample, after which it says nothing of now; meters that are slower by nature state their period
@@ -43,7 +43,7 @@ def serving(latest: Callable[[], Latest], address: str, port: int) -> Generator[
         thread.join()
 
 
-def campaign_text(snapshot: Snapshot) -> bytes:
+def campaign_text(snapshot: RunSnapshot) -> bytes:
     """Return the series of a run in Prometheus' text format, its meters' included. Raises MachineError: no library."""
     registry: Any = _registry()
     now_s = time.monotonic()
@@ -65,7 +65,7 @@ def _registry() -> Any:
 
 
 class _Campaign:
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: RunSnapshot) -> None:
         self._snapshot = snapshot
 
     def collect(self) -> Iterator[Any]:

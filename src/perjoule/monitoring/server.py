@@ -25,7 +25,7 @@ from perjoule.machine import kept
 from perjoule.machine.pages import policy
 from perjoule.machine.serving import PATIENCE_S, LimitedServer
 from perjoule.model.errors import MachineError
-from perjoule.monitoring.watching import Snapshot, plain
+from perjoule.monitoring.watching import RunSnapshot, plain
 
 FRESH_S = 0.5  # for which a snapshot serves all who ask
 STOP_S = 0.2  # within which the server ends
@@ -36,10 +36,10 @@ _REMEMBERED = re.compile(r"(\d{1,5}) ([\w-]{32})\n?")
 class Page:
     """What is served, and the token that it takes."""
 
-    def __init__(self, snapshot: Callable[[], Snapshot], token: str) -> None:
+    def __init__(self, snapshot: Callable[[], RunSnapshot], token: str) -> None:
         self._snapshot, self.token = snapshot, token
         self._lock = threading.Lock()
-        self._last: Snapshot | None = None
+        self._last: RunSnapshot | None = None
         self._last_s = 0.0
         self.shown = ""  # state of the last snapshot that a page took
         folder = files("perjoule.monitoring") / "page"
@@ -48,7 +48,7 @@ class Page:
         self.html = page.encode()
         self.policy = f"{policy(script)}; connect-src 'self'; frame-ancestors 'none'"
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> RunSnapshot:
         """Return the present state, computed at most every FRESH_S."""
         with self._lock:
             if self._last is None or time.monotonic() - self._last_s > FRESH_S:

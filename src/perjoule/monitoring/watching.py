@@ -18,7 +18,7 @@ from perjoule.monitoring import drawing
 from perjoule.results.limitations import SIMULATED, limitations, simulated_notes
 from perjoule.results.table import COLUMNS, WHERE_MEASURED, Table, point_text, table
 from perjoule.store import Results, progress
-from perjoule.store.progress import Load, Progress
+from perjoule.store.progress import Progress, RunningLoad
 from perjoule.summary.computing import of_trial
 from perjoule.trial import live
 from perjoule.views.content import Content
@@ -30,12 +30,12 @@ LAST_COUNT = 8  # trials that were kept last
 KEPT = (*RATES, *PER_JOULE, *IDLE, POWER)  # columns of the table; the report shows the others, too
 LEFT_OUT = frozenset(("max", *(metric_of(key).label for key, _ in (*COLUMNS, *WHERE_MEASURED) if key not in KEPT)))
 OTHERS = {"gross": "with the switch", "clients": "clients", "all": "servers and clients"}  # boundaries beside the net one
-NOTHING = Load("")
+NOTHING = RunningLoad("")
 NO_RUN = "no run is under way here, and none has left a trace of its progress"
 
 
 @dataclass(frozen=True)
-class Part:
+class ViewPart:
     """What is shown of a view."""
 
     title: str
@@ -45,13 +45,13 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredSoFar:
     """What a results folder holds so far."""
 
     kept_count: int = 0
     failed_count: int = 0
     results: Table = drawing.NO_TABLE
-    parts: Sequence[Part] = ()
+    parts: Sequence[ViewPart] = ()
     last: Sequence[tuple[str, str, bool]] = ()  # trial, its numbers or why it failed, whether it failed
     doubts: Sequence[str] = ()
     notes: Sequence[str] = ()
@@ -60,15 +60,15 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class RunSnapshot:
     """All that the page shows at one moment."""
 
     name: str
     folder: str
     state: str  # "running", "done", "stopped", "killed", "silent", "none", "damaged"
     said: str  # the same in a sentence
-    measured: Measured
-    load: Load = NOTHING
+    measured: MeasuredSoFar
+    load: RunningLoad = NOTHING
     trial: str = ""
     phase: str = ""
     phase_s: float = 0.0
@@ -79,7 +79,7 @@ class Snapshot:
     times_s: Sequence[float] = ()  # of the charts, until now: the last one is 0 or less
     charts: Sequence[drawing.Chart] = ()
     rates: Mapping[str, float] = field(default_factory=dict[str, float])  # bytes per s of each client that loads
-    powers: Mapping[str, drawing.Power] = field(default_factory=dict[str, drawing.Power])  # by the name of the boundary
+    powers: Mapping[str, drawing.ShownPower] = field(default_factory=dict[str, drawing.ShownPower])  # by the name of the boundary
     channels: Mapping[Channel, tuple[float, float]] = field(default_factory=dict[Channel, tuple[float, float]])  # age_s, value
     hosts: Table = drawing.NO_TABLE
     meters: Table = drawing.NO_TABLE
@@ -92,20 +92,20 @@ class Snapshot:
         return SIMULATED if least_real((self.load.reality, self.measured.reality)) == "simulated" else ""
 
     @property
-    def power(self) -> drawing.Power | None:
+    def power(self) -> drawing.ShownPower | None:
         """The watts of the servers, without the switch."""
         return self.powers.get("net")
 
 
-class Watch:
+class ResultsWatch:
     """Reads a results folder again and again; what has not changed is computed once. Changes nothing in it."""
 
     def __init__(self, folder: Path) -> None:
         self._results = store.open_results(folder)
         self._seen: tuple[int, ...] = ()
-        self._measured = Measured()
+        self._measured = MeasuredSoFar()
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> RunSnapshot:
         """Return the present state."""
         folder = self._results.folder
         measured = self._read()
@@ -113,12 +113,12 @@ class Watch:
         try:
             return _seen(progress.read(folder), folder, measured)
         except FileNotFoundError:
-            return Snapshot(name, str(folder), "none", NO_RUN, measured, kept_count=measured.kept_count)
+            return RunSnapshot(name, str(folder), "none", NO_RUN, measured, kept_count=measured.kept_count)
         except (OSError, *UNEXPECTED) as error:
             sentence = f"the progress of this run can't be read: {words(error)}"
-            return Snapshot(name, str(folder), "damaged", sentence, measured, kept_count=measured.kept_count)
+            return RunSnapshot(name, str(folder), "damaged", sentence, measured, kept_count=measured.kept_count)
 
-    def _read(self) -> Measured:
+    def _read(self) -> MeasuredSoFar:
         """Read the results, if a trial was kept or a report written since the last time."""
         try:
             paths = (self._results.journal, self._results.folder / "report.html")
@@ -127,7 +127,7 @@ class Watch:
                 self._measured = _measured(self._results)
                 self._seen = state
         except (PerjouleError, OSError) as error:
-            self._measured = Measured(doubts=(f"the results can't be read: {error}",))
+            self._measured = MeasuredSoFar(doubts=(f"the results can't be read: {error}",))
         return self._measured
 
 
@@ -140,10 +140,10 @@ def _name(results: Results) -> str:
         return results.folder.name
 
 
-def _measured(results: Results) -> Measured:
+def _measured(results: Results) -> MeasuredSoFar:
     entries = results.entries()
     if not entries:
-        return Measured()
+        return MeasuredSoFar()
     content = Content(results)
     summary_of = content.summary
     laid = table(summary_of.cells)
@@ -157,7 +157,7 @@ def _measured(results: Results) -> Measured:
         text = record.reason if failed else ", ".join(point_text(point) for point in of_trial(results, record).points)
         last.insert(0, (record.trial.text, text or "kept", failed))
     doubts = (line for group in limitations(summary_of.cells, summary_of.doubts) for line in group.lines)
-    return Measured(
+    return MeasuredSoFar(
         len(final),
         sum(entry.status == "failed" for entry in final.values()),
         Table(columns_shown[0], tuple(columns_shown[1:]), laid.words),
@@ -173,15 +173,15 @@ def _measured(results: Results) -> Measured:
     )
 
 
-def _part(section: views.Section) -> Part:
+def _part(section: views.Section) -> ViewPart:
     tables = tuple((view_table.name, laid, view_table.note) for view_table, laid in section.tables)
-    return Part(section.view.title, section.intro, tables, section.lines)
+    return ViewPart(section.view.title, section.intro, tables, section.lines)
 
 
-def _seen(progress: Progress, folder: Path, measured: Measured) -> Snapshot:
+def _seen(progress: Progress, folder: Path, measured: MeasuredSoFar) -> RunSnapshot:
     if not progress.states:
         state, sentence = _state(progress, 0.0, folder)
-        return Snapshot(progress.run.name, str(folder), state, sentence, measured, kept_count=measured.kept_count)
+        return RunSnapshot(progress.run.name, str(folder), state, sentence, measured, kept_count=measured.kept_count)
     load, last = progress.states[-1]
     age_s = max(0.0, time.time() - last.utc_s)
     state, sentence = _state(progress, age_s, folder)
@@ -192,7 +192,7 @@ def _seen(progress: Progress, folder: Path, measured: Measured) -> Snapshot:
     running = state in ("running", "silent")
     rates = {client: live.client_rate(totals, client, drawing.dilation(load)) for client in load.clients}
     latest = {channel: (last.t_s - t_s, value) for channel, (t_s, value) in moments[-1].items()}
-    return Snapshot(
+    return RunSnapshot(
         name=progress.run.name,
         folder=str(folder),
         state=state,
@@ -233,7 +233,7 @@ def _state(progress: Progress, age_s: float, folder: Path) -> tuple[str, str]:
     return "running", f"{process}"
 
 
-def plain(snapshot: Snapshot) -> dict[str, Any]:
+def plain(snapshot: RunSnapshot) -> dict[str, Any]:
     """Return a snapshot as JSON data for the page."""
     drawn_apart = {"load", "channels", "rates", "powers"}  # in other fields, as text
     content = {name: value for name, value in vars(snapshot).items() if name not in drawn_apart}

@@ -18,7 +18,7 @@ from perjoule.model.units import clients_text
 from perjoule.papers.audit import span
 from perjoule.papers.audit.matching import named
 from perjoule.papers.audit.span import Span
-from perjoule.papers.facts import APART, SIZES, Measured, beside, size_bytes
+from perjoule.papers.facts import APART, SIZES, MeasuredMetric, beside, size_bytes
 from perjoule.papers.published import Claim, Paper
 from perjoule.papers.published.paper import Fact
 from perjoule.statistics.better import Judge, Verdict, work
@@ -28,12 +28,12 @@ _IGNORED = ("place", "statistic")  # of a claim: where the paper's own numbers s
 
 
 @dataclass(frozen=True)
-class Case:
+class ClaimCase:
     """One claimed inequality between two cells: the first is larger."""
 
     of: str
-    larger: Measured
-    smaller: Measured
+    larger: MeasuredMetric
+    smaller: MeasuredMetric
     step: str = ""  # along a fact
     chain: int = 0  # which steps belong together
 
@@ -65,7 +65,7 @@ class Judged:
     grade: str = ""  # of the power in it
 
 
-def judged(paper: Paper, measurements: Sequence[Measured]) -> tuple[Judged, ...]:
+def judged(paper: Paper, measurements: Sequence[MeasuredMetric]) -> tuple[Judged, ...]:
     """Judge every claim of a paper by the measurements of one campaign."""
     judge = Judge(list({id(measurement.cell): measurement.cell for measurement in measurements}.values()))
     cases = {n: _cases(claim, paper, measurements) for n, claim in enumerate(paper.claims) if claim.rule != "holds"}
@@ -82,7 +82,7 @@ def judged(paper: Paper, measurements: Sequence[Measured]) -> tuple[Judged, ...]
     return tuple(verdicts)
 
 
-def _verdict(claim: Claim, cases: Sequence[Case], judge: Judge, pooled_count: int) -> Judged:
+def _verdict(claim: Claim, cases: Sequence[ClaimCase], judge: Judge, pooled_count: int) -> Judged:
     each = [(case, case.verdict(judge, len(cases))) for case in cases]
     against = [(case, verdict) for case, verdict in each if verdict.sign < 0]
     overall = each[0][1] if len(each) == 1 else judge.judged(_ends(cases, claim), cases[0].larger.metric, pooled_count)
@@ -110,22 +110,22 @@ def _why(verdict: Verdict) -> str:
     return "no significant difference of 2 % or more" + (f": {verdict.reason}" if verdict.reason else "")
 
 
-def _of_power(measurement: Measured) -> bool:
+def _of_power(measurement: MeasuredMetric) -> bool:
     return metric_of(measurement.metric).energy
 
 
-def _ends(cases: Sequence[Case], claim: Claim) -> list[tuple[Cell, Cell]]:
+def _ends(cases: Sequence[ClaimCase], claim: Claim) -> list[tuple[Cell, Cell]]:
     """Return all cases; along a fact, its ends, because what lies between cancels."""
     if not claim.along:
         return [case.pair for case in cases]
-    chains: dict[int, list[Case]] = {}
+    chains: dict[int, list[ClaimCase]] = {}
     for case in cases:
         chains.setdefault(case.chain, []).append(case)
     first, last = (0, -1) if claim.rule == "falling" else (-1, 0)
     return [(chain[first].larger.cell, chain[last].smaller.cell) for chain in chains.values()]
 
 
-def _cases(claim: Claim, paper: Paper, measurements: Sequence[Measured]) -> list[Case] | str:
+def _cases(claim: Claim, paper: Paper, measurements: Sequence[MeasuredMetric]) -> list[ClaimCase] | str:
     """Return the pairs of cells of a claim, or why nothing was measured for it."""
     facts = {**_shared(claim, paper), **_facts(claim.among, paper)}
     among = [measurement for measurement in measurements if measurement.has(**facts) and min(measurement.interval.values) > 0]
@@ -145,7 +145,7 @@ def _cases(claim: Claim, paper: Paper, measurements: Sequence[Measured]) -> list
     return cases or "nothing that the claim is about was measured"
 
 
-def _lacking(system: str, measurements: Sequence[Measured]) -> str:
+def _lacking(system: str, measurements: Sequence[MeasuredMetric]) -> str:
     """Say why there is no measurement of something. A simulated campaign has its names, and measures none of it."""
     if measurements and all(measurement.simulated for measurement in measurements):
         return f"everything was simulated, so {system} was not measured"
@@ -171,35 +171,35 @@ def _shared(claim: Claim, paper: Paper) -> dict[str, Fact]:
     return {} if only is None else {"filesystem": only}
 
 
-def _above(which: Mapping[str, Fact], than: Mapping[str, Fact], among: Sequence[Measured]) -> list[Case]:
+def _above(which: Mapping[str, Fact], than: Mapping[str, Fact], among: Sequence[MeasuredMetric]) -> list[ClaimCase]:
     """Pair cells that are equal except for the claim's facts."""
     different = {*which, *than}
-    cases: list[Case] = []
+    cases: list[ClaimCase] = []
     for larger in (m for m in among if m.has(**which)):
         facts = {key: fact for key, fact in larger.facts.items() if key not in different}
         cases += [
-            Case(_case(larger, different), larger, smaller)
+            ClaimCase(_case(larger, different), larger, smaller)
             for smaller in among
             if smaller.has(**than, **facts) and smaller is not larger
         ]
     return cases
 
 
-def _best(claim: Claim, which: Mapping[str, Fact], among: Sequence[Measured]) -> list[Case]:
+def _best(claim: Claim, which: Mapping[str, Fact], among: Sequence[MeasuredMetric]) -> list[ClaimCase]:
     """Pair the best of those named with the best of the others, in each group."""
-    cases: list[Case] = []
+    cases: list[ClaimCase] = []
     for group in _groups(claim, among):
         ours = [measurement for measurement in group if measurement.has(**which)]
         rivals = [measurement for measurement in group if not measurement.has(**which)]
         if ours and rivals:
             best, rival = (max(side, key=lambda measurement: measurement.interval.mean) for side in (ours, rivals))
-            cases.append(Case(f"{rival.words}, {rival.facts['direction']}", best, rival))
+            cases.append(ClaimCase(f"{rival.words}, {rival.facts['direction']}", best, rival))
     return cases
 
 
-def _along(claim: Claim, among: Sequence[Measured]) -> list[Case]:
+def _along(claim: Claim, among: Sequence[MeasuredMetric]) -> list[ClaimCase]:
     """Pair each step along a fact: for a rising one, the first is claimed to be smaller."""
-    cases: list[Case] = []
+    cases: list[ClaimCase] = []
     for chain, group in enumerate(_groups(claim, among)):
         ordered = sorted(
             (before for before in group if claim.along in before.facts), key=lambda before: _size(claim.along, before)
@@ -209,31 +209,31 @@ def _along(claim: Claim, among: Sequence[Measured]) -> list[Case]:
                 larger, smaller = (after, before) if claim.rule == "rising" else (before, after)
                 step = f"{claim.along} {before.facts[claim.along]} to {after.facts[claim.along]}"
                 of = f"{before.cell.filesystem}, {_case(before, {claim.along})}"
-                cases.append(Case(of, larger, smaller, step, chain))
+                cases.append(ClaimCase(of, larger, smaller, step, chain))
     return cases
 
 
-def _groups(claim: Claim, among: Sequence[Measured]) -> list[list[Measured]]:
+def _groups(claim: Claim, among: Sequence[MeasuredMetric]) -> list[list[MeasuredMetric]]:
     """Group cells that are equal in the claim's facts; along a fact, in all others."""
-    groups: dict[object, list[Measured]] = {}
+    groups: dict[object, list[MeasuredMetric]] = {}
     for measurement in among:
         keys = [k for k in measurement.facts if k != claim.along] if claim.along else claim.per
         groups.setdefault(tuple(str(measurement.facts.get(key, "")) for key in keys), []).append(measurement)
     return list(groups.values())
 
 
-def _size(along: str, measurement: Measured) -> float:
+def _size(along: str, measurement: MeasuredMetric) -> float:
     fact = measurement.facts[along]
     return size_bytes(fact) if along in SIZES else float(fact)
 
 
-def _case(measurement: Measured, different: set[str]) -> str:
+def _case(measurement: MeasuredMetric, different: set[str]) -> str:
     cell = measurement.cell
     clients = f", {clients_text(cell.clients_count)}" if "clients" not in different else ""
     return f"{cell.workload if cell.direction in cell.workload else cell.direction}{clients}"
 
 
-def _expression(claim: Claim, paper: Paper, measurements: Sequence[Measured]) -> Judged:
+def _expression(claim: Claim, paper: Paper, measurements: Sequence[MeasuredMetric]) -> Judged:
     """Compare by the intervals of measurements of the same kind."""
     pairs = {pair.number.id: pair for pair in beside(paper, measurements)}
     lacking = [id for id in span.names(claim.holds) if id not in pairs]

@@ -15,7 +15,7 @@ from perjoule.model import Cell, Interval, Json, Record
 from perjoule.model.metrics import metric_of
 from perjoule.papers.audit import span
 from perjoule.papers.audit.span import Span
-from perjoule.papers.facts import Pair, same
+from perjoule.papers.facts import NumberPair, same
 from perjoule.papers.published import Paper
 from perjoule.papers.published.paper import Fact
 from perjoule.statistics.better import Judge, sample, work
@@ -29,10 +29,10 @@ _MATCHED = ("filesystem", "direction", "clients", "configuration", "of", "what",
 
 
 @dataclass(frozen=True)
-class Held:
+class NumberComparison:
     """A printed number next to the measured one, their ratio, and what differs between there and here."""
 
-    pair: Pair
+    pair: NumberPair
     ratio: Interval
     kind: str  # what is compared: "maximum of 5", "mean of 5"
     differs: tuple[str, ...]
@@ -53,7 +53,9 @@ class Ranking:
     least_p: float  # that so few can reach
 
 
-def held(paper: Paper, pairs: Sequence[Pair], records: Sequence[Record], cells: Sequence[Cell] = ()) -> tuple[Held, ...]:
+def held(
+    paper: Paper, pairs: Sequence[NumberPair], records: Sequence[Record], cells: Sequence[Cell] = ()
+) -> tuple[NumberComparison, ...]:
     """Compare each pair's measured value with the printed one; `cells` are all of the campaign."""
     judge = Judge(cells)
     of = {name: r for r in records if r.status == "valid" for name in filesystem_names(r.trial)}
@@ -64,13 +66,13 @@ def held(paper: Paper, pairs: Sequence[Pair], records: Sequence[Record], cells: 
     )
 
 
-def _above(pair: Pair, judge: Judge, cells: Sequence[Cell]) -> frozenset[str]:
+def _above(pair: NumberPair, judge: Judge, cells: Sequence[Cell]) -> frozenset[str]:
     cell, metric = pair.measured.cell, pair.measured.metric
     rivals = [c for c in cells if work(c) == work(cell) and c is not cell and metric in c.metrics]
     return frozenset(rival.filesystem for rival in rivals if judge.verdict(cell, rival, metric).sign > 0)
 
 
-def _held(paper: Paper, pair: Pair, record: Record | None, above: frozenset[str]) -> Held:
+def _held(paper: Paper, pair: NumberPair, record: Record | None, above: frozenset[str]) -> NumberComparison:
     number, interval = pair.number, pair.measured.interval
     most = number.statistic.startswith("maximum")
     count = len(interval.values)
@@ -84,10 +86,12 @@ def _held(paper: Paper, pair: Pair, record: Record | None, above: frozenset[str]
     half += rounding
     ratios = tuple(value / number.value for value in interval.values)
     ratio = Interval(mean, mean * exp(-half), mean * exp(half) if half < inf else inf, ratios)
-    return Held(pair, ratio, f"{'maximum' if most else 'mean'} of {count}", tuple(_differences(paper, pair, record)), above)
+    return NumberComparison(
+        pair, ratio, f"{'maximum' if most else 'mean'} of {count}", tuple(_differences(paper, pair, record)), above
+    )
 
 
-def _differences(paper: Paper, pair: Pair, record: Record | None) -> Iterator[str]:
+def _differences(paper: Paper, pair: NumberPair, record: Record | None) -> Iterator[str]:
     number, measured = pair.number, pair.measured
     here: dict[str, Fact] = dict(measured.facts)
     if record is not None:
@@ -119,9 +123,9 @@ def _span(paper: Paper, id: str) -> Span:
     return Span(number.low, number.high)
 
 
-def rankings(comparisons: Sequence[Held]) -> tuple[Ranking, ...]:
+def rankings(comparisons: Sequence[NumberComparison]) -> tuple[Ranking, ...]:
     """Compare the order of file systems wherever a paper has at least two of the same kind on one cluster."""
-    groups: dict[tuple[str, ...], dict[str, Held]] = {}
+    groups: dict[tuple[str, ...], dict[str, NumberComparison]] = {}
     for comparison in comparisons:
         number = comparison.pair.number
         facts = [f"{key} {fact}" for key, fact in number.own.items() if key not in ("configuration", "filesystem", "direction")]
@@ -130,7 +134,7 @@ def rankings(comparisons: Sequence[Held]) -> tuple[Ranking, ...]:
     return tuple(_ranking(key, rows) for key, rows in groups.items() if len(rows) > 1)
 
 
-def _ranking(key: Sequence[str], rows: Mapping[str, Held]) -> Ranking:
+def _ranking(key: Sequence[str], rows: Mapping[str, NumberComparison]) -> Ranking:
     printed = {name: comparison.pair.number.value for name, comparison in rows.items()}
     here = {name: comparison.pair.value for name, comparison in rows.items()}
     tau, p, least_p = kendall(list(printed.values()), list(here.values()))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from perjoule.model import Cell, Interval, Record
 from perjoule.model.metrics import METRICS, OF_PEAK, metric_of
 from perjoule.model.units import BYTES, exact_text
-from perjoule.papers.published import Number, Paper, printed
+from perjoule.papers.published import Paper, PrintedNumber, printed
 from perjoule.papers.published.paper import Fact
 from perjoule.statistics.cells import filesystem_names
 
@@ -16,7 +16,7 @@ APART = ("configuration", "cluster")  # facts that may differ between comparable
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredMetric:
     """One metric of one cell, with the facts that a paper would state."""
 
     metric: str  # of the cell
@@ -47,11 +47,11 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Pair:
+class NumberPair:
     """A printed number and the measurement of the same kind: its mean, or the largest repetition for a paper's maximum."""
 
-    number: Number
-    measured: Measured
+    number: PrintedNumber
+    measured: MeasuredMetric
 
     @property
     def value(self) -> float:
@@ -60,7 +60,7 @@ class Pair:
         return interval.maximum if self.number.statistic.startswith("maximum") else interval.mean
 
 
-def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Measured, ...]:
+def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[MeasuredMetric, ...]:
     """Return every cell's metrics with a paper's facts; metrics that papers have no word for are left out."""
     facts: dict[tuple[str, str], dict[str, Fact]] = {}
     simulated = all(record.traits.reality == "simulated" for record in records)
@@ -69,7 +69,7 @@ def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Measured
         for name in filesystem_names(trial):
             facts.setdefault((name, trial.workload.label), _facts(record))
     return tuple(
-        Measured(
+        MeasuredMetric(
             metric.key,
             {
                 **facts.get((cell.filesystem, cell.workload), {}),
@@ -86,7 +86,7 @@ def measured(records: Sequence[Record], cells: Sequence[Cell]) -> tuple[Measured
     )
 
 
-def beside(paper: Paper, measurements: Sequence[Measured]) -> tuple[Pair, ...]:
+def beside(paper: Paper, measurements: Sequence[MeasuredMetric]) -> tuple[NumberPair, ...]:
     """Find the measurements of the same kind as a paper's numbers.
 
     Quantity, file system and all facts of the number's own (direction, clients, transfer, ...) must match; so must the cluster,
@@ -96,7 +96,7 @@ def beside(paper: Paper, measurements: Sequence[Measured]) -> tuple[Pair, ...]:
     return tuple(pair for number in paper.numbers for pair in _beside(number, measurements, paper.values("cluster")))
 
 
-def _beside(number: Number, measurements: Sequence[Measured], clusters: Collection[str]) -> Iterator[Pair]:
+def _beside(number: PrintedNumber, measurements: Sequence[MeasuredMetric], clusters: Collection[str]) -> Iterator[NumberPair]:
     facts = {key: fact for key, fact in number.own.items() if key not in APART}
     facts |= {key: number.facts[key] for key in ("filesystem",) if key in number.facts}
     if "filesystem" not in facts and "workload" not in number.facts:
@@ -108,7 +108,7 @@ def _beside(number: Number, measurements: Sequence[Measured], clusters: Collecti
         and (measurement.facts.get("cluster") not in clusters or measurement.facts.get("cluster") == number.facts.get("cluster"))
     ]
     if len(same_kind) == 1 or (same_kind and number.statistic.startswith("maximum")):
-        yield Pair(number, max(same_kind, key=lambda measurement: measurement.interval.maximum))
+        yield NumberPair(number, max(same_kind, key=lambda measurement: measurement.interval.maximum))
 
 
 def same(key: str, first: Fact, second: Fact) -> bool:

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from perjoule.campaign.lines import Path
 from perjoule.campaign.messages import clauses, fault, instead
-from perjoule.campaign.source import Source, is_table, read_toml, text_of
+from perjoule.campaign.source import CampaignSource, is_table, read_toml, text_of
 from perjoule.catalogue.quantities import Money, Price, Quantity, form, of_units
 from perjoule.model import OPTIONS, option_name
 from perjoule.model.errors import CampaignError
@@ -202,7 +202,7 @@ def _stated(key: str, value: object) -> bool:
     return key in ("grid", "electricity") and not (is_table(value) and "value" not in value)
 
 
-def _wrong(error: ValidationError, source: Source) -> CampaignError:
+def _wrong(error: ValidationError, source: CampaignSource) -> CampaignError:
     unknown = ("extra_forbidden", "unexpected_keyword_argument")
     found = sorted(error.errors(), key=lambda one: one["type"] not in unknown)[0]
     path: Path = tuple(found["loc"])
@@ -222,7 +222,7 @@ def _wrong(error: ValidationError, source: Source) -> CampaignError:
     return source.error(path, *fault(found, option, field))
 
 
-def _check_names(need: Need, found: Parts, source: Source) -> None:
+def _check_names(need: Need, found: Parts, source: CampaignSource) -> None:
     known = {"servers": found.server, "drives": found.drive, "networks": found.network, "filesystems": found.filesystem}
     for kind, there in known.items():
         for name in getattr(need.choose, kind) or ():
@@ -230,7 +230,7 @@ def _check_names(need: Need, found: Parts, source: Source) -> None:
                 raise source.error(("choose", kind), f'there is no {kind.removesuffix("s")} "{name}"', instead(name, there))
 
 
-def _grid(need: Need, found: Parts, source: Source) -> Quantity:
+def _grid(need: Need, found: Parts, source: CampaignSource) -> Quantity:
     """Return the carbon of a joule: stated, or a country's of the catalogue."""
     if isinstance(need.grid, Quantity):
         return need.grid

@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule import catalogue
 from perjoule.campaign.messages import clauses, fault, instead
-from perjoule.campaign.source import Source
+from perjoule.campaign.source import CampaignSource
 from perjoule.catalogue import folder
 from perjoule.catalogue.parts import BoardPart, DrivePart, MeanRatios, Network, State, Switch, complaint, on_sides, watts
 from perjoule.catalogue.quantities import Bare, Mass, Money, Price, Quantity
@@ -98,7 +98,7 @@ def shipped() -> Parts:
 
 @cache
 def _shipped(own: tuple[str, ...]) -> Parts:  # the user's folders are part of the key
-    return parts({}, Source("", {}))
+    return parts({}, CampaignSource("", {}))
 
 
 def emulated() -> tuple[str, ...]:
@@ -110,7 +110,7 @@ def _stores(cluster: str) -> bool:
     return any(node.role == "storage" for node in catalogue.cluster(cluster).nodes)
 
 
-def parts(own: Mapping[str, Any], source: Source) -> Parts:
+def parts(own: Mapping[str, Any], source: CampaignSource) -> Parts:
     """Read the parts of the catalogue, changed by the user's own tables.
 
     Args:
@@ -167,7 +167,7 @@ def of_technology(found: Parts, drive: DrivePart) -> tuple[str, Technology]:
     return name, found.technology[name]
 
 
-def _wrong(error: ValidationError, source: Source) -> CampaignError:
+def _wrong(error: ValidationError, source: CampaignSource) -> CampaignError:
     found = sorted(error.errors(), key=lambda one: one["type"] not in ("extra_forbidden", "unexpected_keyword_argument"))[0]
     path = tuple(found["loc"])
     name = ".".join(map(str, path[:-1]))

@@ -3,9 +3,9 @@
 Only bundles are kept, so nothing else can be forged: every number of the site is recomputed from them each time it is built.
 """
 
-from perjoule.publishing.entry import Entry, Ranked, Trial, checked
+from perjoule.publishing.entry import BundledTrial, Entry, Ranked, checked
 from perjoule.publishing.folder import add, bundles
-from perjoule.publishing.ranking import Group, groups
+from perjoule.publishing.ranking import RankedGroup, groups
 from perjoule.publishing.site import build
 
-__all__ = ["Entry", "Group", "Ranked", "Trial", "add", "build", "bundles", "checked", "groups"]
+__all__ = ["BundledTrial", "Entry", "Ranked", "RankedGroup", "add", "build", "bundles", "checked", "groups"]

@@ -71,7 +71,7 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class Trial:
+class BundledTrial:
     """A trial that a number rests on, with what was kept of it."""
 
     id: str
@@ -96,7 +96,7 @@ class Entry:
     checked_count: int  # numbers and files that `verify` compared
     rows: tuple[Ranked, ...]
     sections: tuple[views.Section, ...]
-    trials: tuple[Trial, ...]
+    trials: tuple[BundledTrial, ...]
 
     @property
     def id(self) -> str:
@@ -278,7 +278,7 @@ def _objections(cell: Cell, grade: str, metric: str) -> Iterator[str]:
     yield from (doubt for doubt in cell.doubts if doubt.id in plausibility.IDS)
 
 
-def _trials(results: Results, records: Sequence[Record]) -> Iterator[Trial]:
+def _trials(results: Results, records: Sequence[Record]) -> Iterator[BundledTrial]:
     left_bytes = MOST_SHOWN_BYTES
     for record in records:
         if record.outcome is None:
@@ -291,7 +291,7 @@ def _trials(results: Results, records: Sequence[Record]) -> Iterator[Trial]:
             left_bytes -= len(text or "")
             raw.append((path.relative_to(folder).as_posix(), text))
         trial = record.trial
-        yield Trial(
+        yield BundledTrial(
             trial.id,
             _label(trial.text),
             record.outcome.began_s - record.clock.monotonic_s + record.clock.utc_s,

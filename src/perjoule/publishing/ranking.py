@@ -9,7 +9,7 @@ from perjoule.publishing.entry import Entry, Ranked
 
 
 @dataclass(frozen=True)
-class Place:
+class RankedPlace:
     """A number with its entry and its rank; None for one that has none."""
 
     entry: Entry
@@ -18,7 +18,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Group:
+class RankedGroup:
     """Numbers that may be compared: equal in everything that the heading says."""
 
     hosts: str
@@ -29,10 +29,10 @@ class Group:
     pattern: str
     redundancy: str
     metric: str
-    places: tuple[Place, ...]
+    places: tuple[RankedPlace, ...]
 
 
-def groups(entries: Sequence[Entry]) -> tuple[Group, ...]:
+def groups(entries: Sequence[Entry]) -> tuple[RankedGroup, ...]:
     """Group the numbers of all entries, and rank each group; those without a rank come last.
 
     A rank is one more than the count of numbers whose whole total interval, with the meter's uncertainty, is above this one's:
@@ -44,7 +44,7 @@ def groups(entries: Sequence[Entry]) -> tuple[Group, ...]:
             load = (row.workload, row.direction, row.pattern)
             key = (row.hosts, row.boundary, row.grade, *load, row.redundancy, row.metric)
             rows_of.setdefault(key, []).append((entry, row))
-    return tuple(Group(*key, places=_ranked(rows_of[key])) for key in sorted(rows_of, key=_order))
+    return tuple(RankedGroup(*key, places=_ranked(rows_of[key])) for key in sorted(rows_of, key=_order))
 
 
 def _order(key: tuple[str, ...]) -> tuple[object, ...]:
@@ -52,10 +52,10 @@ def _order(key: tuple[str, ...]) -> tuple[object, ...]:
     return (key[0] != "real", [boundary.name for boundary in BOUNDARIES].index(key[1]), *key[2:])
 
 
-def _ranked(those: Sequence[tuple[Entry, Ranked]]) -> tuple[Place, ...]:
+def _ranked(those: Sequence[tuple[Entry, Ranked]]) -> tuple[RankedPlace, ...]:
     counted = [row for _, row in those if not row.objections and isfinite(row.total_low)]
     places = [
-        Place(entry, row, 1 + sum(rival.total_low > row.total_high for rival in counted) if row in counted else None)
+        RankedPlace(entry, row, 1 + sum(rival.total_low > row.total_high for rival in counted) if row in counted else None)
         for entry, row in those
     ]
     return tuple(

@@ -22,7 +22,7 @@ from perjoule.machine.untrusted import words
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError
 from perjoule.model.format import like
 from perjoule.model.metrics import BOUNDARIES, metric_of
-from perjoule.publishing.entry import Entry, Trial, checked, printable
+from perjoule.publishing.entry import BundledTrial, Entry, checked, printable
 from perjoule.publishing.folder import BUNDLES, bundles
 from perjoule.publishing.ranking import groups
 from perjoule.results.table import load_text
@@ -155,7 +155,7 @@ def _common() -> Mapping[str, object]:
     }
 
 
-def _raw(trial: Trial, index: int, folder: Path) -> list[tuple[str, str]]:
+def _raw(trial: BundledTrial, index: int, folder: Path) -> list[tuple[str, str]]:
     """Write the raw files of a trial, and give each one's name and link; "" for one that only the bundle has."""
     links: list[tuple[str, str]] = []
     for count, (name, text) in enumerate(trial.raw):

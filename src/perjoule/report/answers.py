@@ -20,7 +20,7 @@ _JUDGED: tuple[tuple[str, ...], ...] = (*zip(RATES, PER_JOULE, strict=True), IDL
 
 
 @dataclass(frozen=True)
-class Answer:
+class WorkloadAnswer:
     """Who is best with the most clients of a workload."""
 
     heading: str  # "fio write, 4 clients"
@@ -41,7 +41,7 @@ def question(content: Content) -> str:
     return f"Which of {listed(systems)} reaches the most {', and the most '.join(units[:2])}?"
 
 
-def answers(content: Content) -> Iterator[Answer]:
+def answers(content: Content) -> Iterator[WorkloadAnswer]:
     """Answer for each workload, with the most clients that it was measured with."""
     for workload, direction in dict.fromkeys((cell.workload, cell.direction) for cell in content.cells):
         cells = [cell for cell in content.cells if (cell.workload, cell.direction) == (workload, direction)]
@@ -57,17 +57,19 @@ def answers(content: Content) -> Iterator[Answer]:
             == ("", workload, direction, most, metric)
         ]
         if findings:
-            yield Answer(f"{load}, {clients_text(most)}", _headline(findings), _sentence(findings, cells) + _events(cells))
+            yield WorkloadAnswer(
+                f"{load}, {clients_text(most)}", _headline(findings), _sentence(findings, cells) + _events(cells)
+            )
         elif metrics:
             yield _alone(f"{load}, {clients_text(most)}", cells, metrics)
 
 
-def _alone(heading: str, cells: Sequence[Cell], metrics: Sequence[str]) -> Answer:
+def _alone(heading: str, cells: Sequence[Cell], metrics: Sequence[str]) -> WorkloadAnswer:
     """Say what the only one that did this work reached."""
     best = max((cell for cell in cells if metrics[0] in cell.metrics), key=lambda cell: cell.metrics[metrics[0]].mean)
     reached = [f"{with_meter(best, key)} {_unit(key)}" for key in metrics if key in best.metrics]
     sentence = f"{best.filesystem} is the only one measured: it reaches {' and '.join(reached)}."
-    return Answer(heading, reached[0], sentence + _events(cells))
+    return WorkloadAnswer(heading, reached[0], sentence + _events(cells))
 
 
 def _events(cells: Sequence[Cell]) -> str:

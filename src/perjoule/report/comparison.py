@@ -19,7 +19,7 @@ _SAID = {
 def page(comparison: Comparison) -> str:
     """Lay a comparison out as HTML."""
     marks = [
-        figure.Mark(
+        figure.RatioMark(
             f"{row.filesystem}, {row.workload}, {row.clients_count}",
             row.metric,
             row.judged.ratio.mean,

@@ -5,7 +5,7 @@ from perjoule.figures.vega import Spec
 from perjoule.model.metrics import metric_of
 from perjoule.model.units import clients_text
 from perjoule.report.document import document, headline
-from perjoule.results.history import VERDICTS, History, Row, Verdict
+from perjoule.results.history import VERDICTS, History, HistoryRow, Verdict
 from perjoule.results.history.table import history_table
 from perjoule.results.table import load_text
 from perjoule.statistics.better import RELEVANT_RATIO
@@ -49,9 +49,9 @@ def _figure(history: History, key: str) -> Spec:
     return figure.history(panels, metric.unit.symbol, len(history.moments), f"{metric.label} over campaigns", NOTES)
 
 
-def _panel(history: History, row: Row, per: float) -> figure.Panel:
+def _panel(history: History, row: HistoryRow, per: float) -> figure.Panel:
     means = [
-        figure.Mean(
+        figure.CampaignMean(
             at + 1,
             f"{history.moments[at].name}, {history.moments[at].day}",
             interval.mean / per,

@@ -25,7 +25,7 @@ HEADERS = (*WORDS[:3], "valid", "failed", *(header for pair in BEST.items() for 
 
 
 @dataclass(frozen=True)
-class Entry:
+class IndexEntry:
     """A results folder, and the path from the index to its report."""
 
     name: str  # of the folder: several may be of one campaign
@@ -45,13 +45,13 @@ class Entry:
         return ", ".join(labels) or "no watts"
 
 
-def entry(results: Results, target: Path) -> Entry:
+def entry(results: Results, target: Path) -> IndexEntry:
     """Compute a row; `target` is the index."""
     report = os.path.relpath(results.folder / "report.html", target.parent)
-    return Entry(results.folder.name, Content(results), quote(report))
+    return IndexEntry(results.folder.name, Content(results), quote(report))
 
 
-def index(title: str, entries: Sequence[Entry]) -> str:
+def index(title: str, entries: Sequence[IndexEntry]) -> str:
     """Lay the page out as HTML, the latest campaign first."""
     ordered = sorted(entries, key=lambda entry: -_ended_s(entry.content))
     figures: dict[str, vega.Spec] = {}
@@ -71,7 +71,7 @@ def index(title: str, entries: Sequence[Entry]) -> str:
     )
 
 
-def _row(entry: Entry) -> tuple[str, ...]:
+def _row(entry: IndexEntry) -> tuple[str, ...]:
     content = entry.content
     valid_count = sum(r.status == "valid" for r in content.records)
     bests = [(best, metric) for metric in RANKED for best in [entry.best(metric)]]
@@ -90,7 +90,7 @@ def _named(cell: Cell) -> str:
     return f"{cell.filesystem}, {cell.direction}, {clients_text(cell.clients_count)}"
 
 
-def _bar(entry: Entry, cell: Cell, metric: str) -> Best:
+def _bar(entry: IndexEntry, cell: Cell, metric: str) -> Best:
     interval, per = cell.metrics[metric], metric_of(metric).unit.per
     return Best(entry.name, _named(cell), *(value / per for value in (interval.mean, interval.low, interval.high)))
 

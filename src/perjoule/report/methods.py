@@ -11,7 +11,7 @@ from perjoule.model.format import number, percent
 from perjoule.model.units import bytes_text, listed, seconds_text
 from perjoule.papers import published
 from perjoule.report.settings import changed
-from perjoule.results.limitations import Line, lines
+from perjoule.results.limitations import DoubtLine, lines
 from perjoule.statistics.modes import unseen_text
 from perjoule.trial.ageing import ageing
 from perjoule.trial.reading import Reading
@@ -245,7 +245,7 @@ def _refused(content: Content) -> Iterator[str]:
         yield "No limitations of any trial were found."
 
 
-def _counted(lines: Sequence[Line], rows_count: int) -> str:
+def _counted(lines: Sequence[DoubtLine], rows_count: int) -> str:
     rows = (f" (in {line.counted(rows_count)}{line.more})" if rows_count > 1 else "" for line in lines)
     texts = (f"{line.text}{row}" for line, row in zip(lines[:DOUBTS_COUNT], rows, strict=False))
     return "; ".join(texts) + (f"; and {len(lines) - DOUBTS_COUNT} more" if len(lines) > DOUBTS_COUNT else "")

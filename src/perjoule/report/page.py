@@ -9,11 +9,11 @@ from perjoule import __version__, views
 from perjoule.figures.vega import Spec
 from perjoule.model import Record
 from perjoule.model.units import counted
-from perjoule.report.answers import ANSWERS_COUNT, Answer, answers, question, reality, redundancy, watts
+from perjoule.report.answers import ANSWERS_COUNT, WorkloadAnswer, answers, question, reality, redundancy, watts
 from perjoule.report.document import document
 from perjoule.report.methods import methods
 from perjoule.results import claims
-from perjoule.results.limitations import Group, limitations
+from perjoule.results.limitations import DoubtGroup, limitations
 from perjoule.results.table import Table, metrics_table, table
 from perjoule.views.content import Content
 from perjoule.views.papers import figures as paper
@@ -23,7 +23,7 @@ DOUBTS_COUNT = 2  # kinds of doubt that the first screen names: more would push 
 
 
 @dataclass(frozen=True)
-class Page:
+class ReportPage:
     """What the template shows besides the content itself."""
 
     content: Content
@@ -80,11 +80,11 @@ class Page:
         return question(self.content)
 
     @cached_property
-    def _answers(self) -> list[Answer]:
+    def _answers(self) -> list[WorkloadAnswer]:
         return list(answers(self.content))
 
     @property
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[WorkloadAnswer]:
         """The answers of the first screen."""
         return self._answers[:ANSWERS_COUNT]
 
@@ -127,7 +127,7 @@ class Page:
         return [record for record in self.content.records if record.status != "valid"]
 
     @cached_property
-    def doubts(self) -> tuple[Group, ...]:
+    def doubts(self) -> tuple[DoubtGroup, ...]:
         """The doubts by kind."""
         return limitations(self.content.cells, self.content.doubts)
 
@@ -137,7 +137,7 @@ class Page:
         return _named(self.doubts)
 
     @property
-    def omitted(self) -> tuple[Group, ...]:
+    def omitted(self) -> tuple[DoubtGroup, ...]:
         """The numbers that were left out."""
         return limitations(self.content.cells, (), omitted=True)
 
@@ -154,12 +154,12 @@ class Page:
 
 def page(content: Content, root: str) -> str:
     """Lay the report out as HTML; `root` is the way from it to the results folder."""
-    laid = Page(content, root)
+    laid = ReportPage(content, root)
     timelines = {trial: vars(line) for trial, line in content.timelines.items()}
     return document("report.html", content.name, laid.figures, timelines, content=content, page=laid, version=__version__)
 
 
-def _named(doubts: Sequence[Group]) -> str:
+def _named(doubts: Sequence[DoubtGroup]) -> str:
     """Name the kinds of doubt that can cost most, and count the others: "A; B; and 3 more"."""
     titles, more_count = [group.kind.title for group in doubts[:DOUBTS_COUNT]], len(doubts) - DOUBTS_COUNT
     return "; ".join([*titles, f"and {more_count} more"] if more_count > 0 else titles)

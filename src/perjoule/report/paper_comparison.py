@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from perjoule.papers.comparison import Held
+from perjoule.papers.comparison import NumberComparison
 from perjoule.papers.published import Paper
 from perjoule.report.document import document
 from perjoule.results.paper_comparison import alongside_table, lines
 from perjoule.views.papers.beside import NOTE, drawing
 
 
-def page(name: str, paper: Paper, comparisons: Sequence[Held]) -> str:
+def page(name: str, paper: Paper, comparisons: Sequence[NumberComparison]) -> str:
     """Lay it out as HTML."""
     title = f"{name} compared with {paper.name}"
     figures = {"beside": drawing(paper, comparisons, title)}

@@ -101,7 +101,7 @@ def read(text: str, name: str) -> Pledge:
 
 
 @dataclass(frozen=True)
-class Side:
+class LedgerSide:
     """One metric of a pledged prediction beside what was measured since."""
 
     metric: Metric
@@ -134,13 +134,13 @@ class Joined:
     grades: tuple[str, ...] = ()  # of the watts
 
     @property
-    def sides(self) -> tuple[Side, ...]:
+    def sides(self) -> tuple[LedgerSide, ...]:
         """Throughput, watts and work per joule."""
         prediction, ranged = self.prediction, bool(self.prediction.rests_on)
         return (
-            Side(_RATE, prediction.throughput_bytes_per_s, self.measured_bytes_per_s, ranged),
-            Side(_WATTS, prediction.mean_w, self.measured_w, ranged),
-            Side(_WORK, prediction.efficiency_bytes_per_j, self.measured_bytes_per_j, ranged),
+            LedgerSide(_RATE, prediction.throughput_bytes_per_s, self.measured_bytes_per_s, ranged),
+            LedgerSide(_WATTS, prediction.mean_w, self.measured_w, ranged),
+            LedgerSide(_WORK, prediction.efficiency_bytes_per_j, self.measured_bytes_per_j, ranged),
         )
 
     @property

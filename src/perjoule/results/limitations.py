@@ -16,7 +16,7 @@ SIMULATED = "simulated, not measured"
 
 
 @dataclass(frozen=True)
-class Line:
+class DoubtLine:
     """One doubt: those that differ only in numbers, meters or hosts are one line."""
 
     id: str  # "" where it has none
@@ -36,14 +36,14 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Group:
+class DoubtGroup:
     """The doubts of one kind."""
 
     kind: Kind
-    lines: tuple[Line, ...]
+    lines: tuple[DoubtLine, ...]
 
 
-def limitations(cells: Sequence[Cell], campaign_doubts: Sequence[Doubt], *, omitted: bool = False) -> tuple[Group, ...]:
+def limitations(cells: Sequence[Cell], campaign_doubts: Sequence[Doubt], *, omitted: bool = False) -> tuple[DoubtGroup, ...]:
     """Group doubts.
 
     Args:
@@ -58,18 +58,18 @@ def limitations(cells: Sequence[Cell], campaign_doubts: Sequence[Doubt], *, omit
     alike: dict[tuple[str, ...], list[Doubt]] = {}
     for doubt in about:
         alike.setdefault(doubt.likeness, []).append(doubt)
-    lines: dict[Kind, list[tuple[int, Line]]] = {}
+    lines: dict[Kind, list[tuple[int, DoubtLine]]] = {}
     for texts in alike.values():
         touched = [cells[number] for number in sorted({number for doubt in texts for number in about[doubt]})]
         first, *similar = sorted(texts, key=lambda doubt: -len(about[doubt]))
         rows = rows_text(touched, len(cells)) if touched else THE_CAMPAIGN
-        line = Line(first.id, _with_ranges(first, similar), rows, tuple(similar), len(touched))
+        line = DoubtLine(first.id, _with_ranges(first, similar), rows, tuple(similar), len(touched))
         lines.setdefault(first.kind, []).append((len(touched) or len(cells), line))
     ranked = {kind: sorted(kind_lines, key=lambda pair: -pair[0]) for kind, kind_lines in lines.items()}
-    return tuple(Group(kind, tuple(line for _, line in ranked[kind])) for kind in KINDS if kind in ranked)
+    return tuple(DoubtGroup(kind, tuple(line for _, line in ranked[kind])) for kind in KINDS if kind in ranked)
 
 
-def lines(cells: Sequence[Cell], *, omitted: bool = False) -> list[Line]:
+def lines(cells: Sequence[Cell], *, omitted: bool = False) -> list[DoubtLine]:
     """Give the lines of all groups of cells' doubts, or of what they omit."""
     return [line for group in limitations(cells, (), omitted=omitted) for line in group.lines]
 

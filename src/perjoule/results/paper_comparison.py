@@ -7,7 +7,7 @@ from math import inf
 from perjoule.model import Cell
 from perjoule.model.format import number, p_text, ratio_text
 from perjoule.model.metrics import Unit, metric_of
-from perjoule.papers.comparison import Held, Ranking, held, rankings
+from perjoule.papers.comparison import NumberComparison, Ranking, held, rankings
 from perjoule.papers.facts import beside, measured
 from perjoule.papers.published import Paper
 from perjoule.results.limitations import simulated_notes
@@ -18,7 +18,7 @@ from perjoule.summary import summary
 HEADERS = (*PLACE, "here", "published", "compared", "here / published", "number")
 
 
-def alongside(results: Results, paper: Paper, metrics: Sequence[str] = ()) -> tuple[Held, ...]:
+def alongside(results: Results, paper: Paper, metrics: Sequence[str] = ()) -> tuple[NumberComparison, ...]:
     """Compare results with a paper.
 
     Args:
@@ -32,12 +32,12 @@ def alongside(results: Results, paper: Paper, metrics: Sequence[str] = ()) -> tu
     return held(paper, pairs_to_compare, records, cells)
 
 
-def alongside_table(comparisons: Sequence[Held]) -> Table:
+def alongside_table(comparisons: Sequence[NumberComparison]) -> Table:
     """Lay out measured and published values, a row for each printed number."""
     return Table(HEADERS, tuple(_cells(comparison) for comparison in comparisons), (*NAMES, "number", "compared"))
 
 
-def _cells(comparison: Held) -> tuple[str, ...]:
+def _cells(comparison: NumberComparison) -> tuple[str, ...]:
     printed = comparison.pair.number
     ratio = comparison.ratio if comparison.kind.startswith("mean") else replace(comparison.ratio, high=inf)
     values = f"{number(comparison.pair.value / unit_of(comparison).per)} {unit_of(comparison).symbol}", printed.printed
@@ -50,17 +50,17 @@ def _cells(comparison: Held) -> tuple[str, ...]:
     )
 
 
-def unit_of(comparison: Held) -> Unit:
+def unit_of(comparison: NumberComparison) -> Unit:
     """Return the unit in which both values are shown."""
     return metric_of(comparison.pair.measured.metric).unit
 
 
-def cells_of(comparisons: Sequence[Held]) -> list[Cell]:
+def cells_of(comparisons: Sequence[NumberComparison]) -> list[Cell]:
     """Return the cells that were compared, each once."""
     return list({id(cell): cell for cell in (comparison.pair.measured.cell for comparison in comparisons)}.values())
 
 
-def lines(comparisons: Sequence[Held]) -> Iterator[str]:
+def lines(comparisons: Sequence[NumberComparison]) -> Iterator[str]:
     """Return lines on what was simulated, how rankings agree, and what differs in the configuration."""
     yield from simulated_notes(cells_of(comparisons))
     yield from map(ranking_line, rankings(comparisons))
@@ -83,7 +83,7 @@ def ranking_line(ranking: Ranking) -> str:
     return f"ranking by {ranking.quantity} ({ranking.of}): {here} here, {published} there; {agreement}"
 
 
-def as_data(paper: Paper, comparisons: Sequence[Held]) -> dict[str, object]:
+def as_data(paper: Paper, comparisons: Sequence[NumberComparison]) -> dict[str, object]:
     """Return everything as JSON data, in SI units."""
     rows = [
         {

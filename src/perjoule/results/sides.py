@@ -7,7 +7,7 @@ from functools import cached_property
 from perjoule.model import Campaign, Cell, Direction, Point, Record
 from perjoule.model.errors import CampaignError
 from perjoule.statistics.better import Judge
-from perjoule.statistics.changes import ROOTS, Change, changes
+from perjoule.statistics.changes import ROOTS, Difference, changes
 from perjoule.store import Results
 from perjoule.summary import summary
 from perjoule.summary.campaign import campaign_of
@@ -68,7 +68,7 @@ def between(side: Side, labels: tuple[str, str]) -> tuple[Side, Side]:
     return first, second
 
 
-def changed(first: Side, second: Side, declared: Sequence[str]) -> tuple[Change, ...]:
+def changed(first: Side, second: Side, declared: Sequence[str]) -> tuple[Difference, ...]:
     """List the differences between both sides. Raises CampaignError: an impossible declaration."""
     for name in declared:
         if name.split(".")[0] not in ROOTS:

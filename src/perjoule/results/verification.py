@@ -27,7 +27,7 @@ from perjoule.results.table_likeness import LACKING, Note, Older, Redefined, dif
 from perjoule.store import Results
 from perjoule.store.ageing import ageing_series
 from perjoule.store.clearing import ATTEMPT
-from perjoule.store.journal import Entry, sha256
+from perjoule.store.journal import JournalEntry, sha256
 from perjoule.store.recalculated import recalculation_of
 from perjoule.store.records import to_json, with_time
 from perjoule.summary.campaign import campaign_of
@@ -93,7 +93,7 @@ def _files(results: Results) -> Iterator[str]:
         yield from _files_of(entry, results.folder_of_attempt(entry.trial, entry.attempt))
 
 
-def _files_of(entry: Entry, folder: Path) -> Iterator[str]:
+def _files_of(entry: JournalEntry, folder: Path) -> Iterator[str]:
     for name, digest in entry.files.items():
         path = folder / name
         try:
@@ -117,7 +117,7 @@ class _Attempt:
     points: tuple[Point, ...] | None = None
 
 
-def _read_again(results: Results, entry: Entry, *, counted: bool) -> _Attempt:
+def _read_again(results: Results, entry: JournalEntry, *, counted: bool) -> _Attempt:
     """Read an attempt and check its outcome; of one without an outcome, its checksums say all. `counted`: it is in the table."""
     place = str(results.folder_of_attempt(entry.trial, entry.attempt))
     try:
@@ -173,7 +173,7 @@ def _outcome(results: Results, record: Record, series: Sequence[Series] | None, 
             yield Note(f"counters of {which} are not kept: of their modelled watts only the bounds were checked")
 
 
-def _identity(entry: Entry, record: Record, place: str) -> str:
+def _identity(entry: JournalEntry, record: Record, place: str) -> str:
     same = (entry.trial, entry.attempt, entry.status) == (record.trial.id, record.attempt, record.status)
     return "" if same else f"{place}: the record does not match the trial, attempt or status in the journal"
 

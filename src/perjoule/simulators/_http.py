@@ -15,7 +15,7 @@ SILENT_S = 60.0  # how long a connection without an answer stays open
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpAnswer:
     """The response."""
 
     body: bytes
@@ -26,11 +26,11 @@ class Answer:
 @contextmanager
 def answering(
     behaviour: Behaviour,
-    answer: Callable[[str, Mapping[str, str]], Answer],
+    answer: Callable[[str, Mapping[str, str]], HttpAnswer],
     address: str,
     port: int,
     *,
-    change: Callable[[str, bytes], Answer] | None = None,
+    change: Callable[[str, bytes], HttpAnswer] | None = None,
 ) -> Generator[str]:
     """Serve GET during the block; `answer` gets a path with its query, and the headers. Yields "host:port".
 
@@ -53,7 +53,7 @@ def answering(
         def do_POST(self) -> None:
             self.close_connection = True
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            self._send(change(self.path, body) if change else Answer(b"", status=405))
+            self._send(change(self.path, body) if change else HttpAnswer(b"", status=405))
 
         do_DELETE = do_POST
 
@@ -63,7 +63,7 @@ def answering(
                 self.wfile.write(head.get(fault, b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n"))
                 pour(fault, self.wfile.write, stop)
 
-        def _send(self, said: Answer) -> None:
+        def _send(self, said: HttpAnswer) -> None:
             try:
                 self.send_response(said.status)
                 for name, value in ({"Content-Type": "application/json"} | dict(said.headers)).items():

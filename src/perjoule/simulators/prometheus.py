@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from perjoule.model import Json
 from perjoule.simulators._behaviour import HOSTILE, Behaviour, Fault, Truth
-from perjoule.simulators._http import Answer, answering
+from perjoule.simulators._http import HttpAnswer, answering
 
 __all__ = ["FAULTS", "HOSTILE", "serve"]
 
@@ -36,17 +36,17 @@ def serve(
     """Serve during the block; `server` is whether the table queries the API instead of the page."""
     scraped: deque[Truth] = deque(maxlen=MOST_SAMPLES)
 
-    def answer(path: str, headers: Mapping[str, str]) -> Answer:
+    def answer(path: str, headers: Mapping[str, str]) -> HttpAnswer:
         said = behaviour.truth()
         asked = urllib.parse.urlsplit(path)
         if asked.path == "/metrics":
-            return Answer(page(said).encode(), headers={"Content-Type": "text/plain; version=0.0.4"})
+            return HttpAnswer(page(said).encode(), headers={"Content-Type": "text/plain; version=0.0.4"})
         if asked.path == "/api/v1/query":
             if not scraped or said.clock_s > scraped[-1].clock_s:  # a frozen meter has nothing new to be scraped
                 scraped.append(said)
             query = urllib.parse.parse_qs(asked.query).get("query", [""])[0]
-            return Answer(json.dumps(matrix(query.partition("{")[0].partition("[")[0], list(scraped))).encode())
-        return Answer(b"404 page not found", status=404)
+            return HttpAnswer(json.dumps(matrix(query.partition("{")[0].partition("[")[0], list(scraped))).encode())
+        return HttpAnswer(b"404 page not found", status=404)
 
     with answering(behaviour, answer, address, port) as place:
         url = f"http://{place}" + ("" if server else "/metrics")

@@ -10,7 +10,7 @@ from typing import Literal
 from perjoule.machine import removal
 from perjoule.model import Json
 from perjoule.simulators._behaviour import HOSTILE, Behaviour, Fault, Truth
-from perjoule.simulators._http import Answer, answering
+from perjoule.simulators._http import HttpAnswer, answering
 
 __all__ = ["FAULTS", "HOSTILE", "serve"]
 
@@ -27,18 +27,18 @@ def serve(
 ) -> Generator[Mapping[str, Json]]:
     """Serve during the block. NaN is null, as in real services."""
 
-    def answer(path: str, headers: Mapping[str, str]) -> Answer:
+    def answer(path: str, headers: Mapping[str, str]) -> HttpAnswer:
         if path == "/redfish/v1/":
             return _json({"RedfishVersion": "1.15.0", "Chassis": {"@odata.id": "/redfish/v1/Chassis"}})
         if headers.get("X-Auth-Token") != TOKEN and headers.get("Authorization") != _BASIC:
-            return Answer(b"{}", status=401)
+            return HttpAnswer(b"{}", status=401)
         found = resource(path, behaviour.truth(), schema)
-        return Answer(b"{}", status=404) if found is None else _json(found)
+        return HttpAnswer(b"{}", status=404) if found is None else _json(found)
 
-    def change(path: str, body: bytes) -> Answer:
+    def change(path: str, body: bytes) -> HttpAnswer:
         if body and json.loads(body) != {"UserName": USER, "Password": PASSWORD}:
-            return Answer(b"{}", status=401)
-        return Answer(b"{}", 201, {"X-Auth-Token": TOKEN, "Location": f"{path}/1"}) if body else Answer(b"", 204)
+            return HttpAnswer(b"{}", status=401)
+        return HttpAnswer(b"{}", 201, {"X-Auth-Token": TOKEN, "Location": f"{path}/1"}) if body else HttpAnswer(b"", 204)
 
     with (
         removal.scratch("perjoule-meter-") as folder,
@@ -85,5 +85,5 @@ def resource(path: str, said: Truth, schema: Schema) -> dict[str, Json] | None:
 _BASIC = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
 
 
-def _json(said: Mapping[str, Json]) -> Answer:
-    return Answer(json.dumps(said).encode())
+def _json(said: Mapping[str, Json]) -> HttpAnswer:
+    return HttpAnswer(json.dumps(said).encode())

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from perjoule.machine import removal
 from perjoule.model import Json
 from perjoule.simulators._behaviour import HOSTILE, Behaviour, Fault, Truth
-from perjoule.simulators._http import Answer, answering
+from perjoule.simulators._http import HttpAnswer, answering
 
 __all__ = ["FAULTS", "HOSTILE", "serve"]
 
@@ -29,14 +29,14 @@ def serve(
     status = _status_gen1 if generation == 1 else _status_gen2
     paths = {1: "/status", 2: "/rpc/Shelly.GetStatus"}
 
-    def answer(path: str, headers: Mapping[str, str]) -> Answer:
+    def answer(path: str, headers: Mapping[str, str]) -> HttpAnswer:
         if path == "/shelly":
             return _json(_WHO[generation])
         if path != paths[generation]:
-            return Answer(b"Not Found", 404)
+            return HttpAnswer(b"Not Found", 404)
         if password and not _authenticated(headers.get("Authorization", ""), path, password):
             asked = f'Digest qop="auth", realm="{REALM}", nonce="{NONCE}", algorithm=SHA-256'
-            return Answer(b"", 401, {"WWW-Authenticate": asked})
+            return HttpAnswer(b"", 401, {"WWW-Authenticate": asked})
         return _json(status(behaviour.truth()))
 
     with answering(behaviour, answer, address, port) as where, removal.scratch("perjoule-meter-") as folder:
@@ -75,8 +75,8 @@ def _status_gen2(truth: Truth) -> Json:
     return {"switch:0": switch, "sys": {"unixtime": round(truth.clock_s)}}
 
 
-def _json(said: Json) -> Answer:
-    return Answer(json.dumps(said).encode())
+def _json(said: Json) -> HttpAnswer:
+    return HttpAnswer(json.dumps(said).encode())
 
 
 def _authenticated(header: str, path: str, password: str) -> bool:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from perjoule.model import Json
 from perjoule.simulators._behaviour import HOSTILE, Behaviour, Fault, Truth
-from perjoule.simulators._http import Answer, answering
+from perjoule.simulators._http import HttpAnswer, answering
 
 __all__ = ["FAULTS", "HOSTILE", "serve"]
 
@@ -34,9 +34,9 @@ def serve(
             yield {"kind": "tasmota", "address": f"{address}:{port}", "topic": topic}
         return
 
-    def answer(path: str, headers: Mapping[str, str]) -> Answer:
+    def answer(path: str, headers: Mapping[str, str]) -> HttpAnswer:
         command = parse_qs(urlsplit(path).query).get("cmnd", [""])[0]
-        return Answer(json.dumps(reply(command, behaviour.truth())).encode())
+        return HttpAnswer(json.dumps(reply(command, behaviour.truth())).encode())
 
     with answering(behaviour, answer, address, port) as where:
         yield {"kind": "tasmota", "address": where}

@@ -23,7 +23,7 @@ Values = dict[str, set[str]]
 
 
 @dataclass(frozen=True)
-class Change:
+class Difference:
     """A difference; "" is missing. A consequence of a declared change counts as declared."""
 
     name: str
@@ -35,7 +35,7 @@ class Change:
 
 def changes(
     pairs: Sequence[tuple[Record, Record]], campaigns: tuple[Campaign | None, Campaign | None], declared: Sequence[str]
-) -> tuple[Change, ...]:
+) -> tuple[Difference, ...]:
     """List the differences between records that are compared.
 
     Args:
@@ -65,7 +65,7 @@ def changes(
     wholly = ["filesystem"] if "filesystem.kind" in declared else []
     options_changed = [name for name in different if not name.startswith("facts.") and _covered(name, [*declared, *wholly])]
     return tuple(
-        Change(
+        Difference(
             name,
             ", ".join(sorted(before.get(name, ()))),
             ", ".join(sorted(after.get(name, ()))),
@@ -76,7 +76,7 @@ def changes(
     )
 
 
-def undeclared(differences: Sequence[Change]) -> tuple[Change, ...]:
+def undeclared(differences: Sequence[Difference]) -> tuple[Difference, ...]:
     """List the changes that were not declared and follow from no declared one."""
     return tuple(change for change in differences if not (change.declared or change.follows))
 

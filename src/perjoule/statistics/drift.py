@@ -30,7 +30,7 @@ _NEXT_GAP = 2
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedValue:
     """A value of a cell, and when it was measured."""
 
     cell: Hashable
@@ -72,7 +72,7 @@ class Trend:
         return min(self.correlation_ratio, MOST_CORRELATION) ** max(gap, 1.0) if counts else 0.0
 
 
-def trend(timed: Sequence[Timed]) -> Trend | None:
+def trend(timed: Sequence[TimedValue]) -> Trend | None:
     """Find the drift of a campaign's positive values; None with too few repetitions."""
     counts: dict[Hashable, int] = {}
     for trial in timed:

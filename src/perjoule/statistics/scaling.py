@@ -40,7 +40,7 @@ Values = Mapping[int, Sequence[float]]  # by number of storage hosts, all repeti
 
 
 @dataclass(frozen=True)
-class Law:
+class ScalingLaw:
     """A law with its parameters: "exponent" of a power law, "serial" of Amdahl's, and also "crosstalk" of the universal one."""
 
     kind: Literal["power law", "Amdahl", "USL"]
@@ -66,7 +66,7 @@ class Scaling:
     metric: str
     values: Mapping[int, Interval]  # by number of storage hosts, the smallest first
     of_ideal: Mapping[int, Interval]  # ratio to the ideal; without the smallest
-    laws: tuple[Law, ...]
+    laws: tuple[ScalingLaw, ...]
     refused: tuple[str, ...]  # which laws were not fitted, and why
     doubts: tuple[str, ...]
     by_median: frozenset[int] = frozenset()  # numbers of storage hosts whose repetitions have no useful mean
@@ -117,7 +117,7 @@ def _scaling(
     ideal = {n: (n / least) ** IDEAL_EXPONENTS[metric] for n in values}
     samples = {n: sample(cell, metric) for n, cell in cells.items()}
     ratios = {n: contrast([(1, samples[n]), (-1, samples[least])]).ratio for n in values if n != least}
-    laws: list[Law] = []
+    laws: list[ScalingLaw] = []
     refused: list[str] = []
     for name, least_count in LEAST_COUNTS.items():
         if name != "power law" and not IDEAL_EXPONENTS[metric]:
@@ -142,14 +142,16 @@ def _scaling(
     )
 
 
-def power_law(values: Values, widening: float = 1.0) -> Law:
+def power_law(values: Values, widening: float = 1.0) -> ScalingLaw:
     """Fit a n^k to all repetitions at 3 numbers of storage hosts or more; all values positive."""
     n, y = _flat(values)
     beta, covariance, freedom = _least_squares(np.column_stack([np.ones_like(n), np.log(n)]), np.log(y))
-    return Law("power law", float(np.exp(beta[0])), {"exponent": _interval(beta[1], widening**2 * covariance[1, 1], freedom)})
+    return ScalingLaw(
+        "power law", float(np.exp(beta[0])), {"exponent": _interval(beta[1], widening**2 * covariance[1, 1], freedom)}
+    )
 
 
-def scalability_law(values: Values, widening: float = 1.0) -> Law:
+def scalability_law(values: Values, widening: float = 1.0) -> ScalingLaw:
     """Fit the Universal Scalability Law, or Amdahl's if crosstalk is not significant, at 4 numbers of hosts or more."""
     universal = _rational(values, ("serial", "crosstalk"), widening)
     crosstalk, most = universal.parameters["crosstalk"], max(values)
@@ -158,7 +160,7 @@ def scalability_law(values: Values, widening: float = 1.0) -> Law:
     return universal if apart and relevant else _rational(values, ("serial",), widening)
 
 
-def _rational(values: Values, names: Sequence[str], widening: float) -> Law:
+def _rational(values: Values, names: Sequence[str], widening: float) -> ScalingLaw:
     n, y = _flat(values)
     terms = {"serial": n - 1, "crosstalk": n * (n - 1)}
     design = np.column_stack([np.ones_like(n), *(terms[name] for name in names)])
@@ -170,7 +172,7 @@ def _rational(values: Values, names: Sequence[str], widening: float) -> Law:
         slope = np.zeros(len(beta))
         slope[index], slope[0] = 1 / beta[0], -ratio / beta[0]
         parameters[name] = _interval(ratio, widening**2 * float(slope @ covariance @ slope), freedom)
-    return Law("USL" if "crosstalk" in names else "Amdahl", float(1 / beta[0]), parameters)
+    return ScalingLaw("USL" if "crosstalk" in names else "Amdahl", float(1 / beta[0]), parameters)
 
 
 def _doubts(values: Values) -> tuple[str, ...]:

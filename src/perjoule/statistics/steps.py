@@ -38,7 +38,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Level:
+class StepLevel:
     """Observations between steps: first and last (included), and the geometric mean with its 95 % interval."""
 
     first: int
@@ -64,10 +64,10 @@ def steps(values: Sequence[float], series_count: int) -> tuple[Step, ...]:
     return tuple(Step(at, _ratio(logs[ends[n] : at], logs[at : ends[n + 2]]), p) for n, (at, p) in enumerate(borders))
 
 
-def levels(values: Sequence[float], between: Sequence[Step]) -> tuple[Level, ...]:
+def levels(values: Sequence[float], between: Sequence[Step]) -> tuple[StepLevel, ...]:
     """Return the levels between steps."""
     ends = [0, *(step.at for step in between), len(values)]
-    return tuple(Level(first, end - 1, _mean([log(v) for v in values[first:end]])) for first, end in pairwise(ends))
+    return tuple(StepLevel(first, end - 1, _mean([log(v) for v in values[first:end]])) for first, end in pairwise(ends))
 
 
 def _borders(logs: Sequence[float], first: int, end: int, series_count: int) -> list[tuple[int, float]]:

@@ -7,7 +7,7 @@ from math import copysign
 from perjoule.model import Cell, Record
 from perjoule.model.doubts import CHANGE, Doubt
 from perjoule.model.metrics import DEFAULT, metric_of
-from perjoule.statistics.drift import DOUBTED_FREEDOM, Timed, Trend, trend
+from perjoule.statistics.drift import DOUBTED_FREEDOM, TimedValue, Trend, trend
 
 Finding = Callable[..., Doubt]  # of the labels of other metrics that show the same
 
@@ -30,11 +30,11 @@ def campaign_trend(cells: Sequence[Cell], metric: str) -> Trend | None:
         cells: all of a campaign; those in which a repetition lacks the metric are left out, because it is unknown which.
         metric: a key of `Cell.metrics`.
     """
-    timed: list[Timed] = []
+    timed: list[TimedValue] = []
     for n, cell in enumerate(cells):
         values = cell.metrics[metric].values if metric in cell.metrics else ()
         if values and len(values) == len(cell.ran) and min(values) > 0:
-            timed += [Timed(n, ran.began_s, value) for ran, value in zip(cell.ran, values, strict=True)]
+            timed += [TimedValue(n, ran.began_s, value) for ran, value in zip(cell.ran, values, strict=True)]
     return trend(timed)
 
 

@@ -25,7 +25,7 @@ def jain(values: Sequence[float]) -> float:
 
 
 @dataclass(frozen=True)
-class User:
+class MixUser:
     """One user of a mix, over repetitions; None was not measured."""
 
     name: str
@@ -44,7 +44,7 @@ class Mix:
     filesystem: str
     workload: str
     clients_count: int
-    users: tuple[User, ...]
+    users: tuple[MixUser, ...]
     total: Mapping[str, Interval]  # metrics of all users together
     progress_fairness: Interval | None  # Jain's index of what each kept of its rate alone
 
@@ -95,7 +95,7 @@ def _mix(together: Mapping[int, Point], alone: Mapping[str, Mapping[int, Point]]
 
 def _user(
     name: str, all_points: Mapping[int, Point], alone: Mapping[int, Point], progress: Mapping[int, list[float]], widening: float
-) -> User:
+) -> MixUser:
     interval = partial(stopped_interval, factor=widening)
 
     def of(points: Mapping[int, Point], metric: str) -> dict[int, float]:
@@ -108,7 +108,7 @@ def _user(
     for n in both:
         progress[n].append(together[n] / by_itself[n])
     share, latency = of(all_points, SHARE), of(all_points, LATENCY)
-    return User(
+    return MixUser(
         name=name,
         rate=interval(list(together.values())),
         rate_name=rate_name,

@@ -27,11 +27,11 @@ from perjoule.model.errors import MachineError
 from perjoule.model.records import FORMAT
 from perjoule.store.attempt import Attempt
 from perjoule.store.disk import spoken
-from perjoule.store.journal import Entry
+from perjoule.store.journal import JournalEntry
 from perjoule.store.place import entered, make_folders
 from perjoule.store.results import Results, digest_of
 
-__all__ = ["Attempt", "Entry", "Results", "create", "open_results"]
+__all__ = ["Attempt", "JournalEntry", "Results", "create", "open_results"]
 
 SHOWN_COUNT = 3  # results folders that an error names
 NO_FILES: Mapping[str, str] = MappingProxyType({})

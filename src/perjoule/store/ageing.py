@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perjoule.model import Series
 from perjoule.store.disk import spoken
-from perjoule.store.place import Place
+from perjoule.store.place import OpenFolder
 
 if TYPE_CHECKING:
     from perjoule.store.samples import ParquetSink
@@ -18,7 +18,7 @@ FOLDER, SERIES = "ageing", "series.parquet"
 
 
 @contextmanager
-def new_ageing(results: Place) -> Generator[tuple[str, "ParquetSink"]]:
+def new_ageing(results: OpenFolder) -> Generator[tuple[str, "ParquetSink"]]:
     """Return the name of the next folder and the file for its samples, which is whole after the block. Raises MachineError."""
     from perjoule.store.samples import ParquetSink
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from perjoule.machine import removal
 from perjoule.model import Record, Trial
 from perjoule.store.disk import spoken, sync
-from perjoule.store.journal import Entry, append_entry, sha256
-from perjoule.store.place import Place
+from perjoule.store.journal import JournalEntry, append_entry, sha256
+from perjoule.store.place import OpenFolder
 from perjoule.store.records import record_text
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ class Attempt:
 
     trial: Trial
     number: int
-    results: Place
-    trials: Place
-    home: Place  # of all attempts at the trial
-    inside: Place  # its own folder, whose name is `partial` until it is kept
+    results: OpenFolder
+    trials: OpenFolder
+    home: OpenFolder  # of all attempts at the trial
+    inside: OpenFolder  # its own folder, whose name is `partial` until it is kept
     sink: "ParquetSink"
 
     @property
@@ -80,7 +80,7 @@ class Attempt:
             self.home.sync()
             self.trials.sync()
             try:
-                append_entry(self.results, Entry(self.trial.id, self.number, record.status, digests))
+                append_entry(self.results, JournalEntry(self.trial.id, self.number, record.status, digests))
             except OSError:
                 removal.remove_folder(self.home.through / self.final.name, mark="")
                 raise

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from perjoule.machine import removal
 from perjoule.model.errors import MachineError
-from perjoule.store.place import Place
+from perjoule.store.place import OpenFolder
 
 ASIDE = "set-aside"
 TRIAL = re.compile(r".+-\d+c-r\d+-[0-9a-f]{8}")  # as `Trial.id` makes them
@@ -27,7 +27,7 @@ def refuse_links(folder: Path, names: Iterable[str]) -> None:
             )
 
 
-def clear(results: Place, kept: frozenset[tuple[str, str]]) -> Iterator[str]:
+def clear(results: OpenFolder, kept: frozenset[tuple[str, str]]) -> Iterator[str]:
     """Clear the trials of a results folder; yield a sentence for each thing that was set aside or left.
 
     Args:
@@ -53,7 +53,7 @@ def clear(results: Place, kept: frozenset[tuple[str, str]]) -> Iterator[str]:
             removal.remove_empty(path)
 
 
-def _clear_attempt(results: Place, home: Place, attempt: Path) -> Iterator[str]:
+def _clear_attempt(results: OpenFolder, home: OpenFolder, attempt: Path) -> Iterator[str]:
     called = ATTEMPT.fullmatch(attempt.name)
     if not called or not removal.is_folder(attempt):
         yield _left(home.shown(attempt))
@@ -68,7 +68,7 @@ def _left(path: Path) -> str:
     return f"{path}: left alone because perjoule did not make it; move it out of the results folder"
 
 
-def _set_aside(results: Place, home: Place, attempt: str) -> str:
+def _set_aside(results: OpenFolder, home: OpenFolder, attempt: str) -> str:
     """Move an attempt out of the way without overwriting anything, and return its new name. Raises OSError."""
     name = f"{home.path.name}-{attempt}"
     with results.made(ASIDE) as aside:

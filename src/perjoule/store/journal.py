@@ -12,14 +12,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
 from perjoule.machine.untrusted import bytes_of, from_json, json_from, opened
-from perjoule.store.place import Place
+from perjoule.store.place import OpenFolder
 
 NAME = "journal.jsonl"
 MOST_NAME_BYTES = 255  # of a file on Linux
 
 
 @dataclass(frozen=True)
-class Entry:
+class JournalEntry:
     """One kept attempt: its folder, and the SHA-256 of what was measured, by path inside that folder."""
 
     trial: str
@@ -28,7 +28,7 @@ class Entry:
     files: Mapping[str, str]  # record.json, series.parquet and everything in raw/
 
 
-def read_journal(path: Path, trial: str = "") -> tuple[Entry, ...]:
+def read_journal(path: Path, trial: str = "") -> tuple[JournalEntry, ...]:
     """Read all complete lines, or only those of one trial, in order.
 
     Raises:
@@ -39,18 +39,18 @@ def read_journal(path: Path, trial: str = "") -> tuple[Entry, ...]:
     if trial.encode() not in text:  # of most trials that begin
         return ()
     *lines, _torn = text.split(b"\n")
-    entries: list[Entry] = []
+    entries: list[JournalEntry] = []
     for number, line in enumerate(lines, start=1):
         if trial.encode() not in line or not line.strip(b"\0"):  # zeros: a file system that lost power wrote them
             continue
         try:
-            entries.append(_inside(from_json(Entry, json_from(line))))
+            entries.append(_inside(from_json(JournalEntry, json_from(line))))
         except ValueError as error:
             raise ValueError(f"line {number} is damaged ({error})") from None
     return tuple(entry for entry in entries if trial in ("", entry.trial))
 
 
-def _inside(entry: Entry) -> Entry:
+def _inside(entry: JournalEntry) -> JournalEntry:
     """Check that an entry leads only to files of its own attempt. Raises ValueError."""
     names = {entry.trial: len(PurePosixPath(entry.trial).parts) == 1} | dict.fromkeys(entry.files, True)
     for name, plain in names.items():
@@ -62,7 +62,7 @@ def _inside(entry: Entry) -> Entry:
     return entry
 
 
-def append_entry(folder: Place, entry: Entry) -> None:
+def append_entry(folder: OpenFolder, entry: JournalEntry) -> None:
     """Append one line and wait until it is on the disk; if that fails, the line is taken back. Raises OSError."""
     line = json.dumps(asdict(entry), ensure_ascii=False).encode() + b"\n"
     descriptor = folder.opened(NAME, os.O_WRONLY | os.O_APPEND)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from perjoule.machine.untrusted import read_as
 from perjoule.model import Clock, Series
 from perjoule.store.disk import spoken
-from perjoule.store.place import Place
+from perjoule.store.place import OpenFolder
 from perjoule.store.records import to_json
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class LoadPattern:
 
 
 @contextmanager
-def new_pattern(results: Place) -> Generator[tuple[Place, "ParquetSink"]]:
+def new_pattern(results: OpenFolder) -> Generator[tuple[OpenFolder, "ParquetSink"]]:
     """Return the folder of the next pattern and the file for its samples. Nothing reads it before `keep_pattern`."""
     from perjoule.store.samples import ParquetSink
 
@@ -53,7 +53,7 @@ def new_pattern(results: Place) -> Generator[tuple[Place, "ParquetSink"]]:
             sink.abandon()
 
 
-def keep_pattern(folder: Place, sink: "ParquetSink", pattern: LoadPattern) -> None:
+def keep_pattern(folder: OpenFolder, sink: "ParquetSink", pattern: LoadPattern) -> None:
     """Keep a pattern with its samples. Raises MachineError."""
     with spoken(folder.path):
         sink.close()

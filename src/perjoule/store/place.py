@@ -22,7 +22,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
-class Place:
+class OpenFolder:
     """An open folder. Names are of what lies directly in it, and no link is followed to them."""
 
     path: Path  # as the user names it, for messages
@@ -43,13 +43,13 @@ class Place:
         return self.path / path.relative_to(self.through)
 
     @contextmanager
-    def below(self, name: str) -> Generator["Place"]:
+    def below(self, name: str) -> Generator["OpenFolder"]:
         """Open a folder in it. Raises OSError: it is a link, or no folder."""
         with _entered(self.path / name, name, self.descriptor) as place:
             yield place
 
     @contextmanager
-    def made(self, name: str, *, durably: bool = True) -> Generator["Place"]:
+    def made(self, name: str, *, durably: bool = True) -> Generator["OpenFolder"]:
         """Open a folder in it, and make it first if it is not there. Raises OSError."""
         with suppress(FileExistsError):
             self.make(name, durably=durably)
@@ -63,7 +63,7 @@ class Place:
             self.sync()
 
     @contextmanager
-    def next_number(self, name: str) -> Generator["Place"]:
+    def next_number(self, name: str) -> Generator["OpenFolder"]:
         """Make and open the next of the numbered folders in a folder, which is made if it is not there. Raises OSError."""
         with self.made(name) as top:
             number = 1 + max((int(number) for number in top.names if number.isdecimal()), default=0)
@@ -111,11 +111,11 @@ class Place:
         if durably:
             self.sync()
 
-    def rename(self, name: str, new: str, to: "Place | None" = None) -> None:
+    def rename(self, name: str, new: str, to: "OpenFolder | None" = None) -> None:
         """Rename what lies in it, also into another folder of the same file system. Raises OSError."""
         os.rename(name, new, src_dir_fd=self.descriptor, dst_dir_fd=(to or self).descriptor)
 
-    def holds(self, name: str, place: "Place") -> bool:
+    def holds(self, name: str, place: "OpenFolder") -> bool:
         """Whether a name in it is that of an open folder. Raises OSError: there is no such name."""
         return os.path.samestat(os.stat(name, dir_fd=self.descriptor, follow_symlinks=False), os.fstat(place.descriptor))
 
@@ -130,7 +130,7 @@ class Place:
         return descriptor
 
 
-def give(folder: Place, uid: int, gid: int, above_count: int = 0) -> None:
+def give(folder: OpenFolder, uid: int, gid: int, above_count: int = 0) -> None:
     """Give another user what root made in a folder, and this many of the folders above it; what has other names stays.
 
     Raises OSError.
@@ -158,7 +158,7 @@ def _give(name: str, folder: int, uid: int, gid: int) -> None:
 
 
 @contextmanager
-def entered(folder: Path) -> Generator[Place]:
+def entered(folder: Path) -> Generator[OpenFolder]:
     """Open a folder that results are written into; it may be behind a link.
 
     Raises:
@@ -199,7 +199,7 @@ def make_folders(folder: Path) -> None:
 
 
 @contextmanager
-def _entered(shown: Path, name: str | Path, above: int | None) -> Generator[Place]:
+def _entered(shown: Path, name: str | Path, above: int | None) -> Generator[OpenFolder]:
     try:
         descriptor = os.open(name, _FOLDER | (0 if above is None else os.O_NOFOLLOW), dir_fd=above)
     except OSError as error:
@@ -208,7 +208,7 @@ def _entered(shown: Path, name: str | Path, above: int | None) -> Generator[Plac
         error.filename = str(shown)
         raise error from None
     try:
-        yield Place(shown, descriptor)
+        yield OpenFolder(shown, descriptor)
     finally:
         os.close(descriptor)
 

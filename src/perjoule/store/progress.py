@@ -31,7 +31,7 @@ MOST = 1e18  # of any number in it
 
 
 @dataclass(frozen=True)
-class Run:
+class RunProcess:
     """The process that writes the file, and its campaign."""
 
     version: int
@@ -41,7 +41,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Place:
+class LoadHost:
     """A host of the load."""
 
     name: str
@@ -50,7 +50,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Load:
+class RunningLoad:
     """What is under way: a trial, or (without an ID) what prepares the next ones."""
 
     text: str
@@ -60,7 +60,7 @@ class Load:
     clients_count: int = 0
     repetition: int = 0
     scale: float = 1.0
-    hosts: tuple[Place, ...] = ()
+    hosts: tuple[LoadHost, ...] = ()
     clients: tuple[str, ...] = ()  # names of the hosts that load
     servers: tuple[str, ...] = ()  # names of the hosts whose watts count
     reality: Reality = "real"  # as the trial's record will have it
@@ -85,8 +85,8 @@ class State:
 class Line:
     """A line of the file: one of these."""
 
-    run: Run | None = None
-    load: Load | None = None
+    run: RunProcess | None = None
+    load: RunningLoad | None = None
     channels: tuple[Channel, ...] = ()  # numbered from 0 in the order of the file
     state: State | None = None
     note: str = ""
@@ -97,9 +97,9 @@ class Line:
 class Progress:
     """The content of the file."""
 
-    run: Run
+    run: RunProcess
     channels: tuple[Channel, ...] = ()
-    states: tuple[tuple[Load, State], ...] = ()  # each with what was under way
+    states: tuple[tuple[RunningLoad, State], ...] = ()  # each with what was under way
     notes: tuple[str, ...] = ()
     ended: str = ""
 
@@ -117,10 +117,10 @@ def read(folder: Path) -> Progress:
         OSError: no run has written any.
         ValueError: the file is damaged.
     """
-    run: Run | None = None
-    load = Load("")
+    run: RunProcess | None = None
+    load = RunningLoad("")
     channels: list[Channel] = []
-    states: list[tuple[Load, State]] = []
+    states: list[tuple[RunningLoad, State]] = []
     notes: list[str] = []
     ended = ""
     for line in _lines(folder / NAME):

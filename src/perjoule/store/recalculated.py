@@ -9,7 +9,7 @@ from pathlib import Path
 from perjoule.machine.untrusted import read_as
 from perjoule.model import Cell
 from perjoule.store.disk import spoken
-from perjoule.store.place import Place
+from perjoule.store.place import OpenFolder
 from perjoule.store.records import to_json
 
 NAME = "recalculated.json"
@@ -51,7 +51,7 @@ class Recalculation:
         return f"{datetime.fromtimestamp(self.utc_s, UTC):%Y-%m-%d}"
 
 
-def keep_recalculation(results: Place, recalculation: Recalculation) -> None:
+def keep_recalculation(results: OpenFolder, recalculation: Recalculation) -> None:
     """Store it in a results folder. Raises OSError."""
     results.put(NAME, json.dumps(to_json(recalculation), indent=1) + "\n")
 

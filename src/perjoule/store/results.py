@@ -17,8 +17,8 @@ from perjoule.model.records import FORMAT
 from perjoule.store import clearing
 from perjoule.store.attempt import Attempt
 from perjoule.store.disk import FULL, LOST, spoken
-from perjoule.store.journal import NAME, Entry, cut_torn_line, read_journal
-from perjoule.store.place import Place, entered
+from perjoule.store.journal import NAME, JournalEntry, cut_torn_line, read_journal
+from perjoule.store.place import OpenFolder, entered
 from perjoule.store.records import format_of, record_from, to_json, with_time
 
 if TYPE_CHECKING:
@@ -42,10 +42,12 @@ class Results:
     overrides: tuple[str, ...] = ()  # with them the text gives the campaign that was run
     campaign_digest: str = ""  # of the campaign that was run, `digest_of` its parts; "" before format 2
     conditions: Mapping[str, float] = field(default_factory=dict[str, float])  # of all its trials; {} where none has run
-    _held: list[Place] = field(default_factory=list[Place], compare=False, repr=False)  # at most one: while `hold` lasts
+    _held: list[OpenFolder] = field(
+        default_factory=list[OpenFolder], compare=False, repr=False
+    )  # at most one: while `hold` lasts
 
     @contextmanager
-    def place(self) -> Generator[Place]:
+    def place(self) -> Generator[OpenFolder]:
         """Open the folder to write into it: the one that is held, or else the one that its path leads to now.
 
         Raises:
@@ -134,7 +136,7 @@ class Results:
                 removal.remove_folder(partial, mark="")
                 removal.remove_empty(trials.through / trial.id)
 
-    def entries(self, trial: str = "") -> tuple[Entry, ...]:
+    def entries(self, trial: str = "") -> tuple[JournalEntry, ...]:
         """Read the journal without a torn last line, or only the entries of one trial. Raises MachineError."""
         with spoken(self.journal):
             return read_journal(self.here / NAME, trial)
@@ -193,7 +195,7 @@ class Results:
         """Return the folder of a kept attempt."""
         return self.folder / "trials" / trial_id / f"attempt-{number}"
 
-    def record(self, entry: Entry) -> Record:
+    def record(self, entry: JournalEntry) -> Record:
         """Read the record of a journal line. Raises MachineError."""
         path = self.folder_of_attempt(entry.trial, entry.attempt) / "record.json"
         with spoken(path):
@@ -235,6 +237,6 @@ class Results:
         """Name the attempts that were set aside because the journal does not list them."""
         return clearing.set_aside(self.folder)
 
-    def _clear(self, place: Place) -> tuple[str, ...]:
+    def _clear(self, place: OpenFolder) -> tuple[str, ...]:
         cut_torn_line(place.opened(NAME, os.O_RDWR))
         return tuple(clearing.clear(place, frozenset((e.trial, f"attempt-{e.attempt}") for e in self.entries())))

@@ -6,7 +6,7 @@ from pathlib import Path
 from perjoule.model import Channel, Direction, Numbers, Point, Record
 from perjoule.store import Results
 from perjoule.summary import _kept
-from perjoule.summary.metered import Metered
+from perjoule.summary.metered import MeteredTrial
 from perjoule.summary.timeline import Timeline
 from perjoule.summary.traffic import Overhead
 from perjoule.summary.trial import TrialSummary
@@ -25,7 +25,7 @@ class _Trial:
     """A `TrialSummary` with such points."""
 
     points: tuple[_Numbers, ...]
-    metered: Metered | None
+    metered: MeteredTrial | None
     timeline: Timeline | None
     overhead: Overhead | None
     watts: tuple[float, ...]

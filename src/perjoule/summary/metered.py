@@ -14,7 +14,7 @@ from perjoule.trial.windows import windows
 
 
 @dataclass(frozen=True)
-class Device:
+class MeteredDevice:
     """A row: a host, or the switch."""
 
     name: str
@@ -32,18 +32,18 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Metered:
+class MeteredTrial:
     """The metered data of one trial: the budgets of each direction, the channels with their watts, and unexplained power."""
 
     key: tuple[str, str, int]  # file system, workload, clients
     energies: Mapping[str, Energies]  # by direction
-    devices: tuple[Device, ...]
+    devices: tuple[MeteredDevice, ...]
     bars: tuple[Bar, ...]
     unexplained: tuple[Unexplained, ...]
     parts: tuple[PartEnergy, ...] = ()  # of hosts, of the window of all loads
 
 
-def metered(reading: Reading) -> Metered | None:
+def metered(reading: Reading) -> MeteredTrial | None:
     """Gather the metered data of a valid trial's window; None if nothing was metered or done."""
     record = reading.record
     if record.status != "valid" or record.outcome is None or not record.outcome.results or not reading.powers:
@@ -63,8 +63,8 @@ def metered(reading: Reading) -> Metered | None:
         row = channel.meter + ("" if channel.component in ("all", "total", "group", SWITCH) else f", {channel.component}")
         hosts = tuple(dict.fromkeys(device.partition("/")[0] for device in sorted(item.devices)))
         bars.append(Bar(row, hosts, channel.grade, None if amount_j is None else amount_j / (ended_s - began_s)))
-    devices = [Device(h.name, h.role) for h in record.hosts]
+    devices = [MeteredDevice(h.name, h.role) for h in record.hosts]
     if any(SWITCH in item.devices for item in covered):
-        devices.append(Device(SWITCH, SWITCH))
+        devices.append(MeteredDevice(SWITCH, SWITCH))
     within = (reading, began_s, ended_s)
-    return Metered(key, by_direction, tuple(devices), tuple(bars), unexplained(*within), parts(*within))
+    return MeteredTrial(key, by_direction, tuple(devices), tuple(bars), unexplained(*within), parts(*within))

@@ -8,7 +8,7 @@ import numpy as np
 
 from perjoule.measures.points import points_of
 from perjoule.model import Channel, Point, Record, Series
-from perjoule.summary.metered import Metered, metered
+from perjoule.summary.metered import MeteredTrial, metered
 from perjoule.summary.timeline import Timeline, timeline
 from perjoule.summary.traffic import Overhead, overhead
 from perjoule.trial.reading import Reading
@@ -21,7 +21,7 @@ class TrialSummary:
     """The numbers of a valid trial; a failed one has none."""
 
     points: tuple[Point, ...] = ()
-    metered: Metered | None = None
+    metered: MeteredTrial | None = None
     timeline: Timeline | None = None
     overhead: Overhead | None = None  # where one direction was loaded
     watts: tuple[float, ...] = ()  # of the servers, a value per sample of the window

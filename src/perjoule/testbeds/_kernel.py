@@ -48,7 +48,7 @@ def disk_work(diskstats: str, disks: Collection[str]) -> tuple[int, int, float]:
     return read_sectors * 512, written_sectors * 512, busy_ms / 1e3
 
 
-class Kept:
+class OpenText:
     """A kernel text that is read many times a second. Its file stays open: reading it takes a tenth of opening it.
 
     Not for files below /proc/PID/net: an open file there keeps a namespace alive after its last process.

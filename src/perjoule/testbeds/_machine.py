@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perjoule.drivers.protocols import Machine
-from perjoule.testbeds._kernel import Kept, read_once
+from perjoule.testbeds._kernel import OpenText, read_once
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _KERNEL_THREAD = 0x00200000  # PF_KTHREAD, https://github.com/torvalds/linux/blob/v6.1/include/linux/sched.h#L1736
@@ -34,7 +34,7 @@ class ThisMachine(Machine):
     """The machine that perjoule runs on; `covers` are the hosts that are the whole machine."""
 
     covers: tuple[str, ...] = ()
-    stat: Kept = field(default_factory=lambda: Kept(Path("/proc/stat")), repr=False, compare=False)
+    stat: OpenText = field(default_factory=lambda: OpenText(Path("/proc/stat")), repr=False, compare=False)
 
     def cpu_s(self) -> float:
         """Return the CPU time of all programs and kernel threads."""

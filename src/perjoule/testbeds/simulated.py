@@ -50,7 +50,7 @@ REBUILD_CORES = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Simulated(Testbed, HasEvents):
+class SimulatedTestbed(Testbed, HasEvents):
     """A cluster of the catalogue that exists only in files, with counters at constant rates."""
 
     reality: ClassVar[Reality] = "simulated"

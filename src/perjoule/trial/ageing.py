@@ -8,7 +8,7 @@ from perjoule.trial.reading import Reading
 
 
 @dataclass(frozen=True)
-class Ageing:
+class AgeingFact:
     """The ageing of one deployment. Times and joules are emulated; `energy_j` is None if no meter covers the servers."""
 
     folder: str
@@ -25,7 +25,7 @@ class Ageing:
     energy_j: float | None
 
 
-def ageing(record: Record) -> Ageing | None:
+def ageing(record: Record) -> AgeingFact | None:
     """Return what a trial's file system had been through; None if it was new, or the record is not whole."""
     facts = record.facts.get("aged")
     if not isinstance(facts, Mapping):
@@ -33,7 +33,7 @@ def ageing(record: Record) -> Ageing | None:
     numbers = {key: value for key, value in facts.items() if isinstance(value, int | float) and not isinstance(value, bool)}
     try:
         counts = {key: int(numbers[key]) for key in _COUNTS}
-        return Ageing(
+        return AgeingFact(
             folder=str(facts["folder"]),
             full_before_ratio=float(numbers["full_before_ratio"]),
             full_ratio=float(numbers["full_ratio"]),

@@ -19,7 +19,7 @@ Moment = Mapping[Channel, tuple[float, float]]  # the last sample of each channe
 
 
 @dataclass(frozen=True)
-class Boundary:
+class LiveBoundary:
     """The channels whose powers add up to that of a boundary, with their signs, and their grade."""
 
     parts: Signed
@@ -54,7 +54,7 @@ def roles(servers: Collection[str], clients: Collection[str], role_of: Mapping[s
     )
 
 
-def boundaries(channels: Iterable[Channel], of: Roles) -> Mapping[str, Boundary]:
+def boundaries(channels: Iterable[Channel], of: Roles) -> Mapping[str, LiveBoundary]:
     """Choose power channels for each boundary by its name in `BOUNDARIES`: net, gross, clients and all, as far as they are known.
 
     `channels` are those that had a value since the trial began: one choice holds for all its moments.
@@ -63,13 +63,13 @@ def boundaries(channels: Iterable[Channel], of: Roles) -> Mapping[str, Boundary]
 
 
 @lru_cache(maxsize=64)  # the channels of a campaign hardly change, and 64 hosts take 20 ms
-def _boundaries(powers: frozenset[Channel], of: Roles) -> Mapping[str, Boundary]:
+def _boundaries(powers: frozenset[Channel], of: Roles) -> Mapping[str, LiveBoundary]:
     metering = Metering.of(of, sorted(powers, key=lambda channel: (channel.meter, channel.name)))
     servers, clients, both = metering.servers.parts, metering.clients.parts, metering.both
     sums = {"net": servers and servers.net, "gross": servers and servers.gross}
     sums |= {"clients": None if of.shared else clients and clients.net, "all": both and both.net}
     grades = {"clients": metering.clients.grade, "all": both.grade if both else ""}
-    return {name: Boundary(signed, grades.get(name, metering.servers.grade)) for name, signed in sums.items() if signed}
+    return {name: LiveBoundary(signed, grades.get(name, metering.servers.grade)) for name, signed in sums.items() if signed}
 
 
 def servers_w(latest: Mapping[Channel, float], of: Roles) -> tuple[float, str] | None:

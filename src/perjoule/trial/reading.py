@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
-from perjoule.energy.choosing import Chosen, Headline, Roles
+from perjoule.energy.choosing import ChosenChannels, Headline, Roles
 from perjoule.energy.coverage import Signed, SignedSeries
 from perjoule.energy.hosts import cluster_names, data_hosts, loading, roles, server_names
 from perjoule.energy.metering import Metering
-from perjoule.energy.power import Boundaries, Parts, added
+from perjoule.energy.power import Boundaries, BoundaryParts, added
 from perjoule.energy.samples import Floats
 from perjoule.model import Channel, ClientResult, Direction, Record, Series
 from perjoule.trial.windows import Windows, windows
@@ -119,14 +119,14 @@ class Reading:
         """Return the series of channels."""
         return tuple((sign, self._of[channel]) for sign, channel in channels)
 
-    def energy(self, choice: Chosen, began_s: float, ended_s: float) -> Boundaries:
+    def energy(self, choice: ChosenChannels, began_s: float, ended_s: float) -> Boundaries:
         """Return the energy of chosen channels in a window, in wall time; without any, or if they are refused, the doubts."""
         if choice.parts is None:
             return Boundaries(doubts=choice.doubts)
         energy = self.added(choice.parts, began_s, ended_s)
         return replace(energy, doubts=tuple(dict.fromkeys((*energy.doubts, *choice.doubts))))
 
-    def added(self, parts: Parts, began_s: float, ended_s: float) -> Boundaries:
+    def added(self, parts: BoundaryParts, began_s: float, ended_s: float) -> Boundaries:
         """Add up channels in a window, in wall time."""
         return added(self.record, self._of, parts, began_s, ended_s)
 

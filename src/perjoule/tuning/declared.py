@@ -6,24 +6,24 @@ from typing import Any
 
 from perjoule import drivers
 from perjoule.campaign.messages import instead, written
-from perjoule.campaign.source import Source, Table
+from perjoule.campaign.source import CampaignSource, Table
 from perjoule.campaign.tables import OWN_TESTBED
 from perjoule.drivers.protocols import FileSystem, Hosts, Offered
 from perjoule.model import Json, Redundancy, Spec
 from perjoule.model.errors import CampaignError
 from perjoule.tuning.marked import built, marked, path_of, value_at, with_value
-from perjoule.tuning.space import Setting, Space
+from perjoule.tuning.space import OptionSpace, Setting
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredTable:
     """A file system's table in a campaign, and what can be tuned in it; options of its hosts are in its own `testbed`."""
 
     table: Table  # the campaign's own
     testbed: Table  # of its hosts
-    space: Space
+    space: OptionSpace
     hosts: Hosts  # on which each setting must fit
-    source: Source
+    source: CampaignSource
     less_durable: bool  # whether settings may give up durability
     _known: dict[Setting, bool] = field(default_factory=dict[Setting, bool])
 
@@ -88,14 +88,14 @@ class Declared:
 
 def declared(
     table: Table,
-    source: Source,
+    source: CampaignSource,
     testbed: Spec,
     clients_count: int,
     *,
     offered: Mapping[str, Offered] | None = None,
     only: Collection[str] = (),
     less_durable: bool = False,
-) -> Declared:
+) -> DeclaredTable:
     """Find what can be tuned in a file system's table, and on its hosts.
 
     Args:
@@ -132,7 +132,7 @@ def declared(
         raise CampaignError(what, where=source.name, next="tune other options, or allow it with --allow-less-durable")
     hosts = drivers.testbed(testbed).planned(clients_count)
     own.require_fit(hosts)
-    return Declared(table, bed, Space(options), hosts, source, less_durable)
+    return DeclaredTable(table, bed, OptionSpace(options), hosts, source, less_durable)
 
 
 def _weaker(one: Redundancy, other: Redundancy) -> bool:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from perjoule.campaign.source import Source, Table, is_table
+from perjoule.campaign.source import CampaignSource, Table, is_table
 from perjoule.campaign.tables import OWN_TESTBED, rows, tunables
 from perjoule.drivers.protocols import FileSystem, Offered, Testbed, Tunable
 from perjoule.model import Json
@@ -15,7 +15,7 @@ from perjoule.tuning.space import Option, places
 
 
 @dataclass(frozen=True)
-class Marked:
+class MarkedOption:
     """An option that a driver marks, as a campaign has it."""
 
     path: tuple[str, ...]  # in the file system's table, which may have options of its testbed
@@ -23,7 +23,7 @@ class Marked:
     mark: Tunable
     table: Table  # the file system's
     testbed: Table
-    source: Source
+    source: CampaignSource
     offered: Offered | None  # by the hosts
 
     @property
@@ -94,12 +94,12 @@ class Marked:
         return own if units is None or own is None else exact_text(own, units)
 
 
-def marked(table: Table, testbed: Table, source: Source, offered: Mapping[str, Offered]) -> Iterator[Marked]:
+def marked(table: Table, testbed: Table, source: CampaignSource, offered: Mapping[str, Offered]) -> Iterator[MarkedOption]:
     """Yield what is marked for a file system's table, and for the testbed's that it has."""
     for path, fields, mark in tunables("filesystem", str(table["kind"])):
-        yield Marked(path, fields, mark, table, testbed, source, None)
+        yield MarkedOption(path, fields, mark, table, testbed, source, None)
     for path, fields, mark in tunables("testbed", str(testbed["kind"])):
-        yield Marked((OWN_TESTBED, *path), fields, mark, table, testbed, source, offered.get(".".join(path)))
+        yield MarkedOption((OWN_TESTBED, *path), fields, mark, table, testbed, source, offered.get(".".join(path)))
 
 
 def path_of(name: str) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ def with_value(table: Table, path: tuple[str, ...], value: Json, whole: Table) -
     return {**table, key: with_value(table.get(key, there), tuple(rest), value, inner)}
 
 
-def built(table: Table, source: Source) -> FileSystem:
+def built(table: Table, source: CampaignSource) -> FileSystem:
     """Build a file system. Raises CampaignError: its table is wrong, or stands for several."""
     found = rows("filesystem", ("filesystem",), table, source)
     if len(found) != 1:
@@ -136,7 +136,7 @@ def built(table: Table, source: Source) -> FileSystem:
     return found[0].driver
 
 
-def built_testbed(table: Table, source: Source) -> Testbed:
+def built_testbed(table: Table, source: CampaignSource) -> Testbed:
     """Build a testbed, whose table stands for one. Raises CampaignError: the table is wrong."""
     (found,) = rows("testbed", ("testbed",), table, source)
     assert isinstance(found.driver, Testbed)

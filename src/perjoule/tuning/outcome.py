@@ -10,7 +10,7 @@ from perjoule.model.doubts import Doubt
 from perjoule.model.format import number
 from perjoule.statistics.better import RELEVANT_RATIO, Judge, Verdict
 from perjoule.tuning.objective import POWER, Objective
-from perjoule.tuning.space import Space
+from perjoule.tuning.space import OptionSpace
 from perjoule.tuning.study import DEFAULT, TUNED
 from perjoule.tuning.surface import Surface
 
@@ -31,7 +31,7 @@ class Importance:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TuningOutcome:
     """What a tuning found."""
 
     objective: Objective
@@ -93,7 +93,7 @@ def power_w(cells: Sequence[Cell]) -> Interval | None:
     return max(found, key=lambda one: one.high, default=None)
 
 
-def importance(space: Space, surface: Surface, *, less_is_better: bool) -> tuple[Importance, ...]:
+def importance(space: OptionSpace, surface: Surface, *, less_is_better: bool) -> tuple[Importance, ...]:
     """Return what each option does by itself, the most important first; undecided with too few blocks to know the scatter."""
     least_count = 2 + sum(len(option.values) - 1 for option in space.options)  # parameters of an additive fit, and one
     found: list[Importance] = []

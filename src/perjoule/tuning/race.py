@@ -21,7 +21,7 @@ from statistics import NormalDist
 import numpy as np
 
 from perjoule.model.errors import CampaignError
-from perjoule.tuning.space import Allowed, Floats, Setting, Space
+from perjoule.tuning.space import Allowed, Floats, OptionSpace, Setting
 from perjoule.tuning.surface import Block, Surface, jittered
 
 LEAST_GAIN_RATIO = 0.005  # expected improvement below which the race ends
@@ -34,7 +34,7 @@ NEAR_COUNT = 6  # settings whose neighbours are compared in a large space
 
 
 @dataclass(frozen=True)
-class Budget:
+class RaceBudget:
     """How a number of trials is shared."""
 
     search_count: int  # blocks
@@ -52,7 +52,7 @@ class Standing:
     draws: tuple[Setting, ...]  # the best setting in each draw
 
 
-def budget(trials_count: int, work_count: int) -> Budget:
+def budget(trials_count: int, work_count: int) -> RaceBudget:
     """Share trials between search and final comparison.
 
     Args:
@@ -69,10 +69,10 @@ def budget(trials_count: int, work_count: int) -> Budget:
         least_count = work_count * (2 * LEAST_FINAL_COUNT + LEAST_SEARCH_COUNT)
         what = f"{trials_count} trials are too few to find a setting and to compare it with the default afterwards"
         raise CampaignError(what, where="--trials", next=f"this campaign needs at least {least_count}")
-    return Budget(search_count, final_count)
+    return RaceBudget(search_count, final_count)
 
 
-def standing(space: Space, blocks: Sequence[Block], allowed: Allowed, seed: int) -> Standing:
+def standing(space: OptionSpace, blocks: Sequence[Block], allowed: Allowed, seed: int) -> Standing:
     """Return what is known after some rounds. The same blocks and seed give the same."""
     surface = Surface(space, blocks)
     measured = list(dict.fromkeys(block.setting for block in blocks))
@@ -102,13 +102,13 @@ def _improvements(means: Floats, covariance: Floats, best: int) -> Floats:
     return deviations * np.array([one * normal.cdf(one) + normal.pdf(one) for one in above.tolist()])
 
 
-def first_round(space: Space, shared: Budget, allowed: Allowed, seed: int) -> tuple[Setting, ...]:
+def first_round(space: OptionSpace, shared: RaceBudget, allowed: Allowed, seed: int) -> tuple[Setting, ...]:
     """Return the settings of the first round, the default first."""
     count = min(shared.search_count, max(LEAST_SEARCH_COUNT, ceil(FIRST_SHARE * shared.search_count)))
     return tuple(space.spread(count, allowed, np.random.default_rng([seed, 0])))
 
 
-def next_round(now: Standing, shared: Budget, used_count: int) -> tuple[Setting, ...]:
+def next_round(now: Standing, shared: RaceBudget, used_count: int) -> tuple[Setting, ...]:
     """Return the settings to measure next; () if the race has ended.
 
     Args:
@@ -123,7 +123,7 @@ def next_round(now: Standing, shared: Budget, used_count: int) -> tuple[Setting,
     return tuple(dict.fromkeys(now.draws))[:count]
 
 
-def winner(space: Space, now: Standing, allowed: Allowed) -> Setting:
+def winner(space: OptionSpace, now: Standing, allowed: Allowed) -> Setting:
     """Return the setting for the final comparison: the best one, with options at their default where that costs little."""
     found = now.best
     while True:

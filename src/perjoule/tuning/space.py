@@ -45,7 +45,7 @@ def places(numbers: Sequence[float]) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class Space:
+class OptionSpace:
     """All options."""
 
     options: tuple[Option, ...]

@@ -15,9 +15,9 @@ from perjoule.campaign.tables import NAMES, OWN_TESTBED, rows
 from perjoule.drivers.protocols import Offered, OffersSettings
 from perjoule.model import Campaign
 from perjoule.model.errors import CampaignError
-from perjoule.tuning.declared import Declared, declared
+from perjoule.tuning.declared import DeclaredTable, declared
 from perjoule.tuning.objective import Objective, objective
-from perjoule.tuning.race import Budget, budget
+from perjoule.tuning.race import RaceBudget, budget
 from perjoule.tuning.request import Request
 from perjoule.tuning.space import Setting
 
@@ -32,8 +32,8 @@ class Study:
 
     asked: Campaign  # with the file system that is tuned alone
     objective: Objective
-    budget: Budget
-    declared: Declared
+    budget: RaceBudget
+    declared: DeclaredTable
     offered: Mapping[str, Offered]  # by its hosts
     document: Table  # the campaign, overrides applied
     overrides: tuple[str, ...]  # with which its text gives the same again

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, solve_triangular
 
-from perjoule.tuning.space import Floats, Setting, Space
+from perjoule.tuning.space import Floats, OptionSpace, Setting
 
 GRID = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # standard deviations, relative
 _CONSTANT = 1.0  # standard deviation about the mean of what was measured
@@ -66,7 +66,7 @@ class Effect:
 class Surface:
     """The posterior of the objective over settings."""
 
-    def __init__(self, space: Space, blocks: Sequence[Block]) -> None:
+    def __init__(self, space: OptionSpace, blocks: Sequence[Block]) -> None:
         """Fit it. Raises ValueError: nothing was measured."""
         if not blocks:
             raise ValueError("a surface needs at least one block")

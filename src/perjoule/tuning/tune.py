@@ -19,7 +19,7 @@ from perjoule.summary import summary
 from perjoule.summary.computing import of_trial
 from perjoule.tuning.folder import TUNED as TUNED_FILE
 from perjoule.tuning.objective import Item, Objective, value
-from perjoule.tuning.outcome import Outcome, gain, importance, power_w
+from perjoule.tuning.outcome import TuningOutcome, gain, importance, power_w
 from perjoule.tuning.race import LEAST_GAIN_RATIO, MOST_FINAL_COUNT, Standing, first_round, next_round, standing, winner
 from perjoule.tuning.space import Setting
 from perjoule.tuning.study import DEFAULT, TUNED, Study
@@ -32,7 +32,7 @@ HOPELESS_COUNT = 2  # settings that failed, of which none with a value succeeded
 
 
 @dataclass(frozen=True)
-class Progress:
+class RoundProgress:
     """How far a tuning is after a round."""
 
     round: int
@@ -101,7 +101,7 @@ class _Race:
                 self.blocks.append(Block(setting, self.rounds_count, found))
 
 
-def tune(study: Study, folder: Path, measure: Measure, tell: Callable[[Progress], None]) -> Outcome:
+def tune(study: Study, folder: Path, measure: Measure, tell: Callable[[RoundProgress], None]) -> TuningOutcome:
     """Measure what is missing of a tuning and conclude.
 
     Raises:
@@ -122,7 +122,7 @@ def tune(study: Study, folder: Path, measure: Measure, tell: Callable[[Progress]
         now = race.standing()
         tried = race.used_count * study.work_count
         most_count = (study.budget.search_count + 2 * study.budget.final_count) * study.work_count
-        tell(Progress(number, tried, most_count, study.declared.words(now.best), expm1(now.gain), expm1(now.improvement)))
+        tell(RoundProgress(number, tried, most_count, study.declared.words(now.best), expm1(now.gain), expm1(now.improvement)))
     return _concluded(race, folder, measure)
 
 
@@ -154,7 +154,7 @@ def _require_default(points: list[Point], reason: str, objective: Objective, res
         raise CampaignError(what, where=where, next="tune for another metric with --for, or add a meter")
 
 
-def _concluded(race: _Race, folder: Path, measure: Measure) -> Outcome:
+def _concluded(race: _Race, folder: Path, measure: Measure) -> TuningOutcome:
     """Compare the winner with the default by fresh trials, and write the tuned campaign if it is better."""
     study, now = race.study, race.standing()
     declared, shared, place = study.declared, study.budget, folder / "final"
@@ -172,7 +172,7 @@ def _concluded(race: _Race, folder: Path, measure: Measure) -> Outcome:
         judged, power, doubts = gain(found.cells, study.objective.metric.key), power_w(found.cells), found.doubts
         trials_count += len(written.trials)
         repetitions_count = max(trial.repetition for trial in written.trials)
-    outcome = Outcome(
+    outcome = TuningOutcome(
         objective=study.objective,
         winner=declared.words(best),
         changes=declared.changes(best),

@@ -15,13 +15,13 @@ from perjoule.summary import Summary, summary
 
 if TYPE_CHECKING:  # what computes is imported where it is used: that takes longer than `--help` or an error should
     from perjoule.papers.claims import Judged
-    from perjoule.papers.comparison import Held
-    from perjoule.papers.facts import Measured, Pair
+    from perjoule.papers.comparison import NumberComparison
+    from perjoule.papers.facts import MeasuredMetric, NumberPair
     from perjoule.statistics.proportionality import Proportionality
     from perjoule.statistics.scaling import Scaling
     from perjoule.statistics.users import Mix
     from perjoule.statistics.winners import Finding
-    from perjoule.summary.metered import Metered
+    from perjoule.summary.metered import MeteredTrial
     from perjoule.summary.timeline import Timeline
     from perjoule.summary.traffic import Overhead
     from perjoule.summary.trial import TrialSummary
@@ -70,7 +70,7 @@ class Content:
         return tuple(point for _, numbers in self.trials for point in numbers.points)
 
     @cached_property
-    def metered(self) -> "tuple[Metered, ...]":
+    def metered(self) -> "tuple[MeteredTrial, ...]":
         """What meters said of each valid trial."""
         return tuple(numbers.metered for _, numbers in self.trials if numbers.metered)
 
@@ -196,21 +196,21 @@ class Content:
         return self.campaign.reproduces if self.campaign and self.campaign.reproduces in published.names() else ""
 
     @cached_property
-    def _facts(self) -> "tuple[Measured, ...]":
+    def _facts(self) -> "tuple[MeasuredMetric, ...]":
         """The measurements with the facts that papers use."""
         from perjoule.papers.facts import measured
 
         return measured(self.records, self.cells)
 
     @cached_property
-    def pairs(self) -> "tuple[Pair, ...]":
+    def pairs(self) -> "tuple[NumberPair, ...]":
         """That paper's numbers, each with the measured one."""
         from perjoule.papers.facts import beside
 
         return beside(published.paper(self.reproduces), self._facts) if self.reproduces else ()
 
     @cached_property
-    def comparisons(self) -> "tuple[Held, ...]":
+    def comparisons(self) -> "tuple[NumberComparison, ...]":
         """That paper's numbers next to the measured ones, except shares, whose wholes are compared."""
         from perjoule.papers.comparison import held
 

@@ -8,7 +8,7 @@ from perjoule.model.metrics import metric_of
 from perjoule.views.content import Content
 
 if TYPE_CHECKING:
-    from perjoule.summary.metered import Metered
+    from perjoule.summary.metered import MeteredTrial
 
 
 _OF_FINDING = ("among", "workload", "direction", "clients_count", "metric", "best", "rivals", "verdict")
@@ -54,7 +54,7 @@ def _row(cell: Cell) -> dict[str, object]:
     }
 
 
-def _budgets(record: Record, metered: "Metered | None") -> Iterator[dict[str, object]]:
+def _budgets(record: Record, metered: "MeteredTrial | None") -> Iterator[dict[str, object]]:
     """Return the uncertainty budget of each energy of a trial."""
     for direction, energies in metered.energies.items() if metered else ():
         for boundary, budget in energies.budgets.items():

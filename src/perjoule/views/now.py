@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from perjoule.model import Channel
-from perjoule.store.progress import Load
+from perjoule.store.progress import RunningLoad
 
 if TYPE_CHECKING:
-    from perjoule.trial.live import Boundary
+    from perjoule.trial.live import LiveBoundary
     from perjoule.trial.reading import Dilation
 
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 class Now:
     """What meters and counters say at a moment: powers, and rates of counters, in their unit per second of wall time."""
 
-    load: Load
+    load: RunningLoad
     values: Mapping[Channel, float]
-    boundaries: "Mapping[str, Boundary]"  # by their name in `BOUNDARIES`
+    boundaries: "Mapping[str, LiveBoundary]"  # by their name in `BOUNDARIES`
 
     @cached_property
     def totals(self) -> Mapping[tuple[str, str], float]:

@@ -19,7 +19,7 @@ LATE_S = 0.02  # after the common start, above which it is a doubt
 
 
 @dataclass(frozen=True)
-class Ran:
+class RunClocks:
     """run.json: the clients, and all clocks before and after the run."""
 
     clients: tuple[str, ...]
@@ -64,7 +64,7 @@ class Ran:
 
 
 @dataclass
-class Run:
+class RunState:
     """The state of a run in progress."""
 
     ahead_s: Mapping[str, float]
@@ -74,9 +74,9 @@ class Run:
 
 
 @contextmanager
-def noted(folder: Path, clients: Sequence[Host]) -> Generator[Run]:
+def noted(folder: Path, clients: Sequence[Host]) -> Generator[RunState]:
     """Record in run.json the clients of the block, and all clocks before and after it. Raises TransientError."""
-    clocks, run = [_clock()], Run(clock_offsets_s(clients))
+    clocks, run = [_clock()], RunState(clock_offsets_s(clients))
     yield run
     clocks.append(_clock())
     after_s = clock_offsets_s(clients)

@@ -40,7 +40,7 @@ FILE_BYTES = 4 * MIB  # as large as an object of CephFS; smaller than a chunk of
 
 
 @plain_dataclass(frozen=True)
-class Kept:
+class IdleWindow:
     """idle.json: the window, a result for each client, and on how many of them the file system was mounted."""
 
     results: tuple[ClientResult, ...]
@@ -121,14 +121,14 @@ class Idle(Workload):
             time.sleep(self.duration_s)
             ended_s = time.monotonic()
         results = tuple(ClientResult(client.name, "idle", began_s, ended_s, 0, 0) for client in clients)
-        window = Kept(results, len(clients) if self.mounted else 0, self.least_gap_s)
+        window = IdleWindow(results, len(clients) if self.mounted else 0, self.least_gap_s)
         (folder / RAW).write_text(json.dumps(asdict(window)))
         return self.outcome(folder)
 
     def outcome(self, folder: Path) -> Outcome:
         """Read the window. Raises WorkloadError."""
         with reading("the window of an idle trial", folder):
-            window = read_as(Kept, folder / RAW)
+            window = read_as(IdleWindow, folder / RAW)
             doubts = prepared_doubts(folder) if self.data_bytes else ()
         measured = {MOUNTED: float(window.mounted_count), LEAST_GAP: window.least_gap_s}
         return Outcome("no load", window.results, doubts, measured=measured)

@@ -24,7 +24,7 @@ from perjoule.model.doubts import TIMES
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import Seconds
 from perjoule.workloads import _mpi as mpi
-from perjoule.workloads._raw import Ran, keep_doubts, noted, prepared_doubts, reading
+from perjoule.workloads._raw import RunClocks, keep_doubts, noted, prepared_doubts, reading
 from perjoule.workloads._running import cold, require_common
 
 EXAMPLE = """
@@ -184,14 +184,14 @@ def ranks(text: str, column: str) -> dict[int, tuple[int, float]]:
     return done_of
 
 
-def _ran(folder: Path) -> Ran:
+def _ran(folder: Path) -> RunClocks:
     if "clock" not in json_of(folder / "run.json"):
-        return read_as(Ran, folder / "run.json")
+        return read_as(RunClocks, folder / "run.json")
     before = read_as(Before, folder / "run.json")
-    return Ran(before.clients, (before.clock, before.clock), {name: (s, s) for name, s in before.ahead_s.items()})
+    return RunClocks(before.clients, (before.clock, before.clock), {name: (s, s) for name, s in before.ahead_s.items()})
 
 
-def barrier_s(log: str, ranks_count: int, ran: Ran) -> float:
+def barrier_s(log: str, ranks_count: int, ran: RunClocks) -> float:
     """Return when the last rank was ready for the phase, in the monotonic clock. Raises ValueError if a rank's time is missing.
 
     Args:

@@ -44,7 +44,7 @@ class Kept:
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Simulated(Workload):
+class SimulatedLoad(Workload):
     """Each client waits for size / throughput; the simulated file system defines the throughput and its noise."""
 
     operation: Literal["write", "read"] = "write"

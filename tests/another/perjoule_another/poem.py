@@ -6,13 +6,13 @@ from pathlib import Path
 from pydantic.dataclasses import dataclass
 
 from perjoule.model import OPTIONS, Outcome
-from perjoule.workloads.simulated import Simulated
+from perjoule.workloads.simulated import SimulatedLoad
 
 EXAMPLE = '[[workload]]\nkind = "poem"\nverses = 3\n'
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Poem(Simulated):
+class Poem(SimulatedLoad):
     """Each client recites the same."""
 
     verses_count: int = 4

@@ -8,13 +8,13 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Hosts
 from perjoule.model import OPTIONS
-from perjoule.testbeds.simulated import Simulated
+from perjoule.testbeds.simulated import SimulatedTestbed
 
 EXAMPLE = '[testbed]\nkind = "shed"\ndoor = "red"\n'
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Shed(Simulated):
+class Shed(SimulatedTestbed):
     """The catalogue's hosts, indoors."""
 
     door: str = "green"

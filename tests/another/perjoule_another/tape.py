@@ -6,14 +6,14 @@ from contextlib import contextmanager
 from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.protocols import Hosts, Mounted
-from perjoule.filesystems.simulated import Simulated
+from perjoule.filesystems.simulated import SimulatedFileSystem
 from perjoule.model import OPTIONS
 
 EXAMPLE = '[[filesystem]]\nkind = "tape"\nreel = "A"\n'
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Tape(Simulated):
+class Tape(SimulatedFileSystem):
     """It claims to be wound."""
 
     reel: str = "B"

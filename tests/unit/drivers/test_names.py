@@ -5,7 +5,7 @@ import pytest
 from perjoule import campaign, drivers
 from perjoule.drivers.names import fold, unfold
 from perjoule.model.errors import CampaignError
-from perjoule.testbeds.cluster import Cluster
+from perjoule.testbeds.cluster import SshCluster
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,11 @@ def test_names_become_one_text(names: list[str], text: str) -> None:
     assert fold(names) == text
 
 
-def _parsed(table: str) -> Cluster:
+def _parsed(table: str) -> SshCluster:
     rest = '[[filesystem]]\nkind = "simulated"\n[[workload]]\nkind = "simulated"\n'
     made = campaign.parse(f'[testbed]\nkind = "cluster"\nhosts = [{table}]\n{rest}', source="lab.toml")
     bed = drivers.testbed(made.trials[0].testbed)
-    assert isinstance(bed, Cluster)
+    assert isinstance(bed, SshCluster)
     return bed
 
 

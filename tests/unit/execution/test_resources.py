@@ -71,7 +71,7 @@ def test_data_of_an_idle_file_system_count_in_space_and_time(tmp_path: Path) -> 
 def test_a_folder_that_somebody_else_mounted_is_where_its_data_go(tmp_path: Path) -> None:
     text = TEXT.format(kind="directory", options=f'path = "{tmp_path}"', size="1 GiB")
     trials = campaign.parse(text.replace("[1, 4]", "[1]").replace("virtual", "local"), source="x").trials
-    assert resources.needs(trials, tmp_path / "r")[0] == resources.Need(tmp_path, GIB, "data of the file systems")
+    assert resources.needs(trials, tmp_path / "r")[0] == resources.SpaceNeed(tmp_path, GIB, "data of the file systems")
 
 
 def test_900_gib_on_72_gib_free_are_refused_in_a_sentence(disk: dict[str, int], tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ import pytest
 from perjoule import campaign, drivers
 from perjoule.drivers.protocols import Lease, Leased, Testbed
 from perjoule.execution import time_limit
-from perjoule.execution.time_limit import Pace
+from perjoule.execution.time_limit import TrialPace
 from perjoule.model import Spec
 from perjoule.model.errors import Interrupted
-from perjoule.testbeds.simulated import Simulated
+from perjoule.testbeds.simulated import SimulatedTestbed
 
 TEXT = """
 repetitions = 4
@@ -41,7 +41,7 @@ def test_what_does_not_fit_is_reported_before(monkeypatch: pytest.MonkeyPatch) -
     assert time_limit.beforehand(plan, asked.trials) == ""
     limit_s = time_limit.TAKE_DOWN_S + 2.5 * plan.duration_s / 4
 
-    class Lent(Simulated, Leased):
+    class Lent(SimulatedTestbed, Leased):
         @property
         def lease_s(self) -> float:
             return limit_s
@@ -57,7 +57,7 @@ def test_what_does_not_fit_is_reported_before(monkeypatch: pytest.MonkeyPatch) -
 def test_the_first_trial_begins_and_the_next_only_if_it_fits() -> None:
     asked = campaign.parse(TEXT)
     plan = campaign.plan(asked)
-    pace, first, left = Pace(plan), asked.trials[0], asked.trials[1:]
+    pace, first, left = TrialPace(plan), asked.trials[0], asked.trials[1:]
     pace.require_time(lease(1.0), asked.trials, "again")  # nothing is known of it
     pace.took(first, 30.0)
     pace.took(first, 20.0)  # the longest counts

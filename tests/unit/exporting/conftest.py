@@ -9,7 +9,7 @@ from perjoule.importing.sources import sources
 from places import TRANSCRIPTS
 
 REAL = TRANSCRIPTS / "imported"
-SAID = exporting.Said("a study", "what it is about", "CC-BY-4.0", ("Ada Lovelace",))
+SAID = exporting.Description("a study", "what it is about", "CC-BY-4.0", ("Ada Lovelace",))
 
 
 @pytest.fixture(scope="module")

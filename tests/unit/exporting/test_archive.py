@@ -88,7 +88,7 @@ def test_results_with_a_name_that_no_bundle_can_have_are_not_bundled(results, tm
         with pytest.raises(
             MachineError, match=r'"notes " has a part that begins or ends with a blank.*, so no bundle can have it'
         ):
-            exporting.write_bundle(results, tmp_path / "x.zip", "table", exporting.Said("x"))
+            exporting.write_bundle(results, tmp_path / "x.zip", "table", exporting.Description("x"))
     finally:
         odd.unlink()
 

@@ -13,7 +13,7 @@ from perjoule.drivers.protocols import Hosts
 from perjoule.filesystems.beegfs import BeeGFS
 from perjoule.filesystems.beegfs import client as clients
 from perjoule.filesystems.beegfs import parse as words
-from perjoule.filesystems.beegfs.versions import ALL, EIGHT, SEVEN, Series
+from perjoule.filesystems.beegfs.versions import ALL, EIGHT, SEVEN, ReleaseSeries
 from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from places import transcript
 from scripted import ScriptedHost
@@ -107,16 +107,16 @@ def test_what_is_not_a_table_of_targets_is_an_error(wrong: str) -> None:
 
 
 def test_a_file_states_its_stripes_in_their_order() -> None:
-    assert words.entry(said("7-entry-file.txt")) == words.Entry("RAID0", 512 * 1024, (1, 2, 3, 4), 1)
-    assert words.entry(RETRO) == words.Entry("RAID0", 1024**2, (3, 1), 1)
+    assert words.entry(said("7-entry-file.txt")) == words.BeegfsEntry("RAID0", 512 * 1024, (1, 2, 3, 4), 1)
+    assert words.entry(RETRO) == words.BeegfsEntry("RAID0", 1024**2, (3, 1), 1)
 
 
 def test_a_folder_has_a_pattern_but_no_targets() -> None:
-    assert words.entry(said("7-entry-folder.txt")) == words.Entry("RAID0", 512 * 1024, (), 1)
+    assert words.entry(said("7-entry-folder.txt")) == words.BeegfsEntry("RAID0", 512 * 1024, (), 1)
 
 
 def test_a_mirrored_file_tells_the_groups_of_its_targets() -> None:
-    assert words.entry(said("7-entry-mirrored.txt")) == words.Entry(words.MIRRORED, 512 * 1024, (101,), 1)
+    assert words.entry(said("7-entry-mirrored.txt")) == words.BeegfsEntry(words.MIRRORED, 512 * 1024, (101,), 1)
 
 
 def test_an_entry_without_a_pattern_is_an_error() -> None:
@@ -194,7 +194,7 @@ def test_both_series_get_every_command_alike(name: str) -> None:
 
 
 @pytest.mark.parametrize("series", ALL, ids=lambda series: series.name)
-def test_the_secret_itself_is_in_no_argument_list(series: Series) -> None:
+def test_the_secret_itself_is_in_no_argument_list(series: ReleaseSeries) -> None:
     command = series.command("call", management="10.0.0.9", authentication=SECRET, client=ROOM / "client.conf")
     assert command[0] == series.tool
     assert any(str(word) in " ".join(command) for word in (SECRET, ROOM / "client.conf"))

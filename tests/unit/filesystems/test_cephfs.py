@@ -15,7 +15,7 @@ from perjoule.drivers.protocols import Completed, Hosts
 from perjoule.filesystems._ceph import commands
 from perjoule.filesystems._ceph import layout as ceph
 from perjoule.filesystems._ceph import parse as answers
-from perjoule.filesystems._ceph.cluster import Cluster
+from perjoule.filesystems._ceph.cluster import CephCluster
 from perjoule.filesystems._ceph.conf import configuration, settings
 from perjoule.filesystems._ceph.control import absent, ask, degraded, missing
 from perjoule.filesystems._ceph.tuning import CHOICES, tunes
@@ -58,12 +58,12 @@ def test_a_scrub_has_ended_once_each_placement_group_has_another_time_of_its_las
     asked: list[Sequence[Sequence[commands.Command]]] = []
     said = [listed(a="1", b="2")]
 
-    def ask(_: Cluster, stages: Sequence[Sequence[commands.Command]]) -> list[list[Any]]:
+    def ask(_: CephCluster, stages: Sequence[Sequence[commands.Command]]) -> list[list[Any]]:
         asked.append(stages)
         return [[said[-1]], [None]]
 
-    monkeypatch.setattr(Cluster, "ask", ask)
-    cluster = Cluster(Rados(), CLUSTER)
+    monkeypatch.setattr(CephCluster, "ask", ask)
+    cluster = CephCluster(Rados(), CLUSTER)
     assert cluster.unscrubbed() == "" and asked == []  # nobody began one
     cluster.scrub()
     assert [[one["prefix"] for one in stage] for stage in asked[0]] == [["pg dump"], ["osd deep-scrub"]]
@@ -74,7 +74,7 @@ def test_a_scrub_has_ended_once_each_placement_group_has_another_time_of_its_las
     assert cluster.unscrubbed() == ""
 
 
-def stages(layout: ceph.Layout) -> dict[str, list[Mapping[str, Any]]]:
+def stages(layout: ceph.CephLayout) -> dict[str, list[Mapping[str, Any]]]:
     """All commands by their names, in order."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for stage in commands.placement(layout) + commands.creation(layout):
@@ -113,7 +113,7 @@ OF_A_BOARD = {
 }
 
 
-def text_of(layout: ceph.Layout, hosts: Hosts = CLUSTER) -> str:
+def text_of(layout: ceph.CephLayout, hosts: Hosts = CLUSTER) -> str:
     changed = in_force(settings(layout), hosts)
     return configuration(layout, Path("/srv/ceph"), "10.0.0.7", changed=changed, osd_bytes=2**30)
 
@@ -140,11 +140,11 @@ def test_what_is_changed_is_in_the_facts_with_its_reason_but_for_what_the_campai
         "observation": {"mgr_tick_period": "1", "mgr_stats_period": "1"},
         "comparability": {"mgr_initial_modules": ""},
     }
-    assert as_facts(Cluster(CephFs(), CLUSTER).changed) == everywhere
-    board = as_facts(Cluster(CephFs(), EMULATED).changed)
+    assert as_facts(CephCluster(CephFs(), CLUSTER).changed) == everywhere
+    board = as_facts(CephCluster(CephFs(), EMULATED).changed)
     assert board.keys() == {"emulation", *everywhere}
     ours = as_written(CephFs, conf={"osd_memory_target": "2G"}, client_cache="8 MiB")
-    changed: Any = as_facts(Cluster(ours, EMULATED).changed)["emulation"]
+    changed: Any = as_facts(CephCluster(ours, EMULATED).changed)["emulation"]
     assert not {"osd_memory_target", "client_oc_size"} & changed.keys()
     for hosts in (CLUSTER, EMULATED):
         text = text_of(ours.layout(hosts), hosts)

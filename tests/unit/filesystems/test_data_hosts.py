@@ -11,8 +11,8 @@ from perjoule.filesystems.cephfs import CephFs
 from perjoule.filesystems.glusterfs import GlusterFS
 from perjoule.filesystems.orangefs import OrangeFS
 from perjoule.filesystems.rados import Rados
-from perjoule.filesystems.simulated import Simulated as SimulatedFileSystem
-from perjoule.testbeds.simulated import Simulated
+from perjoule.filesystems.simulated import SimulatedFileSystem as SimulatedFileSystem
+from perjoule.testbeds.simulated import SimulatedTestbed
 from typed import as_written
 
 STORAGE = tuple(f"storage-{n}" for n in range(1, 5))
@@ -21,7 +21,7 @@ ALL = (*STORAGE, "metadata-1")
 
 @pytest.fixture(scope="module")
 def hosts() -> Iterator[Hosts]:
-    with Simulated(cluster="odroid-hc4").hold(1) as held:
+    with SimulatedTestbed(cluster="odroid-hc4").hold(1) as held:
         yield held
 
 

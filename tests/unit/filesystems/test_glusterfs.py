@@ -10,7 +10,7 @@ from perjoule.filesystems.glusterfs import layout as gluster
 from perjoule.filesystems.glusterfs import parse as words
 from perjoule.model import Flow
 from perjoule.model.errors import CampaignError, TransientError
-from perjoule.testbeds.simulated import Simulated
+from perjoule.testbeds.simulated import SimulatedTestbed
 from places import transcript
 from typed import as_written
 
@@ -81,7 +81,7 @@ def test_holders_are_named_in_the_order_of_the_hosts() -> None:
     assert words.holders(f"{uuids[2]} {uuids[0]} \0", names) == ("one", "three")
 
 
-def laid_out(hosts_count: int, **options: Any) -> gluster.Layout:
+def laid_out(hosts_count: int, **options: Any) -> gluster.VolumeLayout:
     return gluster.shape(GlusterFS(**options), hosts_count)
 
 
@@ -187,7 +187,7 @@ def test_a_rebalance_is_background_work() -> None:
     ids=["4+1", "3+2", "two copies", "two copies and an arbiter", "one copy"],
 )
 def test_the_client_codes_and_copies_itself(options: GlusterFS, sent: float, stored: float) -> None:
-    with Simulated().hold(1) as hosts:
+    with SimulatedTestbed().hold(1) as hosts:
         explained = options.amplification(hosts)
     assert explained.write == Flow(
         client_sent_ratio=sent, storage_received_ratio=stored, storage_sent_ratio=0, disk_written_ratio=stored

@@ -10,7 +10,7 @@ from perjoule.filesystems.glusterfs import GlusterFS
 from perjoule.filesystems.moosefs import MooseFS
 from perjoule.filesystems.orangefs import OrangeFS
 from perjoule.filesystems.rados import Rados
-from perjoule.filesystems.simulated import Simulated
+from perjoule.filesystems.simulated import SimulatedFileSystem
 from perjoule.model import Json
 from perjoule.model.errors import CampaignError
 from typed import as_written
@@ -49,7 +49,12 @@ def served(storage_count: int) -> Hosts:
         ),
         (BeeGFS(mirror=True), served(3), "even number of storage hosts", BeeGFS(mirror=False)),
         (OrangeFS(roles="separate"), planned(["metadata"]), "use a testbed with storage hosts", OrangeFS(roles="both")),
-        (as_written(Simulated, least_servers=5), PAPER, "set least_servers to at most 4", as_written(Simulated, least_servers=4)),
+        (
+            as_written(SimulatedFileSystem, least_servers=5),
+            PAPER,
+            "set least_servers to at most 4",
+            as_written(SimulatedFileSystem, least_servers=4),
+        ),
     ],
 )
 def test_an_impossible_layout_is_refused_with_what_fits(asked: FileSystem, hosts: Hosts, words: str, fits: FileSystem) -> None:

@@ -14,8 +14,8 @@ from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from places import transcript
 from scripted import ScriptedHost
 
-STORAGE = [words.Server(f"storage-{n}", f"10.98.0.{n}", Path("/srv"), ("data",), Path("/srv")) for n in (1, 2)]
-METADATA = words.Server("metadata-1", "10.98.0.3", Path("/srv"), ("metadata",), Path("/srv"))
+STORAGE = [words.OrangefsServer(f"storage-{n}", f"10.98.0.{n}", Path("/srv"), ("data",), Path("/srv")) for n in (1, 2)]
+METADATA = words.OrangefsServer("metadata-1", "10.98.0.3", Path("/srv"), ("metadata",), Path("/srv"))
 SERVERS = [METADATA, *STORAGE]
 
 
@@ -61,14 +61,16 @@ def test_every_server_has_handles_of_its_own() -> None:
 
 
 def test_a_server_with_both_roles_has_handles_for_both() -> None:
-    both = [words.Server(f"storage-{n}", f"10.98.0.{n}", Path("/srv"), ("metadata", "data"), Path("/srv")) for n in (1, 2)]
+    both = [
+        words.OrangefsServer(f"storage-{n}", f"10.98.0.{n}", Path("/srv"), ("metadata", "data"), Path("/srv")) for n in (1, 2)
+    ]
     found = ranges(words.configuration(OrangeFS(), both))
     assert sorted(name for name, _, _ in found) == ["storage-1", "storage-1", "storage-2", "storage-2"]
     assert len({first for _, first, _ in found}) == 4
 
 
 def test_data_lie_where_they_are_assigned_and_metadata_beside_the_server() -> None:
-    elsewhere = words.Server("storage-1", "10.98.0.1", Path("/srv"), ("metadata", "data"), Path("/beneath"))
+    elsewhere = words.OrangefsServer("storage-1", "10.98.0.1", Path("/srv"), ("metadata", "data"), Path("/beneath"))
     lines = list(map(str.strip, words.configuration(OrangeFS(), [elsewhere]).splitlines()))
     assert "DataStorageSpace /beneath/data" in lines
     assert "MetadataStorageSpace /srv/metadata" in lines
@@ -96,7 +98,7 @@ def test_a_distribution_without_strips_gets_no_strip_size() -> None:
 def test_a_file_states_its_distribution_and_the_servers_of_its_data(
     name: str, strip_bytes: int | None, data: tuple[str, ...]
 ) -> None:
-    assert words.spread(said(f"viewdist-{name.split('_')[0]}.txt")) == words.Spread(name, strip_bytes, data)
+    assert words.spread(said(f"viewdist-{name.split('_')[0]}.txt")) == words.FileSpread(name, strip_bytes, data)
 
 
 def test_what_viewdist_can_not_say_is_an_error_in_its_words() -> None:

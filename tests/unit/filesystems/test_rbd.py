@@ -11,7 +11,7 @@ import pytest
 from perjoule.drivers.protocols import Hosts, planned
 from perjoule.filesystems._ceph import commands
 from perjoule.filesystems._ceph import parse as answers
-from perjoule.filesystems._ceph.cluster import Cluster
+from perjoule.filesystems._ceph.cluster import CephCluster
 from perjoule.filesystems.rbd import Rbd
 from perjoule.machine import mapped, mounts
 from perjoule.model.errors import CampaignError, MachineError, TransientError, WorkloadError
@@ -67,9 +67,9 @@ class Kernel(ScriptedHost):
 @pytest.fixture
 def hosts(monkeypatch: pytest.MonkeyPatch) -> Hosts:
     """Hosts whose daemons are up."""
-    monkeypatch.setattr(Cluster, "serve", lambda self: None)
-    monkeypatch.setattr(Cluster, "report", lambda self: {"version": "ceph version 16"})
-    monkeypatch.setattr(Cluster, "lost", lambda self: "")
+    monkeypatch.setattr(CephCluster, "serve", lambda self: None)
+    monkeypatch.setattr(CephCluster, "report", lambda self: {"version": "ceph version 16"})
+    monkeypatch.setattr(CephCluster, "lost", lambda self: "")
     roles = ("storage-1", "storage-2", "management-1", "client-1")
     return Hosts(tuple(map(Kernel, roles)))
 
@@ -199,11 +199,11 @@ def test_an_image_tells_the_objects_that_hold_its_data() -> None:
 def test_the_hosts_of_a_device_are_those_of_its_objects(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[dict[str, Any]] = []
 
-    def ask(_: Cluster, stages: Sequence[Sequence[dict[str, Any]]]) -> list[list[Any]]:
+    def ask(_: CephCluster, stages: Sequence[Sequence[dict[str, Any]]]) -> list[list[Any]]:
         asked.extend(stages[0])
         return [[{"acting": [1, 0]} for _ in stages[0]]]
 
-    monkeypatch.setattr(Cluster, "ask", ask)
+    monkeypatch.setattr(CephCluster, "ask", ask)
     with Rbd().mount(hosts) as mounted:
         assert mounted.locate(Path("/dev/rbd7")) == ("storage-2", "storage-1")
     assert {one["pool"] for one in asked} == {"rbd"}

@@ -9,7 +9,7 @@ from perjoule.filesystems.beegfs import BeeGFS
 from perjoule.filesystems.cephfs import CephFs
 from perjoule.filesystems.directory import Directory
 from perjoule.filesystems.glusterfs import GlusterFS
-from perjoule.filesystems.local import Local
+from perjoule.filesystems.local import LocalFileSystem
 from perjoule.filesystems.moosefs import MooseFS
 from perjoule.filesystems.orangefs import OrangeFS
 from perjoule.filesystems.rados import Rados
@@ -17,7 +17,7 @@ from perjoule.model import Redundancy
 from perjoule.results.table import table
 from perjoule.statistics.cells import cells
 from perjoule.store.records import record_from, record_text
-from perjoule.testbeds.simulated import Simulated
+from perjoule.testbeds.simulated import SimulatedTestbed
 from readings import point_of
 from typed import as_written
 
@@ -42,16 +42,16 @@ from typed import as_written
         (OrangeFS(), "1 copy, acknowledged in memory, no storage hosts may fail"),
         (OrangeFS(sync_data=True), "1 copy, acknowledged on disk, no storage hosts may fail"),
         (BeeGFS(mirror=True), "2 copies, acknowledged on disk, 1 storage host may fail"),
-        (Local(type="xfs"), "1 copy, acknowledged on disk, no storage hosts may fail"),
+        (LocalFileSystem(type="xfs"), "1 copy, acknowledged on disk, no storage hosts may fail"),
     ],
 )
 def test_a_file_system_states_how_often_data_lie_there_and_how_many_hosts_may_fail(filesystem, sentence) -> None:
-    with Simulated().hold(1) as hosts:
+    with SimulatedTestbed().hold(1) as hosts:
         assert filesystem.redundancy(hosts).sentence == sentence
 
 
 def test_what_lies_behind_a_folder_is_not_known(tmp_path) -> None:
-    with Simulated().hold(1) as hosts:
+    with SimulatedTestbed().hold(1) as hosts:
         assert Directory(path=tmp_path).redundancy(hosts) is None
 
 

@@ -142,7 +142,7 @@ def test_what_the_facts_say_is_what_configurations_and_commands_have() -> None:
     text = nfs.ganesha_text(Path("/srv/export"), Path("/srv/recovery"), ["10.98.0.7"], "4.2")
     assert all(f"{setting.name} = {setting.value};" in text for setting in nfs.GANESHA)
     assert "noatime" in nfs.mount_options("4.2", 2**20, ()).split(",")
-    server = orangefs.Server("storage-1", "10.98.0.1", Path("/srv"), ("metadata", "data"), Path("/srv"))
+    server = orangefs.OrangefsServer("storage-1", "10.98.0.1", Path("/srv"), ("metadata", "data"), Path("/srv"))
     lines = [line.strip() for line in orangefs.configuration(OrangeFS(), [server]).splitlines()]
     assert {"ClientRetryLimit 50", "ClientRetryDelayMilliSecs 200"} < set(lines)
     servers = [beegfs.server(kind, store=Path("/a"), authentication=Path("/b"), management="10.98.0.1") for kind in beegfs.KINDS]

@@ -7,7 +7,7 @@ import pytest
 
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB
-from perjoule.workloads.imported import Run, Told, read
+from perjoule.workloads.imported import ImportedRun, Told, read
 from places import TRANSCRIPTS
 from typed import present
 from unit.importing.foreign import fio, job, moved
@@ -17,15 +17,15 @@ END_S = 1_795_000_100.0
 WRITE = {"rw": "write", "bs": "64k"}
 
 
-def runs(text: str, told: Told | None = None) -> tuple[Run, ...]:
+def runs(text: str, told: Told | None = None) -> tuple[ImportedRun, ...]:
     return read("fio", {"a.json": text}, told or Told("a"))
 
 
-def windows(run: Run) -> list[tuple[str, float, float]]:
+def windows(run: ImportedRun) -> list[tuple[str, float, float]]:
     return [(r.direction, round(r.began_s - END_S, 3), round(r.ended_s - END_S, 3)) for r in present(run.outcome).results]
 
 
-def mib_per_s(run: Run) -> float:
+def mib_per_s(run: ImportedRun) -> float:
     outcome = present(run.outcome)
     return sum(r.moved_bytes for r in outcome.results) / MIB / (outcome.ended_s - outcome.began_s)
 

@@ -7,7 +7,7 @@ import pytest
 
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB
-from perjoule.workloads.imported import Run, Told, read
+from perjoule.workloads.imported import ImportedRun, Told, read
 from places import TRANSCRIPTS
 from typed import present
 from unit.importing.foreign import ior, mdtest
@@ -18,15 +18,15 @@ ROWS = [("write", "128.00", "8.00"), ("read", "256.00", "4.00")]
 CREATION = "File creation     : {} 0.000"
 
 
-def runs(text: str, format: str = "ior") -> tuple[Run, ...]:
+def runs(text: str, format: str = "ior") -> tuple[ImportedRun, ...]:
     return read(format, {"a.txt": text}, Told("a"))
 
 
-def began(run: Run) -> float:
+def began(run: ImportedRun) -> float:
     return present(run.outcome).began_s - FIRST_S
 
 
-def mib_per_s(run: Run) -> float:
+def mib_per_s(run: ImportedRun) -> float:
     outcome = present(run.outcome)
     return sum(r.moved_bytes for r in outcome.results) / MIB / (outcome.ended_s - outcome.began_s)
 

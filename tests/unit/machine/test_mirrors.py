@@ -242,7 +242,7 @@ def test_a_record_tells_each_doubt_of_its_hosts_once_and_explains_what_mirrors_w
 
     monkeypatch.setattr(Host, "doubts", property(lambda host: (UNLIKE.doubt("no mirror beneath"),)))
     monkeypatch.setattr(Host, "copies_count", property(lambda host: 2))
-    monkeypatch.setattr(simulated.Simulated, "amplification", explained)
+    monkeypatch.setattr(simulated.SimulatedFileSystem, "amplification", explained)
     [record] = measured(tmp_path / "results", 'clients = 1\nrepetitions = 1\nsettle = "20 ms"', size="1 MiB").records()
     assert record.doubts.count("no mirror beneath") == 1
     assert record.amplification is not None

@@ -12,7 +12,7 @@ from perjoule.machine.untrusted import from_json, json_from, json_of, read_as, t
 from perjoule.model import Clock, Json
 from perjoule.model.errors import MachineError, WorkloadError
 from perjoule.store import open_results
-from perjoule.workloads._raw import Ran
+from perjoule.workloads._raw import RunClocks
 from places import SOURCES
 
 RADOS = {"total_time_run": "1.5", "write_size": 4, "total_writes_made": "3", "average_latency": "0.1", "max_latency": "0.2"}
@@ -171,7 +171,7 @@ def test_a_damaged_raw_folder_is_refused_in_a_sentence(tmp_path, kind, text):
 
 def test_two_clocks_and_a_client_are_required(tmp_path):
     with pytest.raises(ValueError, match="1 clients and 1 clocks"):
-        Ran(("client-1",), (Clock(1.0, 2.0),))
+        RunClocks(("client-1",), (Clock(1.0, 2.0),))
 
 
 @pytest.mark.parametrize(

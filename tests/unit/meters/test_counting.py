@@ -10,7 +10,7 @@ import pytest
 
 from perjoule.drivers.protocols import Counters
 from perjoule.meters._counting import counting
-from perjoule.testbeds._kernel import Kept
+from perjoule.testbeds._kernel import OpenText
 from scripted import ScriptedHost
 
 
@@ -118,7 +118,7 @@ def test_a_fault_in_a_host_is_raised_and_not_lost_in_the_thread() -> None:
 def test_a_kernel_s_text_is_read_again_each_time_and_found_again_when_it_was_gone(tmp_path: Path) -> None:
     file = tmp_path / "cpu.stat"
     file.write_text("usage_usec 1\n")
-    kept = Kept(file)
+    kept = OpenText(file)
     assert kept.text() == "usage_usec 1\n"
     file.write_text("usage_usec 2\n")
     assert kept.text() == "usage_usec 2\n"

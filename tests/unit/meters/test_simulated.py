@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from perjoule import drivers
 from perjoule.energy.amount import amount
-from perjoule.meters.simulated import Sample, Simulated
+from perjoule.meters.simulated import Simulated, WaveSample
 from perjoule.model import Json, Series
 
 WAVEFORMS = ["constant", "square", "sine", "random"]
@@ -28,7 +28,7 @@ def moments(rate_hz: float = 20.0) -> list[float]:
     return [BEGAN_S, *inside, ENDED_S]
 
 
-def said(simulated: Simulated, rate_hz: float = 20.0) -> list[Sample]:
+def said(simulated: Simulated, rate_hz: float = 20.0) -> list[WaveSample]:
     return [sample for sample in simulated.samples(moments(rate_hz)) if sample is not None]
 
 
@@ -120,7 +120,7 @@ def test_a_lagging_clock_stamps_the_past_with_the_present():
         meter(waveform="sine", semantics="instantaneous", delay="300 ms"),
     )
     (sample,) = late.samples([10.0])
-    assert sample == Sample(10.0, punctual.truth.power_w(9.7))
+    assert sample == WaveSample(10.0, punctual.truth.power_w(9.7))
 
 
 def test_the_same_seed_draws_the_same_bursts_and_another_seed_others():

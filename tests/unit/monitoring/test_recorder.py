@@ -21,7 +21,7 @@ from perjoule.drivers.protocols import Check, Hosts
 from perjoule.energy.behaviour import agreement, behaviour, step
 from perjoule.execution import clock_sync
 from perjoule.measures.points import points
-from perjoule.meters._metered import Metered, Read, Reading
+from perjoule.meters._metered import Metered, MeterReading, Read
 from perjoule.meters._sampler import sampling
 from perjoule.meters.simulated import Simulated
 from perjoule.model import OPTIONS, Channel, Series, Specification
@@ -240,10 +240,10 @@ class Slow(Metered):
 
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
-        def read() -> list[Reading]:
+        def read() -> list[MeterReading]:
             time.sleep(0.01)
             t_s = None if self.ahead is None else time.monotonic() + self.ahead
-            return [Reading(POWER, 40.0, t_s, dated=t_s is not None)]
+            return [MeterReading(POWER, 40.0, t_s, dated=t_s is not None)]
 
         yield read
 

@@ -26,14 +26,14 @@ from perjoule.model import Channel
 from perjoule.model.errors import MachineError
 from perjoule.model.units import MIB
 from perjoule.monitoring import exporter, server
-from perjoule.monitoring.watching import SILENT_S, Watch, plain
+from perjoule.monitoring.watching import SILENT_S, ResultsWatch, plain
 from perjoule.store import progress
-from perjoule.store.progress import Line, Load, Place, ProgressFile, Run, State
+from perjoule.store.progress import Line, LoadHost, ProgressFile, RunningLoad, RunProcess, State
 from places import ROOT
 
 QUICK = 'repetitions = 2\nsettle = "5 ms"\nquiet = 0'
-HOSTS = (Place("storage-1", "storage", 2.0), Place("client-1", "client", 4.0), Place("client-2", "client", 4.0))
-LOAD = Load("x", "x-1", "x", "write", 2, 3, 0.5, HOSTS, ("client-1", "client-2"), ("storage-1",))
+HOSTS = (LoadHost("storage-1", "storage", 2.0), LoadHost("client-1", "client", 4.0), LoadHost("client-2", "client", 4.0))
+LOAD = RunningLoad("x", "x-1", "x", "write", 2, 3, 0.5, HOSTS, ("client-1", "client-2"), ("storage-1",))
 CHANNELS = (
     Channel("modelled", "storage-1", "board", "power", "W", "window mean", "modelled"),
     Channel("modelled", "storage-1", "disks", "power", "W", "window mean", "modelled"),
@@ -59,7 +59,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def file(folder: Path) -> Iterator[ProgressFile]:
     with closing(ProgressFile(folder)) as opened:
-        opened.append(Line(run=Run(progress.VERSION, processes.own(), "tried", time.time())))
+        opened.append(Line(run=RunProcess(progress.VERSION, processes.own(), "tried", time.time())))
         opened.append(Line(load=LOAD))
         opened.append(Line(channels=CHANNELS))
         yield opened
@@ -73,7 +73,7 @@ def state(t_s: float, *values: float, utc_s: float | None = None) -> Line:
 def test_rates_are_of_the_emulated_clock_and_watts_of_the_servers_without_the_switch(folder: Path, file: ProgressFile) -> None:
     file.append(state(100.0, 10.0, 2.0, 8.5, 0.0, 1e9, 7.0))
     file.append(state(102.0, 11.0, 2.5, 8.5, 20 * MIB, 1e9 + 10 * MIB, 8.0))
-    seen = Watch(folder).snapshot()
+    seen = ResultsWatch(folder).snapshot()
     assert seen.rates == {"client-1": 20 * MIB, "client-2": 10 * MIB}  # in 2 s, which are one emulated
     assert seen.power and (seen.power.watts, seen.power.grade) == (13.5, "modelled")
     assert {name: one.watts for name, one in seen.powers.items()} == {"net": 13.5, "gross": 22.0}  # no meter covers clients
@@ -98,7 +98,7 @@ def test_the_watts_of_a_load_are_of_one_choice_of_channels_from_its_first_moment
     file.append(Line(channels=(Channel("plug", "storage-1", "all", "power", "W", "window mean", "wall"),)))
     file.append(state(100.0, 10.0, 2.0, 8.5, 0.0, 0.0, 7.0))
     file.append(state(102.0, 11.0, 2.5, 8.5, 0.0, 0.0, 8.0, 16.0))
-    seen = Watch(folder).snapshot()
+    seen = ResultsWatch(folder).snapshot()
     assert seen.power and (seen.power.watts, seen.power.grade) == (16.0, "wall")
     assert {chart.title: chart.lines for chart in seen.charts}["Power of the servers"] == {"servers": [None, 16.0]}
 
@@ -106,7 +106,7 @@ def test_the_watts_of_a_load_are_of_one_choice_of_channels_from_its_first_moment
 def test_a_counter_that_fell_back_is_a_gap(folder: Path, file: ProgressFile) -> None:
     file.append(state(100.0, 10.0, 2.0, 8.5, 5e9, 5e9, 7.0))
     file.append(state(101.0, 10.0, 2.0, 8.5, 1.0, 1.0, 0.5))
-    seen = Watch(folder).snapshot()
+    seen = ResultsWatch(folder).snapshot()
     assert seen.rates == {}
     assert ("storage-1", "storage", "–", "–", "–", "12.00") in seen.hosts.rows
 
@@ -114,12 +114,14 @@ def test_a_counter_that_fell_back_is_a_gap(folder: Path, file: ProgressFile) -> 
 def test_of_many_clients_lowest_mean_and_highest_are_drawn(folder: Path, file: ProgressFile) -> None:
     names = [f"c-{number}" for number in range(20)]
     sent = [Channel("system", name, "all", "network_sent", "B", "counter", "counter") for name in names]
-    file.append(Line(load=replace(LOAD, hosts=tuple(Place(name, "client") for name in names), clients=tuple(names), scale=1.0)))
+    file.append(
+        Line(load=replace(LOAD, hosts=tuple(LoadHost(name, "client") for name in names), clients=tuple(names), scale=1.0))
+    )
     file.append(Line(channels=tuple(sent)))
     for t_s in (1.0, 2.0):
         samples = tuple((len(CHANNELS) + number, t_s, number * MIB * t_s) for number in range(20))
         file.append(Line(state=State(t_s, time.time(), "measure", 0.0, 0, 1, 1.0, samples)))
-    chart = Watch(folder).snapshot().charts[0]
+    chart = ResultsWatch(folder).snapshot().charts[0]
     assert chart.lines == {"highest of 20": [None, 19.0], "mean": [None, 9.5], "lowest": [None, 0.0]}
 
 
@@ -136,13 +138,13 @@ def test_of_many_clients_lowest_mean_and_highest_are_drawn(folder: Path, file: P
 )
 def test_how_a_run_ended_is_known(folder: Path, ended: str, process: dict[str, str], age_s: float, state_: str) -> None:
     with closing(ProgressFile(folder)) as file:
-        file.append(Line(run=Run(progress.VERSION, replace(processes.own(), **process), "tried", 0.0)))
+        file.append(Line(run=RunProcess(progress.VERSION, replace(processes.own(), **process), "tried", 0.0)))
         file.append(Line(load=LOAD))
         file.append(Line(channels=CHANNELS))
         file.append(state(1.0, 10.0, 2.0, 8.5, 0.0, 0.0, 0.0, utc_s=time.time() - age_s))
         if ended:
             file.append(Line(ended=ended))
-    seen = Watch(folder).snapshot()
+    seen = ResultsWatch(folder).snapshot()
     assert seen.state == state_
     assert (seen.power is None) == (state_ in ("done", "stopped", "killed"))  # no watts of a run that is over
     assert ("perjoule resume" in seen.said) == (state_ in ("stopped", "killed"))
@@ -151,7 +153,7 @@ def test_how_a_run_ended_is_known(folder: Path, ended: str, process: dict[str, s
 def test_without_progress_the_results_are_shown_nevertheless(tmp_path: Path) -> None:
     results = measured(tmp_path / "results", QUICK, meter=STEADY)
     (results.folder / progress.NAME).unlink()
-    seen = Watch(results.folder).snapshot()
+    seen = ResultsWatch(results.folder).snapshot()
     assert (seen.state, seen.name, seen.kept_count) == ("none", "small", 2)
     assert len(seen.measured.results.rows) == 1
     assert len(seen.measured.last) == 2
@@ -161,7 +163,7 @@ def test_doubts_that_differ_in_numbers_alone_are_one_line_with_its_rows(tmp_path
     asked = campaign.parse(CAMPAIGN.format(top=f"{QUICK}\nclients = 2", size="8 MiB", meter=STEADY).replace("80 MiB", "400 MiB"))
     results = store.create(tmp_path / "results", asked.text, asked.name)
     runner.run(asked, results, lambda event: None)
-    cached = [line for line in Watch(results.folder).snapshot().measured.doubts if "a cache served" in line]
+    cached = [line for line in ResultsWatch(results.folder).snapshot().measured.doubts if "a cache served" in line]
     assert len(cached) == 1
     assert cached[0].endswith("times what its network can carry: a cache served the write; and 1 more like it (the only row)")
 
@@ -169,14 +171,14 @@ def test_doubts_that_differ_in_numbers_alone_are_one_line_with_its_rows(tmp_path
 def test_damage_is_reported_and_the_results_are_shown(tmp_path: Path) -> None:
     results = measured(tmp_path / "results", QUICK, meter=STEADY)
     (results.folder / progress.NAME).write_bytes(os.urandom(1000) + b"\n")
-    seen = Watch(results.folder).snapshot()
+    seen = ResultsWatch(results.folder).snapshot()
     assert seen.state == "damaged" and "line 1" in seen.said
     assert seen.kept_count == 2
 
 
 def test_a_run_writes_its_progress_and_it_is_not_part_of_the_results(tmp_path: Path) -> None:
     results = measured(tmp_path / "results", QUICK, meter=STEADY)
-    seen = Watch(results.folder).snapshot()
+    seen = ResultsWatch(results.folder).snapshot()
     assert (seen.state, seen.kept_count, seen.trials_count) == ("done", 2, 2)
     found = progress.read(results.folder)
     assert {at.phase for _, at in found.states} >= {"prepare", "baseline", "measure", "tail", "kept"}
@@ -187,7 +189,7 @@ def test_a_run_writes_its_progress_and_it_is_not_part_of_the_results(tmp_path: P
 def page(folder: Path, file: ProgressFile) -> Iterator[str]:
     file.append(state(100.0, 10.0, 2.0, 8.5, 0.0, 1e9, 7.0))
     file.append(state(102.0, 11.0, 2.5, 8.5, 20 * MIB, 1e9 + 10 * MIB, 8.0))
-    with server.serving(server.Page(Watch(folder).snapshot, "t" * 32), "127.0.0.1", 0) as url:
+    with server.serving(server.Page(ResultsWatch(folder).snapshot, "t" * 32), "127.0.0.1", 0) as url:
         yield url
 
 
@@ -293,7 +295,7 @@ def test_the_dashboard_queries_everything_that_is_exported_and_nothing_else(fold
     file.append(Line(channels=(replace(CHANNELS[0], quantity="energy", unit="J", semantics="counter"),)))
     for t_s in (100.0, 102.0):
         file.append(state(t_s, 10.0, 2.0, 8.5, t_s, t_s, t_s, t_s))
-    families = list(text_string_to_metric_families(exporter.campaign_text(Watch(folder).snapshot()).decode()))
+    families = list(text_string_to_metric_families(exporter.campaign_text(ResultsWatch(folder).snapshot()).decode()))
     exported = {sample.name: set(sample.labels) for one in families for sample in one.samples}
     dashboard = json.loads((ROOT / "docs" / "assets" / "grafana.json").read_text())
     queries = [target for panel in dashboard["panels"] for target in panel["targets"]]
@@ -334,18 +336,18 @@ def test_the_dashboard_has_all_that_grafanas_schema_requires() -> None:
 def test_a_campaign_whose_name_is_markup_is_text_everywhere(folder: Path) -> None:
     evil = '<script>alert(1)</script>"}\n'
     with closing(ProgressFile(folder)) as file:
-        file.append(Line(run=Run(progress.VERSION, processes.own(), evil, 0.0)))
+        file.append(Line(run=RunProcess(progress.VERSION, processes.own(), evil, 0.0)))
         file.append(Line(load=LOAD))
         file.append(Line(channels=CHANNELS))
         file.append(state(1.0, 10.0, 2.0, 8.5, 0.0, 0.0, 0.0))
-    seen = Watch(folder).snapshot()
+    seen = ResultsWatch(folder).snapshot()
     assert plain(seen)["name"] == evil  # the page sets it as text: tests/browser/test_watch.py
     families = list(text_string_to_metric_families(exporter.campaign_text(seen).decode()))
     assert {sample.labels["campaign"] for one in families for sample in one.samples if "campaign" in sample.labels} == {evil}
 
 
 def test_a_taken_port_is_reported_and_an_earlier_one_is_only_a_wish(folder: Path) -> None:
-    page = server.Page(Watch(folder).snapshot, "t" * 32)
+    page = server.Page(ResultsWatch(folder).snapshot, "t" * 32)
     with server.serving(page, "127.0.0.1", 0) as first:
         taken = urlsplit(first).port or 0
         with pytest.raises(MachineError, match="can't listen"), server.serving(page, "127.0.0.1", taken):

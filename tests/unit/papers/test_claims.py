@@ -4,7 +4,7 @@ import pytest
 
 from perjoule.model import Cell, Spec, Trial
 from perjoule.papers import published
-from perjoule.papers.claims import Case, judged
+from perjoule.papers.claims import ClaimCase, judged
 from perjoule.papers.facts import beside, measured
 from perjoule.results.claims import claims_table, counts, lines
 from perjoule.statistics.better import Judge, work
@@ -54,10 +54,10 @@ def test_a_case_is_among_all_of_the_same_work_or_else_among_those_of_its_claim(m
     rates = {(one.cell.filesystem, *work(one.cell)[1:]): one for one in found if one.metric == "throughput_bytes_per_s"}
     write, other, read = (rates[key] for key in (("MooseFS", "write", 4), ("CephFS", "write", 4), ("MooseFS", "read", 4)))
     judge = Judge(three)
-    alike = Case("", write, other).verdict(judge, 1000)
+    alike = ClaimCase("", write, other).verdict(judge, 1000)
     assert alike == judge.verdict(write.cell, other.cell, "throughput_bytes_per_s")  # as wherever the pair is judged
     assert alike.count < 1000
-    assert Case("", write, read).verdict(judge, 7).count == 7
+    assert ClaimCase("", write, read).verdict(judge, 7).count == 7
 
 
 BETTER = "MooseFS performs better than CephFS on the ARM cluster"

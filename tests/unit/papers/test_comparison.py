@@ -10,7 +10,7 @@ from perjoule.model import Cell, Spec
 from perjoule.model.units import MIB
 from perjoule.papers import published
 from perjoule.papers.comparison import held, kendall, rankings
-from perjoule.papers.facts import Measured, beside
+from perjoule.papers.facts import MeasuredMetric, beside
 from perjoule.statistics.intervals import interval
 
 PAPER = published.paper("green-storage")
@@ -19,7 +19,7 @@ VALUES = {"cephfs": (80.0, 90.0, 100.0), "moosefs": (300.0, 310.0, 320.0), "glus
 
 def measured(kind, values, metric="throughput_bytes_per_s", **facts):
     cell = Cell(kind, "fio write", "write", 4, {metric: interval([v * MIB for v in values])}, servers_count=4)
-    return Measured(metric, {"filesystem": kind, "cluster": "odroid-hc4", "direction": "write", "clients": 4} | facts, cell)
+    return MeasuredMetric(metric, {"filesystem": kind, "cluster": "odroid-hc4", "direction": "write", "clients": 4} | facts, cell)
 
 
 @pytest.mark.parametrize("other", [(1, 2, 3, 4, 5), (5, 4, 3, 2, 1), (2, 1, 4, 3, 5), (3, 1, 5, 2, 4)])
@@ -77,7 +77,7 @@ def test_the_ranking_of_file_systems_is_held_against_the_papers() -> None:
 def rados(*values, **words):
     cell = Cell("rados", "rados bench", "read", 1, {"throughput_bytes_per_s": interval([v * MIB for v in values])}, **words)
     facts = {"filesystem": "rados", "cluster": "cubieboard2", "direction": "read", "clients": 1, "workload": "rados bench"}
-    return Measured("throughput_bytes_per_s", facts, cell)
+    return MeasuredMetric("throughput_bytes_per_s", facts, cell)
 
 
 def test_a_ratio_of_means_has_its_own_interval_and_the_printed_uncertainty_in_quadrature_and_rounding_on_top() -> None:
@@ -167,7 +167,7 @@ def test_every_fact_that_is_another_there_is_reported_and_what_is_reported_count
     metrics = {"throughput_bytes_per_s": interval([100 * MIB] * 2), "mean_w": interval([40.0] * 2)}
     cell = Cell("moosefs", "fio", "write", 2, metrics, servers_count=3, grade="modelled")
     facts = {"filesystem": "moosefs", "cluster": "elsewhere", "direction": "write", "clients": 2, "transfer": "4 MiB"}
-    own = [Measured(metric, facts, cell) for metric in ("throughput_bytes_per_s", "mean_w")]
+    own = [MeasuredMetric(metric, facts, cell) for metric in ("throughput_bytes_per_s", "mean_w")]
     record = made.record(replace(made.trial(), filesystem=Spec("moosefs", {"goal": "2", "version": "2.9"}, "moosefs")))
     record = replace(record, facts={"filesystem": {"version": "3.0", "goal": 3, "list": [1]}})
     shared = ["cluster: box there, elsewhere here", "goal: 2 there, 3 here", "kernel: 6.1 there, not stated here"]

@@ -6,7 +6,7 @@ import pytest
 
 from perjoule.model import Cell, Spec
 from perjoule.papers import published
-from perjoule.papers.facts import Measured, beside, measured, same, size_bytes
+from perjoule.papers.facts import MeasuredMetric, beside, measured, same, size_bytes
 from perjoule.statistics.intervals import interval
 
 PAPER = """
@@ -40,7 +40,7 @@ number = [
 def one(clients, *values, cluster="elsewhere", filesystem="moosefs"):
     cell = Cell(filesystem, "fio", "write", clients, {"throughput_bytes_per_s": interval(values)})
     facts = {"filesystem": filesystem, "cluster": cluster, "direction": "write", "clients": clients, "workload": "fio"}
-    return Measured("throughput_bytes_per_s", facts, cell)
+    return MeasuredMetric("throughput_bytes_per_s", facts, cell)
 
 
 def pairs(*found):

@@ -74,8 +74,8 @@ def test_a_row_in_two_modes_has_medians_and_repetitions(table: Callable[[Cell], 
 
 
 def test_a_history_prints_the_latest_by_its_median(monkeypatch: pytest.MonkeyPatch) -> None:
-    def moment(results: Any) -> histories.Moment:
-        return histories.Moment(results, results.utc_s, [cell(results.values)])
+    def moment(results: Any) -> histories.HistoryMoment:
+        return histories.HistoryMoment(results, results.utc_s, [cell(results.values)])
 
     monkeypatch.setattr(histories, "_moment", moment)
     monkeypatch.setattr(histories, "name_of", lambda results: "one")

@@ -15,7 +15,7 @@ from perjoule.model import Cell, Ran, Redundancy
 from perjoule.statistics.better import MOST_COUNT, Judge, Verdict
 from perjoule.statistics.contrast import Estimate, Sample, contrast
 from perjoule.statistics.contrast import in_turns as measured_in_turns
-from perjoule.statistics.drift import Timed, Trend, inflation, trend
+from perjoule.statistics.drift import TimedValue, Trend, inflation, trend
 from perjoule.statistics.intervals import hedges_g, interval
 from perjoule.statistics.outliers import outliers
 from perjoule.statistics.winners import winners
@@ -320,7 +320,7 @@ def campaign(drift=0.0, correlation=0.0, count=60, cells=3, seed=0):
     for t in range(1, count):
         noise[t] = correlation * noise[t - 1] + (1 - correlation**2) ** 0.5 * noise[t]
     return [
-        Timed(t % cells, float(t), exp(log(100 * (1 + t % cells)) + drift * t / (count - 1) + 0.02 * noise[t]))
+        TimedValue(t % cells, float(t), exp(log(100 * (1 + t % cells)) + drift * t / (count - 1) + 0.02 * noise[t]))
         for t in range(count)
     ]
 
@@ -356,8 +356,8 @@ def test_nothing_is_found_where_nothing_is_more_often_than_promised() -> None:
 
 def test_too_few_repetitions_tell_no_trend() -> None:
     assert trend(campaign(count=6)) is None
-    assert trend([Timed(n, float(n), 1.0) for n in range(30)]) is None
-    assert trend([Timed(n % 3, float(n), 5.0) for n in range(30)]) is None
+    assert trend([TimedValue(n, float(n), 1.0) for n in range(30)]) is None
+    assert trend([TimedValue(n % 3, float(n), 5.0) for n in range(30)]) is None
 
 
 @pytest.mark.parametrize(

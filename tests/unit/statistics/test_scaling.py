@@ -10,9 +10,9 @@ from scipy import optimize, stats
 from perjoule.model import Cell, Ran
 from perjoule.papers.comparison import kendall
 from perjoule.statistics.contrast import Estimate, Sample, contrast
-from perjoule.statistics.drift import Timed, Trend, inflation, trend
+from perjoule.statistics.drift import TimedValue, Trend, inflation, trend
 from perjoule.statistics.intervals import interval, student_p, student_quantile
-from perjoule.statistics.scaling import Law, power_law, scalability_law, scaling
+from perjoule.statistics.scaling import ScalingLaw, power_law, scalability_law, scaling
 from typed import present
 
 
@@ -109,7 +109,7 @@ def test_what_is_ideal_grows_with_hosts_and_joules_do_not():
     assert found.of_ideal[3].mean == pytest.approx(0.9)
     plain = contrast([(1, Sample((270.0, 275.4))), (-1, Sample((100.0, 102.0)))]).ratio
     assert (found.of_ideal[3].low, found.of_ideal[3].high) == pytest.approx((plain.low / 3, plain.high / 3))
-    assert Law("Amdahl", 10.0, {"serial": interval([0.5])}).at(3) == pytest.approx(15)
+    assert ScalingLaw("Amdahl", 10.0, {"serial": interval([0.5])}).at(3) == pytest.approx(15)
     assert scaling([cell(0, [1.0]), cell(2, [1.0])]) == ()
     assert scaling([cell(1, [0.0, 1.0]), cell(2, [1.0])]) == ()
 
@@ -121,7 +121,7 @@ def campaign(drift=0.0, correlation=0.0, count=24, cells=3, seed=0):
         noise[t] += correlation * noise[t - 1]
     scatter = 0.01 * (1 + np.arange(count) % cells)
     return [
-        Timed(t % cells, 10.0 * t, 100 * (1 + t % cells) * exp(drift * t / (count - 1) + scatter[t] * noise[t]))
+        TimedValue(t % cells, 10.0 * t, 100 * (1 + t % cells) * exp(drift * t / (count - 1) + scatter[t] * noise[t]))
         for t in range(count)
     ]
 
@@ -180,25 +180,25 @@ def test_a_correlation_is_that_of_lag_one_less_what_exchanged_values_have(correl
 )
 def test_a_trend_needs_three_residuals_beyond_the_means_and_the_slope(counts, told):
     dice = np.random.default_rng(1)
-    timed = [Timed(c, 10.0 * n + c, 100 + dice.normal()) for c, count in enumerate(counts) for n in range(count)]
+    timed = [TimedValue(c, 10.0 * n + c, 100 + dice.normal()) for c, count in enumerate(counts) for n in range(count)]
     assert (trend(timed) is not None) == told
 
 
 def test_a_value_that_is_not_positive_has_no_trend():
     timed = campaign()
-    assert trend([*timed[:5], Timed(1, 55.0, 0.0), *timed[5:]]) is None
+    assert trend([*timed[:5], TimedValue(1, 55.0, 0.0), *timed[5:]]) is None
 
 
 def test_a_trend_is_the_same_in_any_unit():
     timed = campaign(drift=0.05)
-    small = present(trend([Timed(one.cell, one.t_s, 1e-6 * one.value) for one in timed]))
+    small = present(trend([TimedValue(one.cell, one.t_s, 1e-6 * one.value) for one in timed]))
     assert (small.drift_ratio, small.drift_p) == pytest.approx((present(trend(timed)).drift_ratio, present(trend(timed)).drift_p))
 
 
 def test_exchanges_that_tie_with_what_was_measured_are_as_low_as_it():
     """Of two values six times each, by runs (A. Wald, J. Wolfowitz 1940): 162 of 924 orders have 5 or fewer, 62 fewer."""
     values = [1.01 if sign == "+" else 1 / 1.01 for sign in "++---++---++"]
-    found = present(trend([Timed("one", float(n), value) for n, value in enumerate(values)]))
+    found = present(trend([TimedValue("one", float(n), value) for n, value in enumerate(values)]))
     assert found.correlation_p == pytest.approx(162 / 924, abs=0.04)
 
 

@@ -6,7 +6,7 @@ from math import sin
 import pytest
 
 from perjoule.model import Cell, Clock, Ran
-from perjoule.statistics.drift import Timed, Trend, trend
+from perjoule.statistics.drift import TimedValue, Trend, trend
 from perjoule.statistics.intervals import interval
 from perjoule.statistics.trends import campaign_doubts, campaign_trend, findings, window
 from typed import present
@@ -46,7 +46,7 @@ def cell(values, *, began_s=0.0, ran=None):
 def test_a_campaigns_trend_is_that_of_all_its_cells():
     one, other = cell([10.0, 11.0, 12.5, 12.0]), cell([3.0, 3.3, 3.2, 3.9], began_s=40.0)
     timed = [
-        Timed(n, ran.began_s, v)
+        TimedValue(n, ran.began_s, v)
         for n, c in enumerate((one, other))
         for ran, v in zip(c.ran, c.metrics[METRIC].values, strict=True)
     ]
@@ -74,7 +74,7 @@ def test_a_drift_that_two_metrics_show_is_reported_once():
 
 def test_the_least_p_of_neighbours_that_are_alike_is_one_in_a_thousand():
     """Values are exchanged 999 times."""
-    found = present(trend([Timed("a", float(n), 100 + sin(n / 6)) for n in range(60)]))
+    found = present(trend([TimedValue("a", float(n), 100 + sin(n / 6)) for n in range(60)]))
     assert found.correlation_p == pytest.approx(1e-3, rel=1e-9)
 
 

@@ -7,7 +7,7 @@ import pytest
 from perjoule.measures.users import user_metrics
 from perjoule.model import Cell, ClientResult, Ran
 from perjoule.statistics.better import Judge, refusal
-from perjoule.statistics.drift import Timed, trend
+from perjoule.statistics.drift import TimedValue, trend
 from perjoule.statistics.intervals import interval, ratio_interval
 from perjoule.statistics.outliers import outliers
 from perjoule.statistics.replacement import replacements
@@ -37,7 +37,7 @@ def test_what_is_compared_by_ratios_is_the_same_in_any_unit(made, unit):
     assert outliers(some) == (5,)
     assert ratio_interval(some, some).mean == pytest.approx(1)
     assert jain([unit, 3 * unit]) == pytest.approx(16 / 20)
-    found = trend([Timed(0, float(n), value) for n, value in enumerate(some)])
+    found = trend([TimedValue(0, float(n), value) for n, value in enumerate(some)])
     assert found is not None
     assert campaign_trend([cell("a", unit)], RATE) is not None
     two = [cell("a", unit), cell("b", 2 * unit)]
@@ -57,7 +57,7 @@ def test_nothing_and_less_has_no_ratio(made):
     for value in (0.0, -1.0):
         some = [value, *VALUES[1:]]
         assert outliers(some) == ()
-        assert trend([Timed(0, float(n), one) for n, one in enumerate(some)]) is None
+        assert trend([TimedValue(0, float(n), one) for n, one in enumerate(some)]) is None
         none = replace(cell("a", 1.0), metrics={RATE: interval(some)})
         assert campaign_trend([none], RATE) is None
         assert refusal([none, cell("b", 1.0)], RATE) == "not all values are positive"

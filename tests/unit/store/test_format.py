@@ -11,7 +11,7 @@ from measured import measured
 from perjoule.model import Cell, Record
 from perjoule.model.records import FORMAT
 from perjoule.store import Head
-from perjoule.store.journal import Entry
+from perjoule.store.journal import JournalEntry
 from perjoule.store.samples import COLUMNS
 from perjoule.summary import summary
 
@@ -44,7 +44,7 @@ def kept(folder):
         for s in results.series(r)
     }
     return {
-        "fields": {name: text for cls in (Record, Cell, Entry, Head) for name, text in shape(cls).items()},
+        "fields": {name: text for cls in (Record, Cell, JournalEntry, Head) for name, text in shape(cls).items()},
         "columns": [*COLUMNS],
         "channels": sorted(map(list, channels)),
         "files": files,

@@ -11,10 +11,10 @@ import pytest
 from perjoule.machine import processes
 from perjoule.model import Channel
 from perjoule.store import progress
-from perjoule.store.progress import Line, Load, Place, ProgressFile, Run, State
+from perjoule.store.progress import Line, LoadHost, ProgressFile, RunningLoad, RunProcess, State
 
-RUN = Run(progress.VERSION, processes.own(), "tried", 1.0)
-LOAD = Load("tried", "t-1", hosts=(Place("a", "client", 2.0),), clients=("a",), servers=("b",))
+RUN = RunProcess(progress.VERSION, processes.own(), "tried", 1.0)
+LOAD = RunningLoad("tried", "t-1", hosts=(LoadHost("a", "client", 2.0),), clients=("a",), servers=("b",))
 POWER = Channel("m", "b", "all", "power", "W", "instantaneous", "wall")
 
 

@@ -26,11 +26,11 @@ from perjoule.testbeds import cluster
 from perjoule.testbeds._kernel import cpu_ticks
 from perjoule.testbeds._process import children
 from perjoule.testbeds.cluster import notes, pool, program
-from perjoule.testbeds.cluster.connection import Line
+from perjoule.testbeds.cluster.connection import KeeperLine
 from perjoule.testbeds.cluster.facts import clock_doubt, clock_s, counters, probe
 from perjoule.testbeds.cluster.host import SshHost
 from perjoule.testbeds.cluster.keeping import hearing, keeper
-from perjoule.testbeds.cluster.keeping.keeper import Answer, Keeper
+from perjoule.testbeds.cluster.keeping.keeper import Keeper, ProgramAnswer
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.openssh import Ssh, configuration
 from perjoule.testbeds.cluster.program import signalled
@@ -52,8 +52,8 @@ def said(name: str) -> str:
     return transcript("cluster", f"{name}.txt")
 
 
-def bed(*hosts: Mapping[str, object], **options: object) -> cluster.Cluster:
-    return as_written(cluster.Cluster, hosts=hosts or (HOST, CLIENT), **options)
+def bed(*hosts: Mapping[str, object], **options: object) -> cluster.SshCluster:
+    return as_written(cluster.SshCluster, hosts=hosts or (HOST, CLIENT), **options)
 
 
 def test_an_argument_list_is_quoted_exactly_once() -> None:
@@ -390,7 +390,7 @@ def test_a_host_that_sends_no_answers_is_lost_with_the_reason_and_no_other_is(
 
 
 def test_an_answer_that_nobody_waits_for_any_more_ends_no_thread(kept: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Taken(dict[int, Future[Answer]]):
+    class Taken(dict[int, Future[ProgramAnswer]]):
         """A question that another thread takes back between the look and the answer."""
 
         def __iter__(self) -> Iterator[int]:
@@ -659,9 +659,9 @@ def test_a_command_that_failed_is_said_to_be_late_only_if_it_was(
 ) -> None:
     keeper = Keeper.__new__(Keeper)
     keeper.login = LOGIN
-    monkeypatch.setattr(keeper, "run", lambda *_, **__: (Answer(code, b"", err, 0.0), late))
+    monkeypatch.setattr(keeper, "run", lambda *_, **__: (ProgramAnswer(code, b"", err, 0.0), late))
     with pytest.raises(WorkloadError, match=f"^{sentence}$"):
-        Line(keeper, Path("/srv/run")).raw(["bash", "-c", "tar"])
+        KeeperLine(keeper, Path("/srv/run")).raw(["bash", "-c", "tar"])
 
 
 def test_outputs_of_more_than_one_answer_holds_come_back_whole(kept: Keeper, tmp_path: Path) -> None:
@@ -684,13 +684,13 @@ def test_outputs_that_do_not_come_back_whole_stay_on_the_host(
     kept: Keeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, come: Callable[[bytes], bytes]
 ) -> None:
     host = SshHost("h1", "client", "here", None, tmp_path / f"work/cluster/{RUN}-h1", kept, None)
-    raw = Line.raw
+    raw = KeeperLine.raw
 
-    def cut(line: Line, argv: Sequence[str], content: bytes = b"") -> bytes:
+    def cut(line: KeeperLine, argv: Sequence[str], content: bytes = b"") -> bytes:
         said = raw(line, argv, content)
         return come(said) if "perjoule-fetch" in argv else b"" if "perjoule-piece" in argv else said
 
-    monkeypatch.setattr(Line, "raw", cut)
+    monkeypatch.setattr(KeeperLine, "raw", cut)
     (tmp_path / "here").mkdir()
     room = host.directory / "programs" / "1.room"
     why = rf"h1: what a program wrote did not come back whole .*; it is in {room} on the host until the run ends"
@@ -757,9 +757,9 @@ def contacted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     cluster._missing.clear()
 
 
-def spare(*names: str, role: str = "client", **options: object) -> cluster.Cluster:
+def spare(*names: str, role: str = "client", **options: object) -> cluster.SshCluster:
     hosts = [{"name": name, "address": f"10.0.0.{n}", "role": role} for n, name in enumerate(names, 1)]
-    return as_written(cluster.Cluster, hosts=hosts, **options)
+    return as_written(cluster.SshCluster, hosts=hosts, **options)
 
 
 def test_no_other_host_is_contacted_if_one_that_is_tried_first_fails(contacted: list[str]) -> None:

@@ -15,9 +15,9 @@ from perjoule.cli.terminal import consent
 from perjoule.model import Campaign, Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import local
-from perjoule.testbeds._device import Claim, node, refused
+from perjoule.testbeds._device import DeviceClaim, node, refused
 from perjoule.testbeds._device import shown as shown_to_user
-from perjoule.testbeds._device.view import BTRFS_COUNT, COLUMNS, Seen, View, look
+from perjoule.testbeds._device.view import BTRFS_COUNT, COLUMNS, MachineView, Seen, look
 from perjoule.testbeds.cluster.devices import report
 from places import transcript
 
@@ -57,8 +57,8 @@ class Machine:
         return found if isinstance(found, str) else json.dumps(found)
 
     @property
-    def view(self) -> View:
-        return View(links=self.folder / "links", proc=self.folder / "proc", sys=self.folder / "sys", ask=self.answer)
+    def view(self) -> MachineView:
+        return MachineView(links=self.folder / "links", proc=self.folder / "proc", sys=self.folder / "sys", ask=self.answer)
 
     def look(self) -> Seen:
         return look(self.view, Path("/dev/loop1"))
@@ -71,7 +71,7 @@ class MachineThere(Machine):
     """The same, as a host reports it."""
 
     @property
-    def view(self) -> View:
+    def view(self) -> MachineView:
         (self.folder / "copy").mkdir(exist_ok=True)
         return report(self.reported(), Path(tempfile.mkdtemp(dir=self.folder / "copy")), links=self.folder / "links")
 
@@ -309,7 +309,7 @@ def test_a_device_that_nobody_named_is_not_even_looked_at(machine: Machine) -> N
         raise AssertionError(argv)
 
     with pytest.raises(CampaignError, match=r'not listed, or not confirmed; write overwrite = \["/dev/disk/by-id/ata-X"\]'):
-        Claim(ID, (Permit("/dev/disk/by-id/ata-Y"),), replace(machine.view, ask=fail))
+        DeviceClaim(ID, (Permit("/dev/disk/by-id/ata-Y"),), replace(machine.view, ask=fail))
 
 
 def test_what_would_be_lost_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from perjoule.filesystems.local import Local
+from perjoule.filesystems.local import LocalFileSystem
 from perjoule.model import Disk
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import _delay, _disk, _format, local
@@ -112,15 +112,15 @@ def test_only_root_makes_disks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_options_of_a_local_file_system_are_those_of_its_disk() -> None:
     words: dict[str, Any] = {"type": "xfs", "block": "1 KiB", "size": "1 GiB", "make": ["-K"], "options": ["discard"]}
-    assert Local(**words).disk == disk(kind="xfs", block="1 KiB", size="1 GiB", make=["-K"], options=["discard"])
-    assert Local(type="btrfs").disk == disk(kind="btrfs")
+    assert LocalFileSystem(**words).disk == disk(kind="xfs", block="1 KiB", size="1 GiB", make=["-K"], options=["discard"])
+    assert LocalFileSystem(type="btrfs").disk == disk(kind="btrfs")
 
 
 def test_f2fs_is_listed_even_when_nobody_asks_but_then_it_is_not_needed() -> None:
-    found = {check.name: check.needed for check in Local(type="xfs").checks()}
+    found = {check.name: check.needed for check in LocalFileSystem(type="xfs").checks()}
     assert found["f2fs in the kernel"] is False
     assert found["xfs in the kernel"] is True
-    assert {check.name: check.needed for check in Local(type="f2fs").checks()}["f2fs in the kernel"] is True
+    assert {check.name: check.needed for check in LocalFileSystem(type="f2fs").checks()}["f2fs in the kernel"] is True
 
 
 def test_a_delay_changes_by_the_last_number_of_its_table_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from perjoule.model.errors import MachineError, WorkloadError
 from perjoule.testbeds import _power
 from perjoule.testbeds._power import Power, setting
 from perjoule.testbeds._power.scripts import record
-from perjoule.testbeds.cluster import Cluster
+from perjoule.testbeds.cluster import SshCluster
 from perjoule.testbeds.local import Local, LocalHost
 from sysfs import DRIVE, LINK, NVME, Sysfs
 from typed import as_written
@@ -229,8 +229,8 @@ def test_hosts_have_to_be_named() -> None:
     hosts = [{"name": "storage-1", "address": "192.0.2.11", "role": "storage"}]
     for on, sentence in ([], "power names no hosts"), (["stroage"], 'power is on "stroage", which is not a host'):
         with pytest.raises(ValidationError, match=sentence):
-            as_written(Cluster, hosts=hosts, power={"cpu_governor": "powersave", "on": on})
-    assert as_written(Cluster, hosts=hosts, power={"cpu_governor": "powersave", "on": ["storage"]})
+            as_written(SshCluster, hosts=hosts, power={"cpu_governor": "powersave", "on": on})
+    assert as_written(SshCluster, hosts=hosts, power={"cpu_governor": "powersave", "on": ["storage"]})
     with pytest.raises(ValidationError, match="this machine is the only one"):
         as_written(Local, power={"cpu_governor": "powersave", "on": ["storage"]})
 

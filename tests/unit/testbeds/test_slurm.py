@@ -93,7 +93,7 @@ def test_a_time_of_slurm_is_a_number_of_seconds(text: str, left_s: float) -> Non
     ],
 )
 def test_the_end_of_a_job_is_reported(state: str, end: str) -> None:
-    assert commands.Job("7", state, 0.0, 0.0, "", "n1").end == end
+    assert commands.SlurmJob("7", state, 0.0, 0.0, "", "n1").end == end
 
 
 def test_a_job_that_was_suspended_says_for_how_long(jobs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

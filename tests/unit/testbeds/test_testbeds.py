@@ -20,7 +20,7 @@ from perjoule.model.errors import CampaignError, MachineError, TransientError, W
 from perjoule.model.units import MIB
 from perjoule.testbeds import _delay, _disk, _kernel, _process, local, virtual
 from perjoule.testbeds._delay import Delay
-from perjoule.testbeds.cluster import Cluster
+from perjoule.testbeds.cluster import SshCluster
 from perjoule.testbeds.local import Local
 from perjoule.testbeds.slurm import Slurm
 from perjoule.testbeds.virtual import Virtual, cgroup, cpu, mark, network, requirements, runs, topology
@@ -407,7 +407,7 @@ def test_locks_of_several_dead_runs_are_waited_for_together(registry: Path, monk
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root's folders are runs")
 def test_down_calls_only_stuck_what_it_tried_to_remove(registry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for one in (Cluster, Local, Slurm):
+    for one in (SshCluster, Local, Slurm):
         monkeypatch.setattr(one, "clean", Cleaned)
     lock = runs.claim(runs.fresh())
     monkeypatch.setattr(virtual, "blocked", lambda: os.close(lock) or ())  # it dies while `down` is at work

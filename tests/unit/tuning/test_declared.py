@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from perjoule import campaign, drivers
-from perjoule.campaign.source import Source
+from perjoule.campaign.source import CampaignSource
 from perjoule.campaign.tables import fields_of, tunables
 from perjoule.drivers.protocols import Offered, Tunable
 from perjoule.model import Spec
 from perjoule.model.errors import CampaignError
-from perjoule.tuning.declared import Declared, declared
+from perjoule.tuning.declared import DeclaredTable, declared
 
 TESTBED = Spec("simulated", {"cluster": "odroid-hc4"}, "simulated")
 TUNABLE = [
@@ -23,11 +23,11 @@ TUNABLE = [
 ]
 
 
-def found(table: dict[str, Any], **words: Any) -> Declared:
-    return declared(table, Source("my.toml", {}), TESTBED, 2, **words)
+def found(table: dict[str, Any], **words: Any) -> DeclaredTable:
+    return declared(table, CampaignSource("my.toml", {}), TESTBED, 2, **words)
 
 
-def option(of: Declared, name: str):
+def option(of: DeclaredTable, name: str):
     return next(one for one in of.space.options if one.name == name)
 
 
@@ -163,11 +163,11 @@ OFFERED = {
 }
 
 
-def of_hosts(table: dict[str, Any], **words: Any) -> Declared:
-    return declared(table, Source("my.toml", {}), HOSTS, 1, offered=OFFERED, **words)
+def of_hosts(table: dict[str, Any], **words: Any) -> DeclaredTable:
+    return declared(table, CampaignSource("my.toml", {}), HOSTS, 1, offered=OFFERED, **words)
 
 
-def setting_of(ours: Declared, **chosen: object) -> tuple[int, ...]:
+def setting_of(ours: DeclaredTable, **chosen: object) -> tuple[int, ...]:
     return tuple(
         o.values.index(chosen[n]) if (n := o.name.rpartition(".")[2]) in chosen else o.default for o in ours.space.options
     )
@@ -197,7 +197,7 @@ def test_options_of_hosts_are_written_for_the_file_system_alone_and_read_back() 
 def test_a_file_systems_own_options_of_the_testbed_stay() -> None:
     bed = Spec("local", {"work": "/tmp", "power": {"cpu_governor": "performance"}}, "local")
     table = {"kind": "simulated", "testbed": {"work": "/tmp"}}
-    ours = declared(table, Source("my.toml", {}), bed, 1, offered=OFFERED, only=["testbed.power.cpu_governor"])
+    ours = declared(table, CampaignSource("my.toml", {}), bed, 1, offered=OFFERED, only=["testbed.power.cpu_governor"])
     assert ours.written((1,)) == {"kind": "simulated", "testbed": {"work": "/tmp", "power": {"cpu_governor": "powersave"}}}
     assert ours.setting(ours.written((1,))) == (1,)
 
@@ -212,9 +212,9 @@ def test_a_file_systems_own_options_of_the_testbed_stay() -> None:
 def test_hosts_without_values_are_not_tuned(hosts: Spec, offered: dict[str, Offered], sentence: str) -> None:
     name = "testbed.power.cpu_governor"
     table = {"kind": "simulated"}
-    assert name not in [one.name for one in declared(table, Source("", {}), hosts, 1, offered=offered).space.options]
+    assert name not in [one.name for one in declared(table, CampaignSource("", {}), hosts, 1, offered=offered).space.options]
     with pytest.raises(CampaignError) as error:
-        declared(table, Source("", {}), hosts, 1, offered=offered, only=[name])
+        declared(table, CampaignSource("", {}), hosts, 1, offered=offered, only=[name])
     assert error.value.what == f"{name}: {sentence}"
 
 

@@ -10,8 +10,8 @@ from scipy import stats
 from perjoule.model import Cell, Interval, Ran
 from perjoule.statistics.intervals import interval
 from perjoule.tuning.objective import objective
-from perjoule.tuning.outcome import Outcome, gain, importance, power_w
-from perjoule.tuning.space import Option, Space, places
+from perjoule.tuning.outcome import TuningOutcome, gain, importance, power_w
+from perjoule.tuning.space import Option, OptionSpace, places
 from perjoule.tuning.surface import Block, Surface
 
 METRIC = "efficiency_bytes_per_j"
@@ -26,8 +26,8 @@ def cell(label: str, values: tuple[float, ...], workload: str = "load", **more: 
     return Cell(label, workload, "write", 1, metrics, ran=ran)
 
 
-def outcome(**words: object) -> Outcome:
-    found = Outcome(
+def outcome(**words: object) -> TuningOutcome:
+    found = TuningOutcome(
         objective=objective("MiB/J"),
         winner="threads = 8",
         changes={"threads": 8},
@@ -98,7 +98,7 @@ def test_one_sentence_says_it_all() -> None:
 
 
 def test_an_option_matters_or_does_not_or_that_is_undecided() -> None:
-    space = Space(
+    space = OptionSpace(
         (
             Option("threads", (1, 2, 4), 0, places((1, 2, 4))),
             Option("cache", ("a", "b"), 0),

@@ -8,11 +8,11 @@ import pytest
 from benchmarks.tuning import Truth, anything, judged, raced
 from perjoule.cli.tune import LEAST_TRIALS_COUNT
 from perjoule.model.errors import CampaignError
-from perjoule.tuning.race import LEAST_GAIN_RATIO, Budget, _improvements, budget, first_round, next_round, standing, winner
-from perjoule.tuning.space import Option, Space, places
+from perjoule.tuning.race import LEAST_GAIN_RATIO, RaceBudget, _improvements, budget, first_round, next_round, standing, winner
+from perjoule.tuning.space import Option, OptionSpace, places
 from perjoule.tuning.surface import Block
 
-SPACE = Space(
+SPACE = OptionSpace(
     (
         Option("threads", (1, 2, 4, 8, 16), 2, places((1, 2, 4, 8, 16))),
         Option("cache", ("a", "b", "c"), 0),
@@ -32,7 +32,7 @@ def truth(effects: float, seed: int, noise_ratio: float = 0.02) -> Truth:
     [(40, 1, 30, 5), (10, 1, 4, 3), (20, 2, 4, 3), (200, 1, 180, 10), (41, 2, 14, 3)],
 )
 def test_trials_are_shared(trials_count: int, work_count: int, search_count: int, final_count: int) -> None:
-    assert budget(trials_count, work_count) == Budget(search_count, final_count)
+    assert budget(trials_count, work_count) == RaceBudget(search_count, final_count)
     assert (search_count + 2 * final_count) * work_count <= trials_count
 
 
@@ -47,7 +47,7 @@ def test_too_few_trials_are_refused_with_how_many_it_takes() -> None:
 
 
 def test_the_first_round_has_the_default_and_other_settings() -> None:
-    found = first_round(SPACE, Budget(30, 5), anything, seed=1)
+    found = first_round(SPACE, RaceBudget(30, 5), anything, seed=1)
     assert found[0] == SPACE.default
     assert len(set(found)) == len(found) == 8
 
@@ -61,16 +61,16 @@ def test_the_expected_improvement_is_the_mean_of_what_is_better() -> None:
 
 
 def test_a_race_ends_when_its_blocks_are_used_up_or_nothing_is_expected_to_be_better() -> None:
-    blocks = [Block(one, 1, 5.0) for one in first_round(SPACE, Budget(30, 5), anything, seed=1)]
+    blocks = [Block(one, 1, 5.0) for one in first_round(SPACE, RaceBudget(30, 5), anything, seed=1)]
     now = replace(standing(SPACE, blocks, anything, seed=1), improvement=0.02)
-    assert len(next_round(now, Budget(30, 5), 12)) == 3
-    assert len(next_round(now, Budget(30, 5), 29)) == 1
-    assert next_round(now, Budget(30, 5), 30) == ()
-    assert next_round(replace(now, improvement=0.9 * LEAST_GAIN_RATIO), Budget(30, 5), 12) == ()
+    assert len(next_round(now, RaceBudget(30, 5), 12)) == 3
+    assert len(next_round(now, RaceBudget(30, 5), 29)) == 1
+    assert next_round(now, RaceBudget(30, 5), 30) == ()
+    assert next_round(replace(now, improvement=0.9 * LEAST_GAIN_RATIO), RaceBudget(30, 5), 12) == ()
 
 
 def test_a_setting_that_is_not_allowed_is_never_measured() -> None:
-    blocks = [Block(one, 1, float(one[0])) for one in first_round(SPACE, Budget(30, 5), lambda one: one[0] < 4, seed=1)]
+    blocks = [Block(one, 1, float(one[0])) for one in first_round(SPACE, RaceBudget(30, 5), lambda one: one[0] < 4, seed=1)]
     assert {block.setting[0] for block in blocks} == {0, 1, 2, 3}
     now = standing(SPACE, blocks, lambda one: one[0] < 4, seed=1)
     assert all(one[0] < 4 for one in now.draws)
@@ -78,15 +78,15 @@ def test_a_setting_that_is_not_allowed_is_never_measured() -> None:
 
 
 def test_the_same_blocks_and_seed_give_the_same_round() -> None:
-    blocks = [Block(one, 1, 0.01 * n) for n, one in enumerate(first_round(SPACE, Budget(30, 5), anything, seed=1))]
+    blocks = [Block(one, 1, 0.01 * n) for n, one in enumerate(first_round(SPACE, RaceBudget(30, 5), anything, seed=1))]
     one, other = (standing(SPACE, blocks, anything, seed=1) for _ in range(2))
-    assert next_round(one, Budget(30, 5), 12) == next_round(other, Budget(30, 5), 12)
+    assert next_round(one, RaceBudget(30, 5), 12) == next_round(other, RaceBudget(30, 5), 12)
     assert one.draws != standing(SPACE, blocks, anything, seed=2).draws
 
 
 @pytest.mark.heavy
 def test_races_find_the_best_setting() -> None:
-    found = [raced(truth(1.0, seed), Budget(30, 5), seed)[0] for seed in range(20)]
+    found = [raced(truth(1.0, seed), RaceBudget(30, 5), seed)[0] for seed in range(20)]
     assert sum(one[:2] == (3, 1) for one in found) >= 16
     assert np.mean([0.16 - truth(1.0, 0).value(one) for one in found]) < 0.01
 
@@ -106,7 +106,7 @@ def test_without_an_effect_hardly_any_race_ends_in_a_gain() -> None:
     better = 0
     for seed in range(80):
         one = truth(0.0, seed)
-        better += judged(one, raced(one, Budget(12, 3), seed)[0], 3) == "better"
+        better += judged(one, raced(one, RaceBudget(12, 3), seed)[0], 3) == "better"
     assert better <= 6
 
 

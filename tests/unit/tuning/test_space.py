@@ -5,10 +5,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from perjoule.tuning.space import MOST_CANDIDATES, Option, Setting, Space, places
+from perjoule.tuning.space import MOST_CANDIDATES, Option, OptionSpace, Setting, places
 
-SPACE = Space((Option("threads", (1, 2, 4, 8), 2, places((1, 2, 4, 8))), Option("cache", ("a", "b", "c"), 0)))
-LARGE = Space(tuple(Option(f"option {n}", (1, 2, 3, 4), 0) for n in range(8)))
+SPACE = OptionSpace((Option("threads", (1, 2, 4, 8), 2, places((1, 2, 4, 8))), Option("cache", ("a", "b", "c"), 0)))
+LARGE = OptionSpace(tuple(Option(f"option {n}", (1, 2, 3, 4), 0) for n in range(8)))
 
 
 def test_numbers_are_placed_by_their_ratios() -> None:

@@ -5,11 +5,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from perjoule.tuning.space import Option, Setting, Space, places
+from perjoule.tuning.space import Option, OptionSpace, Setting, places
 from perjoule.tuning.surface import GRID, NOISE, OPTION, ROUND, TOGETHER, Block, Surface
 
 SCALE = places((1, 2, 8))
-SPACE = Space((Option("threads", (1, 2, 8), 0, SCALE), Option("cache", ("a", "b"), 0)))
+SPACE = OptionSpace((Option("threads", (1, 2, 8), 0, SCALE), Option("cache", ("a", "b"), 0)))
 SETTINGS: list[Setting] = list(product(range(3), range(2)))
 BLOCKS = [
     Block((0, 0), 1, 4.60),

@@ -9,7 +9,7 @@ from perjoule.measures.energies import EFFICIENCY, Work, of_window
 from perjoule.measures.points import points
 from perjoule.model import Clock, Phase, Specification
 from perjoule.store.patterns import LoadPattern
-from perjoule.summary.metered import Bar, Device, metered
+from perjoule.summary.metered import Bar, MeteredDevice, metered
 from perjoule.trial.reading import Reading
 from perjoule.views.power.alignment import alignment, alignments
 from perjoule.views.power.boundaries import boundaries
@@ -114,7 +114,7 @@ def test_what_meters_cover_is_drawn_and_their_difference_is_laid_out(made):
 
 
 def test_a_bar_breaks_where_its_devices_are_no_neighbours():
-    devices = [Device("a", "storage"), Device("b", "client"), Device("c", "storage")]
+    devices = [MeteredDevice("a", "storage"), MeteredDevice("b", "client"), MeteredDevice("c", "storage")]
     spec = boundaries(devices, [Bar("plug", ("a", "c"), "wall", None)])
     pieces = spec["data"]["values"]
     assert [(p["y"], p["first"], p["text"]) for p in pieces] == [(0.06, True, "refused"), (2.06, False, "refused")]

@@ -54,15 +54,15 @@ import json, sys, time
 from contextlib import closing
 from pathlib import Path
 from perjoule.machine import processes
-from perjoule.monitoring.watching import Watch, plain
+from perjoule.monitoring.watching import ResultsWatch, plain
 from perjoule.store import progress
-from perjoule.store.progress import Line, Load, Place, ProgressFile, Run, State
+from perjoule.store.progress import Line, LoadHost, ProgressFile, RunningLoad, RunProcess, State
 folder = Path(sys.argv[1])
 with closing(ProgressFile(folder)) as file:
-    file.append(Line(run=Run(progress.VERSION, processes.own(), "tried", time.time())))
-    file.append(Line(load=Load("x", hosts=(Place("s", "storage"), Place("c", "client")))))
+    file.append(Line(run=RunProcess(progress.VERSION, processes.own(), "tried", time.time())))
+    file.append(Line(load=RunningLoad("x", hosts=(LoadHost("s", "storage"), LoadHost("c", "client")))))
     file.append(Line(state=State(1.0, time.time(), "measure", 0.0, 1, 2, 9.0)))
-print(json.dumps(plain(Watch(folder).snapshot())))
+print(json.dumps(plain(ResultsWatch(folder).snapshot())))
 """
 
 

@@ -13,7 +13,7 @@ from perjoule.model import Channel, ClientResult, Json, Outcome, Series, Spec
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import MIB
 from perjoule.workloads.duty import Duty, Paced
-from perjoule.workloads.duty.profile import Step, profile_steps
+from perjoule.workloads.duty.profile import LoadStep, profile_steps
 from scripted import ScriptedHost, ScriptedMount
 
 DAY = """hour,load
@@ -31,7 +31,7 @@ def duty(**options: Json) -> Duty:
 
 
 def test_a_profile_has_a_step_for_each_line_until_the_day_is_over() -> None:
-    assert profile_steps(DAY, 2.0) == (Step(0.05, 16.0), Step(0.6, 20.0), Step(0.25, 8.0), Step(0.0, 4.0))
+    assert profile_steps(DAY, 2.0) == (LoadStep(0.05, 16.0), LoadStep(0.6, 20.0), LoadStep(0.25, 8.0), LoadStep(0.0, 4.0))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from perjoule.drivers.protocols import CachesOnServers, Host
 from perjoule.model import Spec
 from perjoule.model.errors import WorkloadError
 from perjoule.workloads._running import cold
-from perjoule.workloads.together.user import Job, User
+from perjoule.workloads.together.user import UserJob, UserTable
 from scripted import ScriptedHost, ScriptedMount
 from typed import as_written
 
@@ -41,7 +41,7 @@ def test_a_server_that_may_not_is_a_doubt_with_its_name() -> None:
 
 def test_servers_drop_them_for_one_of_several_users_too() -> None:
     client, server = ScriptedHost("client-1"), ScriptedHost("storage-1")
-    user = as_written(User, user="one")
-    job = Job(user, drivers.workload(Spec("fio", {"size": "4 MiB"})), 1, 0.0)
+    user = as_written(UserTable, user="one")
+    job = UserJob(user, drivers.workload(Spec("fio", {"size": "4 MiB"})), 1, 0.0)
     assert cold((client,), job.mounted(Served((client,), (server,)), (client,))) == []
     assert server.ran == [["drop caches"]]

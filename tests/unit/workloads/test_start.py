@@ -13,7 +13,7 @@ from perjoule.drivers.protocols import ClockOffset, Process
 from perjoule.machine.scripts import LOOK
 from perjoule.model import Clock
 from perjoule.testbeds.local import LocalHost
-from perjoule.workloads._raw import Ran
+from perjoule.workloads._raw import RunClocks
 from perjoule.workloads._start import Gates, clock_offsets_s
 
 
@@ -80,16 +80,16 @@ def test_a_host_starts_no_program_while_it_waits_for_its_load(tmp_path: Path) ->
 
 
 def test_who_begins_late_is_named() -> None:
-    ran = Ran(("a", "b"), (Clock(100.0, 1000.0), Clock(110.0, 1010.0)), {"a": (0.0, 0.0)}, start_utc_s=1002.0)
+    ran = RunClocks(("a", "b"), (Clock(100.0, 1000.0), Clock(110.0, 1010.0)), {"a": (0.0, 0.0)}, start_utc_s=1002.0)
     assert ran.doubts({"a": 102.019, "b": 102.035}) == ("b began 35 ms late",)
 
 
 def test_a_clock_that_was_set_meanwhile_is_named() -> None:
-    ran = Ran(("a", "b"), (Clock(100.0, 1000.0), Clock(110.0, 1010.0)), {"a": (0.0, 5.0), "b": (0.2, 0.2)})
+    ran = RunClocks(("a", "b"), (Clock(100.0, 1000.0), Clock(110.0, 1010.0)), {"a": (0.0, 5.0), "b": (0.2, 0.2)})
     (said,) = ran.doubts({})
     assert "the clock of a was set by +5 s during the run" in said
     assert (ran.offset_of_s("a"), ran.offset_of_s("b")) == (-900.0, -900.2)
-    (said,) = Ran(("a",), (Clock(100.0, 1000.0), Clock(110.0, 1008.5))).doubts({})
+    (said,) = RunClocks(("a",), (Clock(100.0, 1000.0), Clock(110.0, 1008.5))).doubts({})
     assert said.startswith("the clock was set by +1.5 s during the run")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perjoule.campaign.defaults import TESTBED
-from perjoule.campaign.source import Source, Table, is_list, is_table, override, read_toml, text_of
+from perjoule.campaign.source import CampaignSource, Table, is_list, is_table, override, read_toml, text_of
 from perjoule.campaign.tables import known_options, rows
 from perjoule.drivers.protocols import FileSystem, Meter, Testbed
 from perjoule.model.errors import CampaignError
@@ -22,7 +22,7 @@ def playground(kind: str | None, cluster: str, overrides: Sequence[str] = ()) ->
         CampaignError: something is unknown or impossible.
     """
     document: Table = {"testbed": {"kind": TESTBED, "cluster": cluster}, **({"filesystem": {"kind": kind}} if kind else {})}
-    source = Source("", {})
+    source = CampaignSource("", {})
     options = {"": [()], **{name: [known_options(name, (name,), table, source)] for name, table in document.items()}}
     asked = [text if "." in text.partition("=")[0] or not kind else f"filesystem.{text}" for text in overrides]
     source = override(document, asked, source, options)
@@ -45,7 +45,7 @@ def meters(names: Sequence[str], overrides: Sequence[str] = ()) -> tuple[Meter, 
     """
     found: list[Meter] = []
     for name in names:
-        source = Source("", {})
+        source = CampaignSource("", {})
         tables: list[Table] = [{"kind": name}]
         if name.endswith(".toml"):
             document, source = read_toml(text_of(Path(name)), name)

@@ -23,7 +23,7 @@ from perjoule.trial.reading import Dilation, Reading
 _RATE = metric_of(RATES[0]).unit
 
 
-class Progress:
+class ProgressDisplay:
     """A live line per campaign: trial, phase, MiB/s, W, time left; plain lines if the output is not a terminal.
 
     Args:
@@ -41,7 +41,7 @@ class Progress:
         self.rate_bytes_per_s = 0.0
         self.live = Live(console=err, get_renderable=self._render, refresh_per_second=4, transient=True)
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> "ProgressDisplay":
         if err.is_terminal:
             self.live.start()
         return self

@@ -31,7 +31,7 @@ OBJECTS_AT_ONCE = 256
 PG_LIST: commands.Command = {"prefix": "pg dump", "dumpcontents": ["pgs"], "target": "mgr"}
 
 
-class Cluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground):
+class CephCluster(Deployment[ceph.Ceph], Scrubs, TellsHealth, WorksInBackground):
     """One Ceph cluster; its clients use its pools."""
 
     kind = "ceph"

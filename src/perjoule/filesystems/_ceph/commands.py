@@ -5,7 +5,7 @@ import os
 import struct
 from collections.abc import Mapping, Sequence
 
-from perjoule.filesystems._ceph.layout import Layout, Osd, Pool, Striping
+from perjoule.filesystems._ceph.layout import CephLayout, CephPool, Osd, Striping
 from perjoule.model import Json
 
 FILE_SYSTEM = "perjoule"
@@ -16,7 +16,7 @@ MUTED = ("MGR_MODULE_ERROR", "MGR_MODULE_DEPENDENCY", "BLUESTORE_SLOW_OP_ALERT")
 Command = Mapping[str, Json]
 
 
-def capabilities(layout: Layout, clients: tuple[str, ...]) -> dict[str, dict[str, str]]:
+def capabilities(layout: CephLayout, clients: tuple[str, ...]) -> dict[str, dict[str, str]]:
     """Return the minimal permissions of each daemon and client: entity -> service -> capability."""
     daemons = {
         "mon.": {"mon": "allow *"},
@@ -30,7 +30,7 @@ def capabilities(layout: Layout, clients: tuple[str, ...]) -> dict[str, dict[str
     return daemons | osds | {f"client.{name}": _client(layout, name) for name in clients}
 
 
-def _client(layout: Layout, name: str) -> dict[str, str]:
+def _client(layout: CephLayout, name: str) -> dict[str, str]:
     """Return the permissions for only its file system, or only its own pools."""
     if layout.mds:
         layouts = "ps" if layout.striping != Striping() else "s"  # the right to set them, and to take snapshots
@@ -59,7 +59,7 @@ def keyring(keys: Mapping[str, str], caps: Mapping[str, Mapping[str, str]]) -> s
     return "".join(entries)
 
 
-def placement(layout: Layout) -> list[list[Command]]:
+def placement(layout: CephLayout) -> list[list[Command]]:
     """Return the commands that register and place OSDs, before they start; those of a stage are sent together."""
     return [
         [{"prefix": "osd new", "uuid": osd.uuid, "id": osd.id} for osd in layout.osds],
@@ -92,7 +92,7 @@ def replacement(osds: Sequence[Osd], secrets: Mapping[int, str]) -> list[list[Co
     ]
 
 
-def _rule(pool: Pool) -> Command:
+def _rule(pool: CephPool) -> Command:
     """Return the placement of a pool's parts: a rule, or for an erasure-coded pool the profile from which Ceph makes the rule.
 
     https://docs.ceph.com/en/pacific/rados/operations/erasure-code-profile/
@@ -106,7 +106,7 @@ def _rule(pool: Pool) -> Command:
     return {"prefix": "osd erasure-code-profile set", "name": pool.name, "profile": [*profile]}
 
 
-def creation(layout: Layout) -> list[list[Command]]:
+def creation(layout: CephLayout) -> list[list[Command]]:
     """Return the commands that make all pools and, with a metadata server, the file system.
 
     All OSDs must be up: otherwise objects written meanwhile would have to be recovered one by one.
@@ -126,7 +126,7 @@ def creation(layout: Layout) -> list[list[Command]]:
     return [*stages, [system]]
 
 
-def _pool(pool: Pool, groups_count: int) -> Command:
+def _pool(pool: CephPool, groups_count: int) -> Command:
     command: Command = {"prefix": "osd pool create", "pool": pool.name, "pg_num": groups_count, "pgp_num": groups_count}
     if pool.redundancy.data_count:
         return {**command, "pool_type": "erasure", "erasure_code_profile": pool.name}

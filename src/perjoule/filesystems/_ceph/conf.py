@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from perjoule.filesystems._ceph.layout import MONITOR_PORT, Layout
+from perjoule.filesystems._ceph.layout import MONITOR_PORT, CephLayout
 from perjoule.filesystems._settings import Reason, Setting
 from perjoule.model.units import MIB
 
@@ -44,7 +44,7 @@ _CHANGED: dict[Reason, dict[str, dict[str, str]]] = {
 }
 
 
-def settings(layout: Layout) -> tuple[Setting, ...]:
+def settings(layout: CephLayout) -> tuple[Setting, ...]:
     """Return what the cluster has other than Ceph's own, but for what `conf` of the campaign has itself."""
     changed = [
         Setting(name, value, reason, section)
@@ -65,7 +65,7 @@ def _cache(size_bytes: int) -> dict[str, str]:
 
 
 def configuration(
-    layout: Layout, folder: Path, address: str, *, changed: Iterable[Setting], osd_bytes: int, stores: Path | None = None
+    layout: CephLayout, folder: Path, address: str, *, changed: Iterable[Setting], osd_bytes: int, stores: Path | None = None
 ) -> str:
     """Write the ceph.conf of one host: its daemons' files lie in `folder` (OSDs: in `stores`), and they bind `address`.
 

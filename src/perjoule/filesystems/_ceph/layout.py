@@ -53,7 +53,7 @@ class Osd:
 
 
 @dataclass(frozen=True)
-class Pool:
+class CephPool:
     """A pool: each part or whole copy of an object is on another host or OSD."""
 
     name: str
@@ -82,13 +82,13 @@ class Striping:
 
 
 @dataclass(frozen=True)
-class Layout:
+class CephLayout:
     """A whole cluster."""
 
     options: "Ceph"
     monitor: str  # address
     osds: tuple[Osd, ...]
-    pools: tuple[Pool, ...]
+    pools: tuple[CephPool, ...]
     mds: str = ""  # host of the metadata server; "": no file system
     client_cache_bytes: int | None = None  # object cache of each client of the file system; None: as the hosts have it
     striping: Striping = Striping()  # of its files
@@ -152,7 +152,7 @@ class Ceph(Deployed):
         return self.osd_size_bytes * len(self.layout(hosts).osds)
 
     @abstractmethod
-    def layout(self, hosts: Hosts) -> Layout:
+    def layout(self, hosts: Hosts) -> CephLayout:
         """Place all daemons. Raises CampaignError if these hosts can't carry the configured layout."""
 
     def amplification(self, hosts: Hosts) -> Amplification:

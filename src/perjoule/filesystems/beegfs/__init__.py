@@ -23,7 +23,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.protocols import Check, Hosts, Port, Tunable
 from perjoule.filesystems._options import SelfBuilt
 from perjoule.filesystems.beegfs.client import FIX, NO_VIRTUAL_CLIENT
-from perjoule.filesystems.beegfs.cluster import Cluster
+from perjoule.filesystems.beegfs.cluster import BeegfsCluster
 from perjoule.filesystems.beegfs.versions import ALL, MANAGEMENT, MANAGEMENT_PORT, SERVERS
 from perjoule.machine.mounts import kernel_check
 from perjoule.model import OPTIONS, Redundancy
@@ -85,6 +85,6 @@ class BeeGFS(SelfBuilt):
         """One copy, or two on a pair of hosts; servers pass a client's fsync on to their disks (tuneRemoteFSync)."""
         return Redundancy(2 if self.mirror else 1, acknowledged="on disk")
 
-    def deployment(self, hosts: Hosts) -> Cluster:
+    def deployment(self, hosts: Hosts) -> BeegfsCluster:
         """Servers on the metadata host and the hosts with data."""
-        return Cluster(self, hosts)
+        return BeegfsCluster(self, hosts)

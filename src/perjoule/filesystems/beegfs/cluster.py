@@ -27,7 +27,7 @@ BENCH_BYTES = 16 * MIB  # that each target writes when the servers are all that 
 Job = tuple[words.Kind, int, Host]  # a server's kind and number, and where it runs
 
 
-class Cluster(Deployment["BeeGFS"], WorksInBackground):
+class BeegfsCluster(Deployment["BeeGFS"], WorksInBackground):
     """One BeeGFS while it is up."""
 
     kind = "beegfs"
@@ -172,11 +172,11 @@ class Cluster(Deployment["BeeGFS"], WorksInBackground):
             raise WorkloadError(problem, where=host.name)
         return completed.stdout
 
-    def targets(self) -> list[tuple[words.Kind, words.Target]]:
+    def targets(self) -> list[tuple[words.Kind, words.StorageTarget]]:
         """Return all targets as the management reports them, each with its kind."""
         return [(kind, target) for kind in words.KINDS for target in words.targets(self.ask("targets", kind=kind))]
 
-    def entry(self, path: str) -> words.Entry:
+    def entry(self, path: str) -> words.BeegfsEntry:
         """Return how an entry lies on the servers, by its path below the root of the file system."""
         return words.entry(self.ask("entry", path=path))
 

@@ -62,7 +62,7 @@ def identity(kind: Kind, number: int) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Target:
+class StorageTarget:
     """A server's store, as the management reports it."""
 
     number: int
@@ -76,14 +76,14 @@ class Target:
         return (self.reachability, self.consistency) == ("Online", "Good")
 
 
-def targets(output: str) -> tuple[Target, ...]:
+def targets(output: str) -> tuple[StorageTarget, ...]:
     """Parse the tables of `beegfs-ctl --listtargets --state --spaceinfo` (7) and `beegfs target list --state --capacity` (8).
 
     Raises:
         WorkloadError: there is no such table, or one of its rows has other columns than its head.
     """
     head: list[str] = []
-    rows: list[Target] = []
+    rows: list[StorageTarget] = []
     for line in output.splitlines():
         # Cells of 8 have spaces in them ("5s ago") and two or more between them; those of 7 have one at least between them.
         cells = re.split(r"\s{2,}" if head[:1] == ["id"] else r"\s+", line.strip())
@@ -98,12 +98,12 @@ def targets(output: str) -> tuple[Target, ...]:
     return tuple(rows)
 
 
-def _target(row: Mapping[str, str]) -> Target:
+def _target(row: Mapping[str, str]) -> StorageTarget:
     def cell(*names: str) -> str:
         return next((row[name] for name in names if name in row), "-")
 
     total = cell("total", "space")
-    return Target(
+    return StorageTarget(
         number=_number(cell("targetid", "id")),
         reachability=cell("reachability"),
         consistency=cell("consistency"),
@@ -118,7 +118,7 @@ def _number(text: str) -> int:
 
 
 @dataclass(frozen=True)
-class Entry:
+class BeegfsEntry:
     """The placement of a file or folder on its servers."""
 
     pattern: str  # "RAID0" or MIRRORED
@@ -127,13 +127,13 @@ class Entry:
     metadata: int  # the metadata server that has it
 
 
-def entry(output: str) -> Entry:
+def entry(output: str) -> BeegfsEntry:
     """Parse `beegfs-ctl --getentryinfo` (7) and `beegfs entry info --retro` (8). Raises WorkloadError."""
     program = "entry info"
     chunk = found(r"^\+ Chunksize: (\d+[kKMG]?)", output, program)
     listed = re.split(r"^\+ (?:Storage targets|Storage mirror buddy groups):\s*$", output, maxsplit=1, flags=re.MULTILINE)
     numbers = re.findall(r"^\s*\+ (\d+)(?: @ .*)?$", listed[1], re.MULTILINE) if len(listed) > 1 else []
-    return Entry(
+    return BeegfsEntry(
         pattern=found(r"^\+ Type: (.+?)\s*$", output, program),
         chunk_bytes=round(quantity(re.sub("[KMG]", r"\g<0>iB", chunk.upper()), BYTES, bare=True)),
         numbers=tuple(map(int, numbers)),

@@ -19,7 +19,7 @@ Argv = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Series:
+class ReleaseSeries:
     """Input to the daemons and the tool of one series; every command's Argv begins with the tool's name."""
 
     name: str
@@ -73,7 +73,7 @@ def _management_of_8(store: Path, authentication: Path) -> str:
     )
 
 
-SEVEN = Series(
+SEVEN = ReleaseSeries(
     name="7",
     tool="beegfs-ctl",
     pardoned="",
@@ -96,7 +96,7 @@ SEVEN = Series(
         "bench end": "--storagebench --alltargets --cleanup",
     },
 )
-EIGHT = Series(
+EIGHT = ReleaseSeries(
     name="8",
     tool="beegfs",
     # 8.3.1 looks for a licence when a command has done its work, and a build from source has no library to check one.

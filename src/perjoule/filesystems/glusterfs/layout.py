@@ -17,7 +17,7 @@ Kind = Literal["dispersed", "replicated", "arbiter", "distributed"]
 
 
 @dataclass(frozen=True)
-class Layout:
+class VolumeLayout:
     """A volume of `kind`: each `group_count` bricks in a row hold a file; with more groups, files are spread over them."""
 
     kind: Kind
@@ -48,7 +48,7 @@ class Layout:
         }[self.kind]
 
 
-def shape(options: "GlusterFS", there_count: int) -> Layout:
+def shape(options: "GlusterFS", there_count: int) -> VolumeLayout:
     """Lay a volume out on this many hosts with disks. Raises CampaignError if that is impossible."""
     used_count = there_count if options.hosts_count is None else options.hosts_count
     per_host_count, parity_count, kind = options.bricks_per_host_count, options.redundancy_count, options.layout
@@ -77,4 +77,4 @@ def shape(options: "GlusterFS", there_count: int) -> Layout:
     redundancy = Redundancy(2 if kind == "arbiter" else group_count, acknowledged="on disk")
     if kind == "dispersed":
         redundancy = Redundancy(data_count=group_count - parity_count, parity_count=parity_count, acknowledged="on disk")
-    return Layout(kind, used_count, per_host_count, group_count, redundancy)
+    return VolumeLayout(kind, used_count, per_host_count, group_count, redundancy)

@@ -128,11 +128,11 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
                 raise MachineError(problem, where=self.kind, next='set client = "fuse", or use one client')
 
     @property
-    def servers(self) -> tuple[words.Server, ...]:
+    def servers(self) -> tuple[words.OrangefsServer, ...]:
         """All servers, those of metadata first."""
         keeps: dict[words.Role, tuple[Host, ...]] = {"metadata": self.options.metadata(self.hosts), "data": self.bearers}
         return tuple(
-            words.Server(
+            words.OrangefsServer(
                 host.name,
                 host.address,
                 self.folder(host),
@@ -232,7 +232,7 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
         self.daemons.wait("a server that is ready", lambda: words.READY in server.process.output())
         return server
 
-    def _answers(self, server: words.Server) -> bool:
+    def _answers(self, server: words.OrangefsServer) -> bool:
         """Ask one server for its configuration, as a client does; half a second is enough, where `pvfs2-statfs` tries for ten."""
         client = self.hosts.clients[0]
         argv = [*self._lead(client), *words.check_server(server)]
@@ -249,7 +249,7 @@ class _OrangeFS(Deployment[OrangeFS], TellsHealth):
         self.daemons.wait("an answer of all servers", complete)
         return outputs[0]
 
-    def _spread(self, path: Path) -> words.Spread:
+    def _spread(self, path: Path) -> words.FileSpread:
         return words.spread(self._ask("pvfs2-viewdist", "-f", path))
 
     def _ask(self, *argv: str | Path) -> str:

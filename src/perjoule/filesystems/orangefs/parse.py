@@ -88,7 +88,7 @@ RETRIES, PAUSE_MS = Setting("ClientRetryLimit", "50", "start"), Setting("ClientR
 
 
 @dataclass(frozen=True)
-class Server:
+class OrangefsServer:
     """One server, known by its host's name."""
 
     name: str
@@ -98,7 +98,7 @@ class Server:
     store: Path  # where its data lie
 
 
-def configuration(options: "OrangeFS", servers: Sequence[Server], *, scale: float = 1.0) -> str:
+def configuration(options: "OrangeFS", servers: Sequence[OrangefsServer], *, scale: float = 1.0) -> str:
     """Write fs.conf, the one file that all servers read (and clients get from them); time limits grow with emulated time."""
     strip_bytes = None if options.distribution == "basic_dist" else options.stripe_bytes
     keepers = {role: [s.name for s in servers if role in s.roles] for role in ROLES}
@@ -125,23 +125,23 @@ def configuration(options: "OrangeFS", servers: Sequence[Server], *, scale: floa
     )
 
 
-def url(server: Server) -> str:
+def url(server: OrangefsServer) -> str:
     """Return what clients mount: any one server supplies the rest."""
     return f"tcp://{server.address}:{PORT}/{NAME}"
 
 
-def check_server(server: Server) -> tuple[str, ...]:
+def check_server(server: OrangefsServer) -> tuple[str, ...]:
     """Return the command that fails unless a server supplies its configuration."""
     return "pvfs2-check-server", "-h", server.address, "-f", NAME, "-n", "tcp", "-p", str(PORT)
 
 
-def table(server: Server, mountpoint: Path) -> str:
+def table(server: OrangefsServer, mountpoint: Path) -> str:
     """Return a pvfs2tab, by which OrangeFS's own tools find the file system of a path."""
     return f"{url(server)} {mountpoint} pvfs2 defaults,noauto 0 0\n"
 
 
 @dataclass(frozen=True)
-class Spread:
+class FileSpread:
     """The placement of one file on its servers."""
 
     distribution: str
@@ -149,14 +149,14 @@ class Spread:
     data: tuple[str, ...]  # addresses, in the order of their strips
 
 
-def spread(viewdist: str) -> Spread:
+def spread(viewdist: str) -> FileSpread:
     """Parse the output of `pvfs2-viewdist -f FILE`. Raises WorkloadError."""
     name = found(r"^dist_name = (\w+)$", viewdist, "pvfs2-viewdist")
     strip = re.search(r"strip_size:(\d+)", viewdist)
     datafiles = re.findall(r"^Datafile \d+ - tcp://([^:\s]+):\d+", viewdist, re.MULTILINE)
     if not datafiles:
         raise unexpected(viewdist, "pvfs2-viewdist")
-    return Spread(name, int(strip[1]) if strip else None, tuple(datafiles))
+    return FileSpread(name, int(strip[1]) if strip else None, tuple(datafiles))
 
 
 def space(statfs: str) -> dict[str, int]:

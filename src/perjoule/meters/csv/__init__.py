@@ -24,10 +24,10 @@ from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check, Hosts, Sink
 from perjoule.machine.untrusted import foreign_text, marked_encoding
 from perjoule.meters._declared import Declared
-from perjoule.meters._metered import Read, Reading
+from perjoule.meters._metered import MeterReading, Read
 from perjoule.meters.csv.grouped import Points, doubtful
-from perjoule.meters.csv.moments import Overlaps, Sample, Sums
-from perjoule.meters.csv.rows import Layout, Row, Rows
+from perjoule.meters.csv.moments import LogSample, Overlaps, Sums
+from perjoule.meters.csv.rows import LogLayout, LogRow, Rows
 from perjoule.meters.csv.several import Several
 from perjoule.meters.csv.times import Kind, Times
 from perjoule.model import OPTIONS, Channel, Clock
@@ -159,9 +159,9 @@ class Csv(Declared):
         channel, replays = self.declared(where), self.clock == "beginning"
         log = _Log(self, Clock(time.monotonic(), time.time()))
         with self.path.expanduser().open("rb") as file:
-            text, held = _Growing(file, self.encoding), deque[Sample]()
+            text, held = _Growing(file, self.encoding), deque[LogSample]()
 
-            def new(chunks: Iterable[object], *, only_last: bool = False) -> Iterable[Sample]:
+            def new(chunks: Iterable[object], *, only_last: bool = False) -> Iterable[LogSample]:
                 self._same(file.fileno(), file.tell())
                 found = list(log.samples(text.lines(chunks), only_last=only_last))
                 if text.found and not log.rows.began:
@@ -171,15 +171,15 @@ class Csv(Declared):
             old = new(count(), only_last=not replays)  # the last row alone shows whether it is as declared
             held.extend(old if replays else ())
 
-            def read() -> Iterable[Reading]:
+            def read() -> Iterable[MeterReading]:
                 held.extend(new(range(_CHUNKS_AT_ONCE)))
                 while held and not (replays and held[0].t_s > time.monotonic()):
                     sample = held.popleft()
-                    yield Reading(channel, sample.value, _dated_s(sample), sample.duration_s, dated=True)
+                    yield MeterReading(channel, sample.value, _dated_s(sample), sample.duration_s, dated=True)
 
             yield read
 
-    def samples(self, text: str, clock: Clock, began_s: float = 0.0) -> Iterator[Sample]:
+    def samples(self, text: str, clock: Clock, began_s: float = 0.0) -> Iterator[LogSample]:
         """Read all rows of a log that is joined with a record afterwards: `clock` and the beginning are the record's.
 
         Raises:
@@ -187,7 +187,7 @@ class Csv(Declared):
         """
         return self._read(_Log(self, clock, began_s, guesses=self.guesses), text)
 
-    def _read(self, log: "_Log", text: str) -> Iterator[Sample]:
+    def _read(self, log: "_Log", text: str) -> Iterator[LogSample]:
         try:
             found = [*log.samples(text.split("\n")), *log.end()]
         except ValueError as error:
@@ -270,7 +270,7 @@ class _Log:
     """The rows of a log as samples, in order."""
 
     def __init__(self, meter: Csv, clock: Clock, began_s: float | None = None, *, guesses: bool = False) -> None:
-        layout = Layout(
+        layout = LogLayout(
             time=meter.time,
             value=meter.value,
             window=meter.window_column,
@@ -292,7 +292,7 @@ class _Log:
         self._overlaps = Overlaps(meter.window_s)
         self._strange_count = 0
 
-    def samples(self, lines: Iterable[str], *, only_last: bool = False) -> Iterator[Sample]:
+    def samples(self, lines: Iterable[str], *, only_last: bool = False) -> Iterator[LogSample]:
         """Read lines. Raises ValueError if they are not as declared, or time goes back."""
         rows = self.rows.rows(lines)
         for row in deque(rows, maxlen=1) if only_last else rows:
@@ -317,7 +317,7 @@ class _Log:
             self._last_s, self._last_value = sample.t_s, sample.value
             yield sample
 
-    def end(self) -> Iterator[Sample]:
+    def end(self) -> Iterator[LogSample]:
         """Return what the end of a whole log completes. Raises ValueError if its rows are not as declared."""
         self._several.end()
         if self._guesses:
@@ -325,7 +325,7 @@ class _Log:
         if self._sums:
             yield from self._sums.end()
 
-    def _sample(self, row: Row) -> Sample | None:
+    def _sample(self, row: LogRow) -> LogSample | None:
         """Return a row as a sample; None if it is a row of units. Raises ValueError."""
         factor = self._meter.factor_of(row.unit) if row.unit else self._meter.factor
         value = math.nan if row.value is None else row.value * factor
@@ -338,11 +338,11 @@ class _Log:
             if first:
                 self._strange_count += 1  # units, below the names
                 return None
-            return Sample(math.nextafter(self._last_s, math.inf), math.nan, 0.0)  # damaged: a gap after the last
-        return Sample(t_s, value, row.window_s if self._meter.tells_window else self._meter.window_s or 0.0)
+            return LogSample(math.nextafter(self._last_s, math.inf), math.nan, 0.0)  # damaged: a gap after the last
+        return LogSample(t_s, value, row.window_s if self._meter.tells_window else self._meter.window_s or 0.0)
 
 
-def _dated_s(sample: Sample) -> float:
+def _dated_s(sample: LogSample) -> float:
     """Return the time of a new row. Raises ValueError if it is too old."""
     behind_s = time.monotonic() - sample.t_s
     if behind_s > MOST_BEHIND_S:

@@ -9,7 +9,7 @@ OVERLAP_RATIO = 1.5  # by which the windows of a moment may exceed the time sinc
 OVERLAPS_COUNT = 5  # in a row
 
 
-class Sample(NamedTuple):
+class LogSample(NamedTuple):
     """One row, as `Sink.append` takes it."""
 
     t_s: float
@@ -23,10 +23,10 @@ class Sums:
     def __init__(self, column: str, only: tuple[str, ...]) -> None:
         self._column, self._only = column, only
         self._keys = frozenset(only)  # or those of the first moment
-        self._moment: dict[str, Sample] = {}
+        self._moment: dict[str, LogSample] = {}
         self._complete_count = self._moments_count = 0
 
-    def add(self, key: str, sample: Sample) -> Iterator[Sample]:
+    def add(self, key: str, sample: LogSample) -> Iterator[LogSample]:
         """Take a row, and return the sum of the moment before if this begins another. Raises ValueError."""
         if self._moment and sample.t_s != next(iter(self._moment.values())).t_s:
             yield self._sum()
@@ -37,12 +37,12 @@ class Sums:
             )
         self._moment[key] = before or sample
 
-    def end(self) -> Iterator[Sample]:
+    def end(self) -> Iterator[LogSample]:
         """Return the sum of the last moment. Raises ValueError: no moment had all rows."""
         if self._moment:
             yield self._sum(last=True)
 
-    def _sum(self, *, last: bool = False) -> Sample:
+    def _sum(self, *, last: bool = False) -> LogSample:
         moment, self._moment = self._moment, {}
         self._keys = self._keys or frozenset(moment)
         self._moments_count += 1
@@ -60,7 +60,7 @@ class Sums:
             )
         first = next(iter(moment.values()))
         value = math.fsum(one.value for one in moment.values()) if whole else math.nan
-        return Sample(first.t_s, value, max(one.duration_s for one in moment.values()))
+        return LogSample(first.t_s, value, max(one.duration_s for one in moment.values()))
 
 
 class Overlaps:

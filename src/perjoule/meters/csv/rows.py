@@ -21,7 +21,7 @@ _SCPI_NAN = 9.9e37  # IEEE 488.2 and SCPI: 9.91E37 is "not a number", 9.9E37 inf
 
 
 @dataclass(frozen=True)
-class Layout:
+class LogLayout:
     """The format of a log."""
 
     time: tuple[str, ...]  # columns that make up the time together, by name, or by number from 1 without a header
@@ -35,7 +35,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Row:
+class LogRow:
     """One line with its time as text; the value is NaN if absent, None if it is not a number at all."""
 
     time: str
@@ -50,7 +50,7 @@ class Row:
 class Rows:
     """The rows of one log, in order; remembers the positions of the columns."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: LogLayout) -> None:
         self._layout = layout
         self._names = (*layout.time, layout.value, *filter(None, (layout.window, layout.by)))
         self.header: Sequence[str] = ()
@@ -73,7 +73,7 @@ class Rows:
         """The positions of the declared columns."""
         return frozenset(self._columns or ())
 
-    def rows(self, lines: Iterable[str]) -> Iterator[Row]:
+    def rows(self, lines: Iterable[str]) -> Iterator[LogRow]:
         """Read lines after the one that names all columns. Raises ValueError: one is not CSV."""
         for fields in _fields(lines, self._layout.delimiter):
             cells = [cell.strip() for cell in fields]
@@ -89,7 +89,7 @@ class Rows:
             else:
                 yield self._row([cells[column] if column < len(cells) else "" for column in self._columns], cells)
 
-    def _row(self, chosen: Sequence[str], cells: Sequence[str]) -> Row:
+    def _row(self, chosen: Sequence[str], cells: Sequence[str]) -> LogRow:
         layout, times_count = self._layout, len(self._layout.time)
         text = chosen[times_count]
         window = number(chosen[times_count + 1], layout.decimal) if layout.window else 0.0
@@ -100,7 +100,7 @@ class Rows:
             raise ValueError(f"{text!r} is not a number (is the column right, and decimal and thousands?)")
         time = " ".join(chosen[:times_count]).strip()
         key = chosen[-1] if layout.by else ""
-        return Row(time, value, math.nan if window is None else window, text, unit, key, cells)
+        return LogRow(time, value, math.nan if window is None else window, text, unit, key, cells)
 
 
 def number(text: str, decimal: str = ".", thousands: str = "") -> float | None:

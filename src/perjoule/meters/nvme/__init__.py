@@ -18,13 +18,13 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check, Host
 from perjoule.meters import _sysfs
-from perjoule.meters._metered import MOMENTS_HZ, RATE, Read, Reading
-from perjoule.meters._on_hosts import SHORT_S, Command, Sampled, copied
+from perjoule.meters._metered import MOMENTS_HZ, RATE, MeterReading, Read
+from perjoule.meters._on_hosts import SHORT_S, Sampled, SensorCommand, copied
 from perjoule.meters._placed import Placed
 from perjoule.meters._sysfs import Sensor
 from perjoule.meters._tool import printed
 from perjoule.meters.nvme import answers
-from perjoule.meters.nvme.answers import Drive
+from perjoule.meters.nvme.answers import NvmeDrive
 from perjoule.model import DRIVE, OPTIONS, Json, Specification, program_named
 from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import MachineError, PerjouleError, TransientError
@@ -93,7 +93,7 @@ class Nvme(Placed):
         sensors, command = self._sampled(found, where)
         pattern = re.compile(command.pattern, re.DOTALL)
 
-        def read() -> Iterable[Reading]:
+        def read() -> Iterable[MeterReading]:
             said = self._asked(command.argv)
             match = pattern.search(said)
             if match is None:
@@ -102,7 +102,7 @@ class Nvme(Placed):
             if all(number != number for number in numbers):
                 raise TransientError("no drive answered", where=f"meter {self.label}")
             for sensor, number in zip(sensors, numbers, strict=True):
-                yield Reading(sensor.channel, number if number != number else sensor.value(number), None, sensor.duration_s)
+                yield MeterReading(sensor.channel, number if number != number else sensor.value(number), None, sensor.duration_s)
 
         yield read
 
@@ -155,7 +155,7 @@ class Nvme(Placed):
             raise MachineError(what, where=where, next="remove component, or name one of the drives")
         return found
 
-    def _described(self, ask: Ask, root: Path, where: str) -> list[Drive]:
+    def _described(self, ask: Ask, root: Path, where: str) -> list[NvmeDrive]:
         names = self._names(root, where)
         said = ask([*_BASH, answers.DESCRIBE, "perjoule-nvme", self.tool, f"{self.timeout_s:g}", *names])
         found = [answers.drive(name, said) for name in names]
@@ -171,7 +171,7 @@ class Nvme(Placed):
                 raise MachineError(what, where=where, next="name other drives")
         return found
 
-    def _sampled(self, found: Sequence[Drive], where: Boundary) -> tuple[list[Sensor], Command]:
+    def _sampled(self, found: Sequence[NvmeDrive], where: Boundary) -> tuple[list[Sensor], SensorCommand]:
         """Return the sensors and the command that prints their numbers, in this order."""
         sensors: list[Sensor] = []
         lines: list[str] = []
@@ -191,9 +191,9 @@ class Nvme(Placed):
             lines.append(rf"{one.name} ([0-9]+|nan) {'([0-9]+|nan)' if one.counts else '[^ ]+'} ;")
         asked = [f"{'log' if one.measures else 'state'}:{one.name}" for one in found]
         argv = (*_BASH, answers.SAMPLE, "perjoule-nvme", self.tool, f"{self.timeout_s:g}", *asked)
-        return sensors, Command(argv, ".*".join(lines))
+        return sensors, SensorCommand(argv, ".*".join(lines))
 
-    def _doubts(self, found: Iterable[Drive]) -> list[Doubt]:
+    def _doubts(self, found: Iterable[NvmeDrive]) -> list[Doubt]:
         doubts: list[Doubt] = []
         for one in found:
             if not one.measures:

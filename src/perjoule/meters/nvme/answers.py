@@ -56,7 +56,7 @@ done
 
 
 @dataclass(frozen=True)
-class Drive:
+class NvmeDrive:
     """What a drive reports."""
 
     name: str  # "nvme0"
@@ -98,12 +98,12 @@ def bound_w(most_w: Sequence[float], state: int) -> float:
     return most_w[state] if 0 <= state < len(most_w) and most_w[state] else math.nan
 
 
-def drive(name: str, said: str) -> Drive:
+def drive(name: str, said: str) -> NvmeDrive:
     """Parse what DESCRIBE printed of a drive; whatever is missing or cut is not reported."""
     smart, measurement, control = (_bytes(name, kind, said) for kind in ("smart", "measurement", "control"))
     known = len(smart) == 12
     error = measurement[56] if len(measurement) == 64 else 255
-    return Drive(
+    return NvmeDrive(
         name,
         int.from_bytes(smart[8:], "little") if known else None,
         int.from_bytes(smart[:8], "little") if known else 0,

@@ -20,7 +20,7 @@ from perjoule.drivers.boundary import Boundary, apart, boundary, names
 from perjoule.drivers.names import unfold
 from perjoule.drivers.protocols import Check, Hosts, Sink
 from perjoule.meters._address import LineAddress, line
-from perjoule.meters._metered import Metered, Read, Reading
+from perjoule.meters._metered import Metered, MeterReading, Read
 from perjoule.meters.plugwise import stick
 from perjoule.model import OPTIONS, Channel, Specification
 from perjoule.model.doubts import Doubt
@@ -120,8 +120,8 @@ class Plugwise(Metered):
             known = {mac: stick.calibration(line.ask(stick.CALIBRATION, mac, stick.CALIBRATION_SAID)) for mac in self.circles}
             channels = {mac: self._channel(where, fed) for mac, fed in self.circles.items()}
 
-            def read() -> list[Reading]:
-                found: list[Reading] = []
+            def read() -> list[MeterReading]:
+                found: list[MeterReading] = []
                 failures: list[Exception] = []
                 for mac, circle in known.items():
                     asked_s = time.monotonic()
@@ -132,7 +132,7 @@ class Plugwise(Metered):
                         failures.append(error)
                         power_w = math.nan
                     of = channels[mac]
-                    found.append(Reading(of, power_w, None, self.window_s, asked_s=asked_s, arrived_s=time.monotonic()))
+                    found.append(MeterReading(of, power_w, None, self.window_s, asked_s=asked_s, arrived_s=time.monotonic()))
                 if len(failures) == len(found):
                     raise failures[0]
                 return found

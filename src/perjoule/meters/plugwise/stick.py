@@ -21,7 +21,7 @@ UNKNOWN_PULSES = -1  # what a Circle says before it has counted
 
 
 @dataclass(frozen=True)
-class Said:
+class StickFrame:
     """A frame from the stick: its kind, the request that it answers, and the rest."""
 
     kind: str
@@ -49,7 +49,7 @@ def frame(text: str) -> bytes:
     return HEAD + (text + checksum(text)).encode("ascii") + TAIL
 
 
-def said(line: bytes) -> Said | None:
+def said(line: bytes) -> StickFrame | None:
     """Parse a line from the stick; None if it has no frame (the stick's own chatter).
 
     Raises:
@@ -61,7 +61,7 @@ def said(line: bytes) -> Said | None:
     text = body.strip().decode("ascii", "replace")
     if len(text) < 12 or checksum(text[:-4]) != text[-4:]:
         raise ValueError(f"the stick says {text[:40]!r}, with a wrong checksum")
-    return Said(text[:4], text[4:8], text[8:-4])
+    return StickFrame(text[:4], text[4:8], text[8:-4])
 
 
 def calibration(rest: str) -> Calibration:

@@ -21,7 +21,7 @@ from perjoule.drivers.protocols import Check
 from perjoule.meters._address import LineAddress, line
 from perjoule.meters._deadline import Deadline
 from perjoule.meters._drives import AtDrives
-from perjoule.meters._metered import Read, Reading
+from perjoule.meters._metered import MeterReading, Read
 from perjoule.meters.powersensor3 import frames
 from perjoule.meters.powersensor3.frames import Frames, Pair
 from perjoule.model import OPTIONS, Channel, Specification
@@ -73,10 +73,10 @@ class Powersensor3(AtDrives):
             channels = {fed: self._channel(where, fed, several[0]) for fed, several in feeds.items()}
             with _listening(port, list(feeds.values()), self.timeout_s) as taken:
 
-                def read() -> Iterable[Reading]:
+                def read() -> Iterable[MeterReading]:
                     end_s, length_s, energy_j = taken()
                     for channel, joules in zip(channels.values(), energy_j, strict=True):
-                        yield Reading(channel, joules / length_s, end_s, length_s)
+                        yield MeterReading(channel, joules / length_s, end_s, length_s)
 
                 yield read
 

@@ -18,10 +18,10 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
 from perjoule.meters._declared import Declared
-from perjoule.meters._metered import Read, Reading
+from perjoule.meters._metered import MeterReading, Read
 from perjoule.meters._secret import secret
 from perjoule.meters._url import Place, basic
-from perjoule.meters.prometheus.exposition import Sample, exposed, queried, selector
+from perjoule.meters.prometheus.exposition import ExposedNumber, exposed, queried, selector
 from perjoule.model import OPTIONS, Json
 from perjoule.model.errors import CampaignError, PerjouleError
 from perjoule.model.units import Seconds
@@ -77,7 +77,7 @@ class Prometheus(Declared):
         place = Place(self.address.rstrip("/"), self.timeout_s, headers=headers)
         channel, last_s = self.declared(where), -1.0
 
-        def read() -> Iterable[Reading]:
+        def read() -> Iterable[MeterReading]:
             nonlocal last_s
             samples = self._scraped(place) if self.server else [self._exposed(place)]
             if last_s < 0 and self.server:
@@ -87,7 +87,7 @@ class Prometheus(Declared):
                     continue  # as old as what was there last time
                 t_s = None if sample.utc_s is None else _monotonic_s(sample.utc_s)
                 last_s = last_s if sample.utc_s is None else sample.utc_s
-                yield Reading(channel, sample.value * self.factor, t_s, self.window_s or 0.0, dated=t_s is not None)
+                yield MeterReading(channel, sample.value * self.factor, t_s, self.window_s or 0.0, dated=t_s is not None)
 
         yield read
 
@@ -109,13 +109,13 @@ class Prometheus(Declared):
                 found.extend({"kind": "prometheus", "address": url, "metric": name} for name in likely)
         return tuple(found)
 
-    def _exposed(self, place: Place) -> Sample:
+    def _exposed(self, place: Place) -> ExposedNumber:
         sample, kind = exposed(place.asked("")[0].decode(), *selector(self.metric))
         if kind in ("gauge", "counter") and (kind == "counter") != (self.semantics == "counter"):
             raise CampaignError(f"{self.metric} is a {kind}", where=f"meter {self.label}", next="set unit and semantics so")
         return sample
 
-    def _scraped(self, place: Place) -> list[Sample]:
+    def _scraped(self, place: Place) -> list[ExposedNumber]:
         query = urllib.parse.urlencode({"query": f"{self.metric}[{LOOK_BACK_S}s]"})
         return queried(place.json(f"/api/v1/query?{query}"))
 

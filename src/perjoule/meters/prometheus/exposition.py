@@ -20,7 +20,7 @@ _ESCAPED = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
 
 
 @dataclass(frozen=True)
-class Sample:
+class ExposedNumber:
     """One number of one series; `utc_s` if the exporter dates it."""
 
     value: float
@@ -40,7 +40,7 @@ def selector(text: str) -> tuple[str, Mapping[str, str]]:
     return match[1], labels
 
 
-def exposed(text: str, name: str, labels: Mapping[str, str]) -> tuple[Sample, str]:
+def exposed(text: str, name: str, labels: Mapping[str, str]) -> tuple[ExposedNumber, str]:
     """Return the one series of this name with these labels on an exporter's page, and its type ("gauge", "counter", "").
 
     Raises:
@@ -48,7 +48,7 @@ def exposed(text: str, name: str, labels: Mapping[str, str]) -> tuple[Sample, st
     """
     if not text.endswith(("\n", "# EOF")):
         raise ValueError(f"the page is truncated: no line feed after its last line {text.rpartition(chr(10))[2][:60]!r}")
-    found: list[tuple[Sample, Mapping[str, str]]] = []
+    found: list[tuple[ExposedNumber, Mapping[str, str]]] = []
     kind = ""
     for line in map(str.strip, io.StringIO(text)):  # a list of all lines may be many times as large
         if name not in line:
@@ -66,13 +66,13 @@ def exposed(text: str, name: str, labels: Mapping[str, str]) -> tuple[Sample, st
         if match is None or own is None:
             raise ValueError(f"the exporter's line is malformed: {line[:60]!r}")
         if labels.items() <= own.items():
-            found.append((Sample(float(match[3]), int(match[4]) / 1e3 if match[4] else None), own))
+            found.append((ExposedNumber(float(match[3]), int(match[4]) / 1e3 if match[4] else None), own))
     if len(found) != 1:
         raise ValueError(_count_words(name, [there for _, there in found]))
     return found[0][0], kind
 
 
-def queried(said: Mapping[str, Any]) -> list[Sample]:
+def queried(said: Mapping[str, Any]) -> list[ExposedNumber]:
     """Return the samples of the one series in a server's answer to a range selector, oldest first.
 
     Raises:
@@ -87,7 +87,7 @@ def queried(said: Mapping[str, Any]) -> list[Sample]:
         result: list[Mapping[str, Any]] = data["result"]
         if len(result) != 1:
             raise ValueError(_count_words("the metric", [series["metric"] for series in result]))
-        return [Sample(float(value), float(utc_s)) for utc_s, value in result[0]["values"]]
+        return [ExposedNumber(float(value), float(utc_s)) for utc_s, value in result[0]["values"]]
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError("the answer does not have the form of the query API") from error
 

@@ -17,10 +17,10 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
 from perjoule.meters._drives import AtDrives
-from perjoule.meters._metered import MOMENTS_HZ, Read, Reading
+from perjoule.meters._metered import MOMENTS_HZ, MeterReading, Read
 from perjoule.meters.quarch import stripes
-from perjoule.meters.quarch.server import PORT, Server, opened
-from perjoule.meters.quarch.stripes import Dated, Layout
+from perjoule.meters.quarch.server import PORT, QuarchServer, opened
+from perjoule.meters.quarch.stripes import StripeLayout, StripeTimes
 from perjoule.model import OPTIONS, Channel, Grade, Json, Specification
 from perjoule.model.doubts import METERS, Doubt
 from perjoule.model.errors import MachineError, PerjouleError
@@ -74,16 +74,16 @@ class Quarch(AtDrives):
         """Start the modules' streams. Raises OSError, ValueError, MachineError: QIS doesn't know one, or it refuses."""
         with opened(self.address, self.timeout_s) as server, ExitStack() as stack:
             known = modules(server)
-            streams: list[tuple[str, Channel, Layout, Dated]] = []
+            streams: list[tuple[str, Channel, StripeLayout, StripeTimes]] = []
             for module, fed in self.drives.items():
                 if module.lower() not in map(str.lower, known):
                     listed = ", ".join(known) or "none"
                     raise MachineError(f"QIS has no module {module}", where=self.address, next=f"known: {listed}")
                 stack.enter_context(self._started(server, module))
                 layout = self._layout(server, module)
-                streams.append((module, self._channel(where, module, fed, layout.period_s), layout, Dated(layout.period_s)))
+                streams.append((module, self._channel(where, module, fed, layout.period_s), layout, StripeTimes(layout.period_s)))
 
-            def read() -> Iterable[Reading]:
+            def read() -> Iterable[MeterReading]:
                 for module, channel, layout, dated in streams:
                     text, came_s = server.ask(f"{module} stream text all"), time.monotonic()
                     found = stripes.stripes(text, layout)
@@ -91,12 +91,12 @@ class Quarch(AtDrives):
                         _still_running(server, module)
                     for (t_s, power_w), end_s in zip(found, dated.ends_s([t_s for t_s, _ in found], came_s), strict=True):
                         if not math.isnan(t_s):
-                            yield Reading(channel, power_w, end_s, layout.period_s)
+                            yield MeterReading(channel, power_w, end_s, layout.period_s)
 
             yield read
 
     @contextmanager
-    def _started(self, server: Server, module: str) -> Generator[None]:
+    def _started(self, server: QuarchServer, module: str) -> Generator[None]:
         """Stream from a module during the block; a stream that a lost connection left behind is ended first."""
         if _RUNNING.search(server.ask(f"{module} stream?")):
             server.ask(f"{module} rec stop")
@@ -115,7 +115,7 @@ class Quarch(AtDrives):
             with suppress(OSError, ValueError):
                 server.ask(f"{module} rec stop")
 
-    def _layout(self, server: Server, module: str) -> Layout:
+    def _layout(self, server: QuarchServer, module: str) -> StripeLayout:
         """Wait for the header of a stream that has begun. Raises ValueError, OSError."""
         until_s = time.monotonic() + self.timeout_s
         while "not available" in (said := server.ask(f"{module} stream text header")).lower():
@@ -163,12 +163,12 @@ class Quarch(AtDrives):
         return tuple(found)
 
 
-def modules(server: Server) -> list[str]:
+def modules(server: QuarchServer) -> list[str]:
     """List the modules that QIS holds. Raises OSError, ValueError."""
     return re.findall(r"^\s*\d+\)\s*(\S+::\S+)", server.ask("$list"), re.MULTILINE)
 
 
-def _still_running(server: Server, module: str) -> None:
+def _still_running(server: QuarchServer, module: str) -> None:
     said = server.ask(f"{module} stream?")
     if not _RUNNING.search(said):
         raise OSError(f"{module} has stopped: {' '.join(said.split())[:200]}")

@@ -13,7 +13,7 @@ CHUNK_BYTES = 65536
 _WELCOME = re.compile(rb"v\d+\.\d+")
 
 
-class Server:
+class QuarchServer:
     """An open connection. No answer takes longer than its time limit, or is endless."""
 
     def __init__(self, socket: Timed, timeout_s: float) -> None:
@@ -45,10 +45,10 @@ class Server:
 
 
 @contextmanager
-def opened(address: str, timeout_s: float) -> Generator[Server]:
+def opened(address: str, timeout_s: float) -> Generator[QuarchServer]:
     """Connect to "HOST" or "HOST:PORT". Raises OSError, ValueError."""
     host, _, port = address.partition(":")
     with connected(host, int(port or PORT), Deadline(timeout_s)) as socket:
-        server = Server(socket, timeout_s)
+        server = QuarchServer(socket, timeout_s)
         server.welcome()
         yield server

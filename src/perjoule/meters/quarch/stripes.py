@@ -18,7 +18,7 @@ _MOST_CHANNELS = 100
 
 
 @dataclass(frozen=True)
-class Layout:
+class StripeLayout:
     """The columns that make up the power, as products of (place, factor), and the length of a window."""
 
     terms: tuple[tuple[tuple[int, float], ...], ...]  # to be added
@@ -31,7 +31,7 @@ class Layout:
         return any(len(term) > 1 for term in self.terms)
 
 
-def layout(header: str) -> Layout:
+def layout(header: str) -> StripeLayout:
     """Parse an answer to "stream text header". Raises ValueError: not of version 3, or without power, or voltage and current."""
     period = _PERIOD.search(header)
     if period is None or "<version>V3" not in header:
@@ -57,10 +57,10 @@ def layout(header: str) -> Layout:
     if not terms:
         raise ValueError("the stream has no power, and no voltage with its current")
     last = max(place for place, _ in found.values())
-    return Layout(tuple(terms), last + 1, float(period[1]) * _SECONDS[period[2].lower()])
+    return StripeLayout(tuple(terms), last + 1, float(period[1]) * _SECONDS[period[2].lower()])
 
 
-def stripes(text: str, layout: Layout) -> list[tuple[float, float]]:
+def stripes(text: str, layout: StripeLayout) -> list[tuple[float, float]]:
     """Return begin (seconds of the stream) and watts of each window; a stripe that lacks a number has NaN. Raises ValueError."""
     found: list[tuple[float, float]] = []
     for line in text.splitlines():
@@ -79,7 +79,7 @@ def stripes(text: str, layout: Layout) -> list[tuple[float, float]]:
     return found
 
 
-class Dated:
+class StripeTimes:
     """Ends of windows on CLOCK_MONOTONIC: at the latest when they came, and by the module's clock after those before."""
 
     def __init__(self, period_s: float) -> None:

@@ -17,7 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
-from perjoule.meters._metered import Metered, Read, Reading
+from perjoule.meters._metered import Metered, MeterReading, Read
 from perjoule.meters._secret import secret
 from perjoule.meters._url import Place, basic
 from perjoule.meters.redfish.parse import at, average_w, consumed_w, duration_s, energy_j, environment_w, interval_s, link, number
@@ -92,11 +92,11 @@ class Redfish(Metered):
             semantics = "counter" if self.quantity == "energy" else "average"
             channel = where.channel(self.quantity, semantics, "BMC", specification)
 
-            def read() -> Iterable[Reading]:
+            def read() -> Iterable[MeterReading]:
                 said = value(place.json(path), self.control)
                 if said is None or (said == 0 and self.quantity == "power"):  # a server that answers draws power
                     said = math.nan
-                yield Reading(channel, said)
+                yield MeterReading(channel, said)
 
             yield read
         finally:

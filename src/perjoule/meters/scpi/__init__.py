@@ -18,7 +18,7 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
 from perjoule.meters._address import InstrumentAddress
-from perjoule.meters._metered import Metered, Read, Reading, answer
+from perjoule.meters._metered import Metered, MeterReading, Read, answer
 from perjoule.meters._visa import Flow, Instrument, answers, instrument, libraries
 from perjoule.meters.scpi.dialects import KNOWN, Dialect, dialect, errors, fields, range_w
 from perjoule.model import OPTIONS, Grade, Json, PassedOnAs, Specification
@@ -81,10 +81,10 @@ class Scpi(Metered):
             dated = Dated(cycle_s)
             with _lines(device, said, cycle_s, limit_s) as lines:
 
-                def read() -> list[Reading]:
+                def read() -> list[MeterReading]:
                     heard = [(fields(line, said.fields), came_s) for line, came_s in lines()]
                     windows = [(now["power"], dated.window(now, came_s)) for now, came_s in heard]
-                    return [Reading(channel, power_w, *window) for power_w, window in windows if window is not None]
+                    return [MeterReading(channel, power_w, *window) for power_w, window in windows if window is not None]
 
                 yield read
 
@@ -96,7 +96,7 @@ class Scpi(Metered):
     def answers(self) -> tuple[Check, ...]:
         """Ask what it is: reading it would set it up again."""
 
-        def ask() -> list[Reading]:
+        def ask() -> list[MeterReading]:
             with instrument(self.address, timeout_s=self.timeout_s, baud=self.baud, flow=self.flow) as device:
                 identified(device)
             return []

@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
-from perjoule.meters._metered import Metered, Read, Reading
+from perjoule.meters._metered import Metered, MeterReading, Read
 from perjoule.meters._secret import secret
 from perjoule.meters.snmp_pdu import snmp
 from perjoule.model import OPTIONS, Json, Specification
@@ -42,7 +42,7 @@ Numbers = Callable[[Sequence[str]], Sequence[int | None]]
 
 
 @plain_dataclass(frozen=True)
-class Source:
+class OidSource:
     """The OIDs to read, and how to convert them."""
 
     oids: tuple[str, ...]  # the value and, if there is one, whether it is available
@@ -107,7 +107,7 @@ class SnmpPdu(Metered):
     @contextmanager
     def connect(self, where: Boundary) -> Generator[Read]:
         """Find how to read its numbers. Raises MachineError if it has no such meter, TransientError."""
-        login = snmp.Login(
+        login = snmp.Credentials(
             self.version,
             self.community,
             self.user,
@@ -121,8 +121,8 @@ class SnmpPdu(Metered):
             semantics = "counter" if self.quantity == "energy" else "average"
             channel = where.channel(self.quantity, semantics, "PDU", source.specification)
 
-            def read() -> Iterable[Reading]:
-                yield Reading(channel, source.value(agent.numbers(source.oids)))
+            def read() -> Iterable[MeterReading]:
+                yield MeterReading(channel, source.value(agent.numbers(source.oids)))
 
             yield read
 
@@ -136,7 +136,7 @@ class SnmpPdu(Metered):
         """Find APC and Raritan PDUs at these addresses that answer to the community "public"."""
         return tuple(table for address in addresses if (table := _strip(address)))
 
-    def _source(self, numbers: Numbers) -> Source:
+    def _source(self, numbers: Numbers) -> OidSource:
         if self.model == "apc":
             source = apc(self.quantity, self.outlet, self.unit)
         else:
@@ -148,17 +148,19 @@ class SnmpPdu(Metered):
         return source
 
 
-def apc(quantity: Literal["power", "energy"], outlet: int | None, unit: int) -> Source:
+def apc(quantity: Literal["power", "energy"], outlet: int | None, unit: int) -> OidSource:
     """Return APC's source: rPDU2DeviceStatusTable for the strip, rPDU2OutletMeteredStatusTable for an outlet."""
     if quantity == "energy":
         oid = f"{APC}.9.4.3.1.11.{outlet}" if outlet else f"{APC}.4.3.1.9.{unit}"
-        return Source((oid,), APC_ENERGY_STEP_J, Specification(resolution=APC_ENERGY_STEP_J))
+        return OidSource((oid,), APC_ENERGY_STEP_J, Specification(resolution=APC_ENERGY_STEP_J))
     if outlet:
-        return Source((f"{APC}.9.4.3.1.7.{outlet}",), 1.0, Specification(resolution=1.0))
-    return Source((f"{APC}.4.3.1.5.{unit}",), APC_POWER_STEP_W, Specification(resolution=APC_POWER_STEP_W))
+        return OidSource((f"{APC}.9.4.3.1.7.{outlet}",), 1.0, Specification(resolution=1.0))
+    return OidSource((f"{APC}.4.3.1.5.{unit}",), APC_POWER_STEP_W, Specification(resolution=APC_POWER_STEP_W))
 
 
-def raritan(numbers: Numbers, quantity: Literal["power", "energy"], outlet: int | None, unit: int, inlet: int) -> Source | None:
+def raritan(
+    numbers: Numbers, quantity: Literal["power", "energy"], outlet: int | None, unit: int, inlet: int
+) -> OidSource | None:
     """Return Raritan's source, with the scale that it states; None if it has no such sensor."""
     sensor, unit_number, si = SENSORS[quantity]
     configured, measured = ("3.5.4.1", "5.4.3.1") if outlet else ("3.3.4.1", "5.2.3.1")
@@ -172,14 +174,14 @@ def raritan(numbers: Numbers, quantity: Literal["power", "energy"], outlet: int 
         gain_ratio=accuracy / 1e4 if accuracy else None,  # in hundredths of a percent
         resolution=step * factor if step else factor,
     )
-    return Source(tuple(f"{RARITAN}.{measured}.{column}.{index}" for column in (4, 2)), factor, specification)
+    return OidSource(tuple(f"{RARITAN}.{measured}.{column}.{index}" for column in (4, 2)), factor, specification)
 
 
 def _strip(address: str) -> Mapping[str, Json] | None:
     host, _, port = address.partition(":")
     at = {"address": host} | ({"port": int(port)} if port.isdigit() else {})
     asked = {"apc": f"{APC}.4.3.1.5.1", "raritan": f"{RARITAN}.3.3.4.1.7.1.1.5"}
-    with suppress(PerjouleError, OSError), snmp.agent(host, int(at.get("port", 161)), snmp.Login("2c"), 1.0) as agent:
+    with suppress(PerjouleError, OSError), snmp.agent(host, int(at.get("port", 161)), snmp.Credentials("2c"), 1.0) as agent:
         for model, said in zip(asked, agent.numbers(list(asked.values())), strict=True):
             if said is not None:
                 return {"kind": "snmp_pdu", "model": model, **at}

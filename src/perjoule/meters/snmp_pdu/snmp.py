@@ -19,7 +19,7 @@ PRIVACIES = {"": "NONE", "DES": "CBC56_DES", "AES": "CFB128_AES", "AES-256": "CF
 
 
 @dataclass(frozen=True)
-class Login:
+class Credentials:
     """The credentials: a community (1, 2c), or a user with up to two secrets (3)."""
 
     version: Literal["1", "2c", "3"]
@@ -34,7 +34,7 @@ class Login:
 class Agent:
     """An SNMP agent."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, address: str, port: int, login: Login, timeout_s: float) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, address: str, port: int, login: Credentials, timeout_s: float) -> None:
         from pysnmp.hlapi.v3arch import asyncio as snmp
 
         self._snmp: Any = snmp
@@ -54,7 +54,7 @@ class Agent:
         """Close its socket."""
         self._loop.run_until_complete(self._close())
 
-    async def _reach(self, address: str, port: int, login: Login) -> None:
+    async def _reach(self, address: str, port: int, login: Credentials) -> None:
         snmp = self._snmp
         if login.version == "3":
             self._login = snmp.UsmUserData(
@@ -99,7 +99,7 @@ def installed() -> bool:
 
 
 @contextmanager
-def agent(address: str, port: int, login: Login, timeout_s: float) -> Generator[Agent]:
+def agent(address: str, port: int, login: Credentials, timeout_s: float) -> Generator[Agent]:
     """Open an agent for the duration of the block. Raises MachineError if pysnmp is missing."""
     if not installed():
         raise MachineError("pysnmp is missing", where=f"{address}:{port}", next=FIX)

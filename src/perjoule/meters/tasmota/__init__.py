@@ -17,9 +17,9 @@ from pydantic.dataclasses import dataclass
 from perjoule.drivers.boundary import Boundary
 from perjoule.drivers.protocols import Check
 from perjoule.meters._http import Http
-from perjoule.meters._metered import Read, Reading
+from perjoule.meters._metered import MeterReading, Read
 from perjoule.meters._plug import JOULES_PER_KWH, Plug, number, phases_sum, table
-from perjoule.meters.tasmota.mqtt import Said, library, listening
+from perjoule.meters.tasmota.mqtt import MqttAnswer, library, listening
 from perjoule.model import OPTIONS, Json, PassedOnAs
 from perjoule.model.errors import MachineError, PerjouleError
 
@@ -58,11 +58,11 @@ class Tasmota(Plug):
             power = self.power(where, resolution_w=steps.get("WattRes"))
             energy = self.energy(where, resolution_j=energy_step and energy_step * JOULES_PER_KWH)
 
-            def read() -> list[Reading]:
-                found: list[Reading] = []
+            def read() -> list[MeterReading]:
+                found: list[MeterReading] = []
                 for answer in ask("Status 10"):
                     power_w, energy_j = readings(answer.said)
-                    found += [Reading(power, power_w, answer.t_s), Reading(energy, energy_j, answer.t_s)]
+                    found += [MeterReading(power, power_w, answer.t_s), MeterReading(energy, energy_j, answer.t_s)]
                 return found
 
             yield read
@@ -76,19 +76,19 @@ class Tasmota(Plug):
         """Check for paho-mqtt, if MQTT is used."""
         return (library(),) if self.topic else ()
 
-    def _asking(self) -> AbstractContextManager[Callable[[str], Sequence[Said]]]:
+    def _asking(self) -> AbstractContextManager[Callable[[str], Sequence[MqttAnswer]]]:
         password = self.password
         if self.topic:
             return listening(self.address, self.topic, timeout_s=self.timeout_s, user=self.user, password=password, ask=self.ask)
         plug = Http(self.address, timeout_s=self.timeout_s)
         login = {"user": self.user, "password": password} if password else {}
 
-        def ask(command: str) -> Sequence[Said]:
+        def ask(command: str) -> Sequence[MqttAnswer]:
             said = plug.json("/cm?" + urlencode({**login, "cmnd": command}, quote_via=quote))
             if "WARNING" in said:
                 advice = "set user and password_file of its web console in the [[meter]] table"
                 raise MachineError("it rejects this user and password", where=self.address, next=advice)
-            return [Said(said)]
+            return [MqttAnswer(said)]
 
         return contextlib.nullcontext(ask)
 

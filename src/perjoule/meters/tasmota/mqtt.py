@@ -27,7 +27,7 @@ MOST_MESSAGES = 1000  # that wait to be read
 
 
 @dataclass(frozen=True)
-class Said:
+class MqttAnswer:
     """An answer, and when it arrived on CLOCK_MONOTONIC (None: when it was requested)."""
 
     said: Mapping[str, Any]
@@ -43,7 +43,7 @@ def library() -> Check:
 @contextmanager
 def listening(
     broker: str, topic: str, *, timeout_s: float, user: str, password: str, ask: bool
-) -> Generator[Callable[[str], Sequence[Said]]]:
+) -> Generator[Callable[[str], Sequence[MqttAnswer]]]:
     """Return a function that sends a command ("Status 10") and returns all messages since, oldest first.
 
     A retained message is old, by an unknown amount, and is left out. With `ask` false nothing is sent, and the result may be
@@ -72,7 +72,7 @@ class _Line:
 
     def __init__(self, client: "Client", broker: str, topic: str, timeout_s: float) -> None:
         self._client, self._broker, self._topic, self._timeout_s = client, broker, topic, timeout_s
-        self._heard: queue.SimpleQueue[Said] = queue.SimpleQueue()
+        self._heard: queue.SimpleQueue[MqttAnswer] = queue.SimpleQueue()
         self._ready: queue.SimpleQueue[str] = queue.SimpleQueue()  # "" or why not
         client.on_connect, client.on_subscribe, client.on_message = self._on_connect, self._on_subscribe, self._on_message
 
@@ -89,14 +89,14 @@ class _Line:
             advice = "set its user and password_file in the [[meter]] table"
             raise MachineError(f"the broker refused: {refused}", where=self._broker, next=advice)
 
-    def answers(self, command: str, *, ask: bool) -> list[Said]:
+    def answers(self, command: str, *, ask: bool) -> list[MqttAnswer]:
         """Send a command, if it is to ask, and return the answers to it since the last call. Raises OSError."""
         if not self._client.is_connected():
             raise OSError(f"the connection to the broker {self._broker} was lost")
         if ask:
             word, _, argument = command.partition(" ")
             self._client.publish(f"cmnd/{self._topic}/{word}", argument)
-        found: list[Said] = []
+        found: list[MqttAnswer] = []
         deadline_s = time.monotonic() + (self._timeout_s if ask else 0.0)
         for _ in range(MOST_MESSAGES):  # others may come without end
             left_s = deadline_s - time.monotonic()
@@ -128,9 +128,9 @@ class _Line:
         except ValueError:
             return  # stat/%topic%/POWER says ON
         if isinstance(said, dict) and not message.retain and self._heard.qsize() < MOST_MESSAGES:
-            self._heard.put(Said(said, t_s))  # pyright: ignore[reportUnknownArgumentType]
+            self._heard.put(MqttAnswer(said, t_s))  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _is_answer(said: Said, command: str) -> bool:
+def _is_answer(said: MqttAnswer, command: str) -> bool:
     word = command.partition(" ")[0]
     return "ENERGY" in table(said.said.get("StatusSNS", said.said)) if word == "Status" else word in said.said

@@ -7,17 +7,17 @@ common slips (`causes`).
 
 from perjoule.papers.audit import axes, bounds, claims, rules
 from perjoule.papers.audit.own import audit_cells
-from perjoule.papers.audit.recipe import Recipe, Values, Verdict
+from perjoule.papers.audit.recipe import AuditVerdict, Recipe, Values
 from perjoule.papers.audit.span import Span, exactly
 from perjoule.papers.audit.verdicts import judge
 from perjoule.papers.published import Paper
 
-__all__ = ["Recipe", "Span", "Values", "Verdict", "audit", "audit_cells", "exactly", "judge"]
+__all__ = ["AuditVerdict", "Recipe", "Span", "Values", "audit", "audit_cells", "exactly", "judge"]
 
 DERIVED = ("share", "gain", "saving", "ratio", "capacity per watt", "efficiency", "energy", "energy-delay product")
 
 
-def audit(paper: Paper) -> tuple[Verdict, ...]:
+def audit(paper: Paper) -> tuple[AuditVerdict, ...]:
     """Judge a paper by its own numbers: what disagrees, what agrees, what can't be checked and why."""
     recipes = [*rules.recipes(paper.numbers), *bounds.recipes(paper), *axes.recipes(paper)]
     judged = judge(recipes, paper.numbers)
@@ -25,8 +25,8 @@ def audit(paper: Paper) -> tuple[Verdict, ...]:
     return (*judged, *axes.fit(paper), *claims.verdicts(paper), *_unreached(paper, reached), *bounds.unknown(paper))
 
 
-def _unreached(paper: Paper, reached: set[str]) -> list[Verdict]:
+def _unreached(paper: Paper, reached: set[str]) -> list[AuditVerdict]:
     """Return derived numbers without a rule, those with the same reason in one verdict per place."""
     numbers = [n for n in paper.numbers if n.id not in reached and (n.quantity in DERIVED or n.unchecked)]
     default = "the paper prints no numbers to derive it from"
-    return [Verdict("unchecked", "", n.place, n.name, n.id, n.printed, cause=n.unchecked or default) for n in numbers]
+    return [AuditVerdict("unchecked", "", n.place, n.name, n.id, n.printed, cause=n.unchecked or default) for n in numbers]

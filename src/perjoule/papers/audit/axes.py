@@ -10,8 +10,8 @@ from math import isclose
 from perjoule import catalogue
 from perjoule.catalogue import Cluster
 from perjoule.papers.audit.matching import named
-from perjoule.papers.audit.recipe import Recipe, Verdict
-from perjoule.papers.published import Axis, Figure, Number, Paper
+from perjoule.papers.audit.recipe import AuditVerdict, Recipe
+from perjoule.papers.published import Axis, Figure, Paper, PrintedNumber
 
 ROUNDED_RATIO = 2e-3  # of what the catalogue states: three digits
 
@@ -22,8 +22,8 @@ class Bounds:
 
     low_w: float
     high_w: float
-    low_of: tuple[Number, ...]
-    high_of: tuple[Number, ...]
+    low_of: tuple[PrintedNumber, ...]
+    high_of: tuple[PrintedNumber, ...]
 
 
 def recipes(paper: Paper) -> list[Recipe]:
@@ -40,7 +40,7 @@ def bounds_text(paper: Paper, quantity: object) -> str:
     return f"; bounds: {', '.join(ends)}" if ends else ""
 
 
-def fit(paper: Paper) -> Iterator[Verdict]:
+def fit(paper: Paper) -> Iterator[AuditVerdict]:
     """Judge the catalogue's fit of each cluster whose load the paper bounds."""
     for peak in paper.find(quantity="power", state="peak"):
         cluster = _fitted(peak)
@@ -72,7 +72,7 @@ def fit(paper: Paper) -> Iterator[Verdict]:
             )
 
 
-def load_bounds(peak: Number, paper: Paper) -> Bounds | None:
+def load_bounds(peak: PrintedNumber, paper: Paper) -> Bounds | None:
     """Bound the mean power of the load at which a cluster's highest sample was measured; None if nothing does.
 
     At least its throughput over the last tick of the efficiency's axis, and idle power. At most the last tick of the power's
@@ -84,8 +84,8 @@ def load_bounds(peak: Number, paper: Paper) -> Bounds | None:
     if not (rates and idle):
         return None
     rate = max(rates, key=lambda number: number.value)
-    lows: list[tuple[float, tuple[Number, ...]]] = [(idle[0].value, (idle[0],))]
-    highs: list[tuple[float, tuple[Number, ...]]] = [(peak.value, (peak,))]
+    lows: list[tuple[float, tuple[PrintedNumber, ...]]] = [(idle[0].value, (idle[0],))]
+    highs: list[tuple[float, tuple[PrintedNumber, ...]]] = [(peak.value, (peak,))]
     for figure in paper.figures:
         if figure.axis and figure.quantity == "efficiency":
             lows.append((rate.value / figure.axis.last, (rate, _end(figure, figure.axis, figure.axis.last))))
@@ -123,7 +123,7 @@ def _shown(figure: Figure, axis: Axis, paper: Paper) -> Iterator[Recipe]:
         yield Recipe(rule, highest, (end,), lambda v: v(end), "at least")
 
 
-def _on(figure: Figure, axis: Axis, paper: Paper) -> list[Number]:
+def _on(figure: Figure, axis: Axis, paper: Paper) -> list[PrintedNumber]:
     """Return the printed numbers that a figure shows: throughputs of its study, samples of its configurations, and the like."""
     if axis.quantity != figure.quantity:  # normalized
         return []
@@ -134,7 +134,7 @@ def _on(figure: Figure, axis: Axis, paper: Paper) -> list[Number]:
     return [number for number in paper.find(quantity=figure.quantity) if "cluster" in number.own]
 
 
-def _rates(paper: Paper) -> list[Number]:
+def _rates(paper: Paper) -> list[PrintedNumber]:
     rates = paper.find(quantity="throughput")
     return [
         number
@@ -143,7 +143,7 @@ def _rates(paper: Paper) -> list[Number]:
     ]
 
 
-def _efficient(number: Number, paper: Paper) -> Iterator[Recipe]:
+def _efficient(number: PrintedNumber, paper: Paper) -> Iterator[Recipe]:
     """Require that a throughput stays below the axis of efficiency at the cluster's highest power."""
     peaks = named(paper.numbers, quantity="power", state="peak", cluster=number.facts.get("cluster", ""))
     for figure in paper.figures:
@@ -153,15 +153,15 @@ def _efficient(number: Number, paper: Paper) -> Iterator[Recipe]:
             yield Recipe(rule, number, (end, peaks[0]), lambda v, end=end: v(end) * v(peaks[0]), "at most")
 
 
-def _end(figure: Figure, axis: Axis, value: float) -> Number:
+def _end(figure: Figure, axis: Axis, value: float) -> PrintedNumber:
     """Return a value on an axis as if it had been printed."""
     text = f"{value / axis.factor:g} {axis.unit}".strip()
-    return Number(
+    return PrintedNumber(
         f"{figure.place}: {text}", axis.quantity, text, value, value, value, axis.factor, figure.place, axis.status, {}, {}
     )
 
 
-def _fitted(peak: Number) -> Cluster | None:
+def _fitted(peak: PrintedNumber) -> Cluster | None:
     name = str(peak.facts.get("cluster", ""))
     cluster = catalogue.cluster(name) if name in catalogue.names() else None
     return cluster if cluster is not None and cluster.load_w is not None else None
@@ -174,9 +174,11 @@ def _storage_at_work_w(cluster: Cluster) -> float:
     return catalogue.idle_w(cluster, switch=False) + dynamic_w
 
 
-def _verdict(holds: bool, quantity: str, peak: Number, value: str, bound: str, inputs: Sequence[Number]) -> Verdict:
+def _verdict(
+    holds: bool, quantity: str, peak: PrintedNumber, value: str, bound: str, inputs: Sequence[PrintedNumber]
+) -> AuditVerdict:
     of = ", ".join(f"{number.printed} ({number.place})" for number in inputs)
     name = f"{quantity} ({peak.facts['cluster']}, {peak.facts['configuration']}, {peak.facts['direction']})"
     rule = "the catalogue's fit keeps the paper's bounds"
     cause = "" if holds else "the catalogue is not fitted to this paper's numbers"
-    return Verdict("agrees" if holds else "disagrees", rule, "catalogue", name, peak.id, value, bound, of, cause)
+    return AuditVerdict("agrees" if holds else "disagrees", rule, "catalogue", name, peak.id, value, bound, of, cause)

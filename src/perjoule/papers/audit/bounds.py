@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from perjoule.papers.audit import span
-from perjoule.papers.audit.recipe import Recipe, Relation, Values, Verdict, text
+from perjoule.papers.audit.recipe import AuditVerdict, Recipe, Relation, Values, text
 from perjoule.papers.audit.rules import slack
 from perjoule.papers.audit.span import Span, exactly
-from perjoule.papers.published import Number, Paper
+from perjoule.papers.published import Paper, PrintedNumber
 from perjoule.papers.published.paper import BOUNDS as SAID
 
 Expressions = dict[str, str]
@@ -63,7 +63,7 @@ def recipes(paper: Paper) -> list[Recipe]:
     return of_throughput + [recipe for number in paper.find(quantity="energy") for recipe in _power(number, paper)]
 
 
-def _measured(paper: Paper) -> list[Number]:
+def _measured(paper: Paper) -> list[PrintedNumber]:
     """Return measured throughputs; a number that is printed twice is taken once, from the table."""
     numbers = [
         n for n in paper.find(quantity="throughput") if {"direction", "configuration"} <= n.own.keys() and "what" not in n.own
@@ -73,7 +73,7 @@ def _measured(paper: Paper) -> list[Number]:
     return [n for n in numbers if n.id in once.values()]
 
 
-def _power(number: Number, paper: Paper) -> Iterator[Recipe]:
+def _power(number: PrintedNumber, paper: Paper) -> Iterator[Recipe]:
     """Require that energy over the time of the bytes at the printed rate is between the part's lowest and highest power."""
     expression = paper.bounds.get(str(number.facts.get("configuration", "")), {}).get("processed")
     rate = next(
@@ -95,18 +95,20 @@ def _power(number: Number, paper: Paper) -> Iterator[Recipe]:
             yield Recipe(rule, number, (size, rate, *powers), _energy(size, rate, powers, choose), relation, slack(number))
 
 
-def _energy(size: Number, rate: Number, powers: tuple[Number, ...], choose: Callable[..., Span]) -> Callable[[Values], Span]:
+def _energy(
+    size: PrintedNumber, rate: PrintedNumber, powers: tuple[PrintedNumber, ...], choose: Callable[..., Span]
+) -> Callable[[Values], Span]:
     return lambda v: choose(*(v(power) for power in powers)) * v(size) / v(rate)
 
 
-def _of(number: Number, paper: Paper) -> Iterator[Recipe]:
+def _of(number: PrintedNumber, paper: Paper) -> Iterator[Recipe]:
     expressions = _expressions(number, paper)
     for bound in BOUNDS:
         if number.own["direction"] in bound.directions and all(need in expressions for need in bound.needs):
             yield _recipe(number, bound, expressions, paper)
 
 
-def _expressions(number: Number, paper: Paper) -> Expressions:
+def _expressions(number: PrintedNumber, paper: Paper) -> Expressions:
     expressions = dict(paper.bounds.get(str(number.own["configuration"]), {}))
     if "clients" in number.own:
         expressions["clients"] = str(number.own["clients"])
@@ -115,7 +117,7 @@ def _expressions(number: Number, paper: Paper) -> Expressions:
     return expressions
 
 
-def _recipe(number: Number, bound: Bound, expressions: Expressions, paper: Paper) -> Recipe:
+def _recipe(number: PrintedNumber, bound: Bound, expressions: Expressions, paper: Paper) -> Recipe:
     used = [expressions[need] for need in (*bound.needs, *OPTIONAL) if need in expressions]
     inputs = tuple(paper.number(id) for id in dict.fromkeys(id for expression in used for id in span.names(expression)))
     by_id = {number.id: number for number in inputs}
@@ -126,9 +128,9 @@ def _recipe(number: Number, bound: Bound, expressions: Expressions, paper: Paper
     return Recipe(bound.words, number, inputs, most, "at most", slack(number))
 
 
-def unknown(paper: Paper) -> Iterator[Verdict]:
+def unknown(paper: Paper) -> Iterator[AuditVerdict]:
     """List bounds that can't be checked, and their missing inputs; if copies are not stated, how many would fit."""
-    missing: dict[tuple[str, str], list[Number]] = {}
+    missing: dict[tuple[str, str], list[PrintedNumber]] = {}
     for number in _measured(paper):
         expressions = _expressions(number, paper)
         for bound in BOUNDS:
@@ -139,7 +141,7 @@ def unknown(paper: Paper) -> Iterator[Verdict]:
         fits = "" if lacking != SAID["copies"] else _copies_that_fit(numbers, rule, paper)
         names = ", ".join(dict.fromkeys(str(n.own["configuration"]) for n in numbers))
         throughputs = f"{len(numbers)} throughput{'s' * (len(numbers) > 1)} ({names})"
-        yield Verdict(
+        yield AuditVerdict(
             "unchecked",
             rule,
             numbers[0].place,
@@ -149,7 +151,7 @@ def unknown(paper: Paper) -> Iterator[Verdict]:
     yield from _caches(paper)
 
 
-def _copies_that_fit(numbers: list[Number], rule: str, paper: Paper) -> str:
+def _copies_that_fit(numbers: list[PrintedNumber], rule: str, paper: Paper) -> str:
     bound = next(b for b in BOUNDS if b.words == rule)
     room = [
         _recipe(number, bound, {**_expressions(number, paper), "copies": "1"}, paper).central().middle / number.value
@@ -158,7 +160,7 @@ def _copies_that_fit(numbers: list[Number], rule: str, paper: Paper) -> str:
     return f"; no more than {min(room):.2f} would fit" if min(room) < TOLD_COPIES else ""
 
 
-def _caches(paper: Paper) -> Iterator[Verdict]:
+def _caches(paper: Paper) -> Iterator[AuditVerdict]:
     """List data that fit into memory, because they may not have come from disks."""
     for configuration, expressions in paper.bounds.items():
         if "data" not in expressions:
@@ -174,6 +176,6 @@ def _caches(paper: Paper) -> Iterator[Verdict]:
             if volume.value < 2 * memory:
                 much = text(exactly(memory), each)
                 cause = f"{volume.printed} against {much} of {whose}s' memory: caches may have served a part of it"
-                yield Verdict(
+                yield AuditVerdict(
                     "unchecked", "throughput is that of disks", volume.place, f"throughputs of {configuration}", cause=cause
                 )

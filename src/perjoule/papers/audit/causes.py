@@ -7,7 +7,7 @@ from math import ceil, floor, isfinite
 from perjoule.papers.audit.matching import difference, siblings
 from perjoule.papers.audit.recipe import Recipe, unit_and_digits
 from perjoule.papers.audit.span import Span, exactly
-from perjoule.papers.published import Number
+from perjoule.papers.published import PrintedNumber
 
 BYTES = ("throughput", "capacity", "capacity per watt", "size", "memory", "efficiency")
 # The factor by which confused units make a number of bytes too large; reversed, too small.
@@ -22,13 +22,13 @@ SHIFTED = {10.0: "the decimal point one place off", 100.0: "the decimal point tw
 LEAST_DIGITS = 3  # fewer are too easily alike
 
 
-def likely(recipe: Recipe, recipes: Sequence[Recipe], numbers: Sequence[Number]) -> str:
+def likely(recipe: Recipe, recipes: Sequence[Recipe], numbers: Sequence[PrintedNumber]) -> str:
     """Name the first slip that explains a printed number, of those that leave most of it right; "" if none does."""
     ways = _bound_causes(recipe, recipes, numbers) if recipe.relation in ("at most", "at least") else _causes(recipe, numbers)
     return next(ways, "")
 
 
-def _causes(recipe: Recipe, numbers: Sequence[Number]) -> Iterator[str]:
+def _causes(recipe: Recipe, numbers: Sequence[PrintedNumber]) -> Iterator[str]:
     yield from _readings(recipe)
     if recipe.relation == "equals":
         yield from _factors(recipe)
@@ -72,7 +72,7 @@ def _digits(recipe: Recipe) -> Iterator[str]:
             yield f"two digits exchanged: {digits} for {right}"
 
 
-def _copied(recipe: Recipe, numbers: Sequence[Number]) -> Iterator[str]:
+def _copied(recipe: Recipe, numbers: Sequence[PrintedNumber]) -> Iterator[str]:
     for sibling in siblings(recipe.subject, numbers):
         if sibling.printed == recipe.subject.printed and sibling.own != recipe.subject.own:
             yield f"the number of {difference(recipe.subject, sibling)} printed again"
@@ -89,7 +89,7 @@ def _counts(recipe: Recipe) -> Iterator[str]:
         yield "each kind counted once"
 
 
-def _substituted(recipe: Recipe, numbers: Sequence[Number], *, elsewhere: bool = False) -> Iterator[str]:
+def _substituted(recipe: Recipe, numbers: Sequence[PrintedNumber], *, elsewhere: bool = False) -> Iterator[str]:
     """Another row, column or statistic; or the same number as printed elsewhere."""
     for number in recipe.inputs:
         for sibling in siblings(number, numbers):
@@ -114,7 +114,7 @@ def _operands(recipe: Recipe) -> Iterator[str]:
                 yield slip
 
 
-def _switch(recipe: Recipe, numbers: Sequence[Number]) -> Iterator[str]:
+def _switch(recipe: Recipe, numbers: Sequence[PrintedNumber]) -> Iterator[str]:
     for switch in (component for component in numbers if component.own.get("component") == "switch"):
         for number in recipe.inputs:
             if number.quantity == "power" and number.facts.get("cluster") == switch.facts.get("cluster"):
@@ -129,7 +129,7 @@ def _readings(recipe: Recipe) -> Iterator[str]:
             yield slip
 
 
-def _bound_causes(recipe: Recipe, recipes: Sequence[Recipe], numbers: Sequence[Number]) -> Iterator[str]:
+def _bound_causes(recipe: Recipe, recipes: Sequence[Recipe], numbers: Sequence[PrintedNumber]) -> Iterator[str]:
     """For a broken bound: exchanged with another number, or how many more of something would satisfy it."""
     printed = Span(recipe.subject.low, recipe.subject.high)
     for sibling in siblings(recipe.subject, numbers):

@@ -6,9 +6,9 @@ from itertools import pairwise
 from perjoule.model.units import BYTES
 from perjoule.papers.audit import axes, span
 from perjoule.papers.audit.matching import named
-from perjoule.papers.audit.recipe import Verdict
+from perjoule.papers.audit.recipe import AuditVerdict
 from perjoule.papers.audit.span import Span
-from perjoule.papers.published import Claim, Number, Paper, printed
+from perjoule.papers.published import Claim, Paper, PrintedNumber, printed
 from perjoule.papers.published.paper import Fact
 
 RULES = {
@@ -20,12 +20,12 @@ RULES = {
 }
 
 
-def verdicts(paper: Paper) -> list[Verdict]:
+def verdicts(paper: Paper) -> list[AuditVerdict]:
     """Judge every claim of a paper by its own numbers."""
     return [_verdict(claim, paper) for claim in paper.claims]
 
 
-def _verdict(claim: Claim, paper: Paper) -> Verdict:
+def _verdict(claim: Claim, paper: Paper) -> AuditVerdict:
     if claim.rule == "holds":
         first, sign, second = span.compare(claim.holds, lambda id: _span(paper.number(id)))
         holds = second.reaches(first) if sign == "<" else first.reaches(second)
@@ -37,17 +37,17 @@ def _verdict(claim: Claim, paper: Paper) -> Verdict:
         against, count = [text for text in checks if text], len(checks)
     if not count:
         cause = f"the paper prints no numbers for it{axes.bounds_text(paper, claim.among.get('quantity'))}"
-        return Verdict("unchecked", RULES[claim.rule], claim.place, f'"{claim.text}"', cause=cause)
+        return AuditVerdict("unchecked", RULES[claim.rule], claim.place, f'"{claim.text}"', cause=cause)
     kind = "disagrees" if against else "agrees"
     cases = "; ".join(against[:3]) + (f"; and {len(against) - 3} more" if len(against) > 3 else "")
     of = f"{len(against)} of {count} cases" if against and count > 1 else ""
-    return Verdict(kind, RULES[claim.rule], claim.place, f'"{claim.text}"', recomputed=cases, of=of)
+    return AuditVerdict(kind, RULES[claim.rule], claim.place, f'"{claim.text}"', recomputed=cases, of=of)
 
 
 # Each yields "" for a case that is so, and words for one that is not.
 
 
-def _best(claim: Claim, among: Sequence[Number]) -> Iterator[str]:
+def _best(claim: Claim, among: Sequence[PrintedNumber]) -> Iterator[str]:
     for facts, group in _groups(claim, among):
         ours, best = named(group, **claim.which), max(group, key=lambda number: number.value)
         if ours:
@@ -56,7 +56,7 @@ def _best(claim: Claim, among: Sequence[Number]) -> Iterator[str]:
             yield "" if so else f"{facts}: {ours_best.printed} against {best.printed} ({_words(best, claim.which)})"
 
 
-def _above(claim: Claim, among: Sequence[Number]) -> Iterator[str]:
+def _above(claim: Claim, among: Sequence[PrintedNumber]) -> Iterator[str]:
     for number in named(among, **claim.which):
         facts = {key: fact for key, fact in number.own.items() if key not in claim.which}
         for rival in named(among, **claim.than, **facts):
@@ -64,7 +64,7 @@ def _above(claim: Claim, among: Sequence[Number]) -> Iterator[str]:
             yield "" if so else f"{', '.join(str(f) for f in facts.values())}: {number.printed} against {rival.printed}"
 
 
-def _rising(claim: Claim, among: Sequence[Number]) -> Iterator[str]:
+def _rising(claim: Claim, among: Sequence[PrintedNumber]) -> Iterator[str]:
     for facts, group in _groups(claim, among):
         having = [number for number in group if claim.along in number.own]
         ordered = sorted(having, key=lambda number: _size(number.own[claim.along]))
@@ -76,14 +76,14 @@ def _rising(claim: Claim, among: Sequence[Number]) -> Iterator[str]:
                 yield "" if so else f"{facts + ': ' if facts else ''}{steps}: {before.printed} to {after.printed}"
 
 
-def _groups(claim: Claim, among: Sequence[Number]) -> list[tuple[str, list[Number]]]:
-    groups: dict[str, list[Number]] = {}
+def _groups(claim: Claim, among: Sequence[PrintedNumber]) -> list[tuple[str, list[PrintedNumber]]]:
+    groups: dict[str, list[PrintedNumber]] = {}
     for number in among:
         groups.setdefault(", ".join(str(number.words.get(key, "")) for key in claim.per), []).append(number)
     return list(groups.items())
 
 
-def _words(number: Number, which: Mapping[str, Fact]) -> str:
+def _words(number: PrintedNumber, which: Mapping[str, Fact]) -> str:
     return ", ".join(str(number.words.get(key, "")) for key in which)
 
 
@@ -95,5 +95,5 @@ def _size(fact: Fact) -> float:
     return float(fact)
 
 
-def _span(number: Number) -> Span:
+def _span(number: PrintedNumber) -> Span:
     return Span(number.low, number.high)

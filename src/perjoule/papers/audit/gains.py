@@ -6,10 +6,10 @@ from perjoule.papers.audit import span
 from perjoule.papers.audit.matching import named
 from perjoule.papers.audit.recipe import Recipe, Rule, Values, is_range
 from perjoule.papers.audit.span import Span, exactly
-from perjoule.papers.published import Number
+from perjoule.papers.published import PrintedNumber
 
 
-def efficiency_gain(gain: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+def efficiency_gain(gain: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
     """Over a system that draws less power, the gain in efficiency is at most that in throughput."""
     if gain.quantity != "gain" or gain.own.get("metric") != "efficiency":
         return
@@ -25,11 +25,11 @@ def efficiency_gain(gain: Number, numbers: Sequence[Number]) -> Iterator[Recipe]
         yield Recipe(rule, gain, (gains[0], *times, *savings), lambda v: v(gains[0]), "at most")
 
 
-def bounded_gain(gain: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+def bounded_gain(gain: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
     """A gain of the best in throughput per watt, if power is known only to be between idle and peak."""
     if gain.quantity != "gain" or gain.own.get("metric") != "efficiency":
         return
-    sides: list[tuple[list[Number], Number, Number]] = []
+    sides: list[tuple[list[PrintedNumber], PrintedNumber, PrintedNumber]] = []
     for side in (gain.own["better"], gain.own["worse"]):
         measured = named(numbers, quantity="throughput", direction=gain.own.get("direction", ""))
         rates = [n for n in measured if "what" not in n.own and side in (n.facts.get("configuration"), n.facts.get("cluster"))]
@@ -48,13 +48,13 @@ def bounded_gain(gain: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
     yield Recipe(rule, gain, tuple(n for rates, *powers in sides for n in (*rates, *powers)), compute)
 
 
-def gain_over_others(gain: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+def gain_over_others(gain: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
     """By how much the best exceeds the average of the others: the mean over the loads, each a range."""
     if gain.quantity != "gain" or not str(gain.own.get("over", "")).startswith("average"):
         return
     best = str(gain.own["beneath"]).split(", ")
     facts = {key: gain.own[key] for key in ("configuration", "direction", "block")}
-    groups: list[tuple[list[Number], list[Number]]] = []
+    groups: list[tuple[list[PrintedNumber], list[PrintedNumber]]] = []
     for transfer in str(gain.own["transfers"]).split(", "):
         rates = named(numbers, quantity="throughput", transfer=transfer, **facts)
         for access in dict.fromkeys(n.own["access"] for n in rates):
@@ -63,7 +63,7 @@ def gain_over_others(gain: Number, numbers: Sequence[Number]) -> Iterator[Recipe
     if not groups:
         return
 
-    def reading(among: Callable[[Number, Number], bool]) -> Callable[[Values], Span]:
+    def reading(among: Callable[[PrintedNumber, PrintedNumber], bool]) -> Callable[[Values], Span]:
         return lambda v: _over_cases(v, groups, among, is_range=is_range(gain))
 
     rule = "gain of the best over the average of the others"
@@ -74,7 +74,11 @@ def gain_over_others(gain: Number, numbers: Sequence[Number]) -> Iterator[Recipe
 
 
 def _over_cases(
-    v: Values, groups: Sequence[tuple[list[Number], list[Number]]], among: Callable[[Number, Number], bool], *, is_range: bool
+    v: Values,
+    groups: Sequence[tuple[list[PrintedNumber], list[PrintedNumber]]],
+    among: Callable[[PrintedNumber, PrintedNumber], bool],
+    *,
+    is_range: bool,
 ) -> Span:
     """The gain in each case over the average of those for which it is stated; for a range both ends, else the mean."""
     gains: list[Span] = []

@@ -7,15 +7,15 @@ from perjoule.measures.plausibility import BOUND_RATIO
 from perjoule.model import Cell
 from perjoule.model.metrics import OF_PEAK, PEAK, RATES, Metric, metric_of
 from perjoule.papers.audit import rules
-from perjoule.papers.audit.recipe import Verdict
+from perjoule.papers.audit.recipe import AuditVerdict
 from perjoule.papers.audit.verdicts import judge
-from perjoule.papers.published import Number, Uncertainty
+from perjoule.papers.published import PrintedNumber, Uncertainty
 from perjoule.papers.published.paper import Fact
 
 ROUNDING_RATIO = 1e-9
 
 
-def audit_cells(cells: Sequence[Cell], cluster: str, implausible: Collection[str] = ()) -> tuple[Verdict, ...]:
+def audit_cells(cells: Sequence[Cell], cluster: str, implausible: Collection[str] = ()) -> tuple[AuditVerdict, ...]:
     """Judge the cells of a results folder.
 
     Args:
@@ -26,12 +26,12 @@ def audit_cells(cells: Sequence[Cell], cluster: str, implausible: Collection[str
     return tuple(verdict for cell in cells for verdict in (*_judged(cell, cluster), *_doubts(cell, implausible)))
 
 
-def _judged(cell: Cell, cluster: str) -> tuple[Verdict, ...]:
+def _judged(cell: Cell, cluster: str) -> tuple[AuditVerdict, ...]:
     numbers = [*_peak(cell, cluster), *_numbers(cell, cluster)]
     return judge(rules.recipes(numbers), numbers)
 
 
-def _peak(cell: Cell, cluster: str) -> Iterator[Number]:
+def _peak(cell: Cell, cluster: str) -> Iterator[PrintedNumber]:
     """Return the peak of the data hosts; an older table without it means the catalogue's peak."""
     tpp_interval = cell.metrics.get(PEAK)
     if tpp_interval is not None or cluster in catalogue.names():
@@ -40,7 +40,7 @@ def _peak(cell: Cell, cluster: str) -> Iterator[Number]:
         yield _number("tpp", of, tpp, "catalogue", {"what": "TPP", "cluster": cluster})
 
 
-def _numbers(cell: Cell, cluster: str) -> Iterator[Number]:
+def _numbers(cell: Cell, cluster: str) -> Iterator[PrintedNumber]:
     place = _place(cell)
     repetitions = max((len(interval.values) for interval in cell.metrics.values()), default=0)
     for key, interval in cell.metrics.items():
@@ -54,20 +54,20 @@ def _numbers(cell: Cell, cluster: str) -> Iterator[Number]:
             yield _number(f"{place}, {key}, {index}", of, value, place, facts)
 
 
-def _number(id: str, of: Metric, value: float, place: str, facts: dict[str, Fact]) -> Number:
+def _number(id: str, of: Metric, value: float, place: str, facts: dict[str, Fact]) -> PrintedNumber:
     low, high = sorted((value * (1 - ROUNDING_RATIO), value * (1 + ROUNDING_RATIO)))
     margin = value * (BOUND_RATIO - 1)
     allowed = Uncertainty(margin, margin, margin, "caps and timers")
     printed = f"{value / of.unit.per:.6g} {of.unit.symbol}"
-    return Number(id, of.quantity, printed, value, low, high, of.unit.per, place, "measured", facts, facts, (allowed,))
+    return PrintedNumber(id, of.quantity, printed, value, low, high, of.unit.per, place, "measured", facts, facts, (allowed,))
 
 
-def _doubts(cell: Cell, implausible: Collection[str]) -> Iterator[Verdict]:
+def _doubts(cell: Cell, implausible: Collection[str]) -> Iterator[AuditVerdict]:
     for doubt in cell.doubts:
         if doubt in implausible:
-            yield Verdict("disagrees", "physically plausible", _place(cell), "the load", recomputed=doubt)
+            yield AuditVerdict("disagrees", "physically plausible", _place(cell), "the load", recomputed=doubt)
         else:
-            yield Verdict("unchecked", "", _place(cell), "all numbers", cause=doubt)
+            yield AuditVerdict("unchecked", "", _place(cell), "all numbers", cause=doubt)
 
 
 def _place(cell: Cell) -> str:

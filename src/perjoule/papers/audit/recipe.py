@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from perjoule.papers.audit.span import Span, exactly
-from perjoule.papers.published import Number, printed
+from perjoule.papers.published import PrintedNumber, printed
 
-Values = Callable[[Number], Span]
+Values = Callable[[PrintedNumber], Span]
 Relation = Literal["equals", "at most", "at least", "within"]
 
 
@@ -21,8 +21,8 @@ class Recipe:
     """
 
     rule: str
-    subject: Number
-    inputs: tuple[Number, ...]
+    subject: PrintedNumber
+    inputs: tuple[PrintedNumber, ...]
     compute: Callable[[Values], Span]
     relation: Relation = "equals"
     slack: float = 0.0  # of a bound, in SI units: what the subject's own ± leaves open
@@ -53,11 +53,13 @@ class Recipe:
                 return printed.reaches(result)
 
 
-Rule = Callable[[Number, Sequence[Number]], Iterator[Recipe]]  # how a number follows from those among which it stands
+Rule = Callable[
+    [PrintedNumber, Sequence[PrintedNumber]], Iterator[Recipe]
+]  # how a number follows from those among which it stands
 
 
 @dataclass(frozen=True)
-class Verdict:
+class AuditVerdict:
     """The audit's verdict on one number or sentence."""
 
     kind: Literal["disagrees", "agrees", "unchecked"]
@@ -72,7 +74,7 @@ class Verdict:
     rests_on: str = ""  # what it becomes where it was computed from a number that disagrees
 
 
-def _as_printed(number: Number) -> Span:
+def _as_printed(number: PrintedNumber) -> Span:
     """Return one value, or the ends of a printed range."""
     if not is_range(number):
         return exactly(number.value)
@@ -80,7 +82,7 @@ def _as_printed(number: Number) -> Span:
     return Span(ends.low * number.unit, ends.high * number.unit)
 
 
-def is_range(number: Number) -> bool:
+def is_range(number: PrintedNumber) -> bool:
     """Return whether a range like "6-9 %" was printed."""
     return any(dash in number.printed for dash in "-–")
 
@@ -94,7 +96,7 @@ def unit_and_digits(printed: str) -> tuple[str, str]:
     return (match["unit"], match["digits"]) if match else ("", printed)
 
 
-def text(span: Span, like: Number) -> str:
+def text(span: Span, like: PrintedNumber) -> str:
     """Print a span in the unit of a number, with its decimals; with one more if that leaves few digits."""
     unit, digits = unit_and_digits(like.printed)
     decimals = len(re.split("[ –±-]", digits)[0].partition(".")[2])
@@ -104,7 +106,7 @@ def text(span: Span, like: Number) -> str:
     return f"{low if low == high else f'{low} to {high}'} {unit}".strip()
 
 
-def uncertainty(of: Number, kind: str) -> Number | None:
+def uncertainty(of: PrintedNumber, kind: str) -> PrintedNumber | None:
     """Return the number printed after ± as a number of its own."""
     unit, digits = unit_and_digits(of.printed)
     for margin, behind in zip(of.uncertainties, digits.split("±")[1:], strict=False):

@@ -8,17 +8,17 @@ from perjoule.papers.audit import gains, span
 from perjoule.papers.audit.matching import named, partner
 from perjoule.papers.audit.recipe import Recipe, Relation, Rule, Values, uncertainty
 from perjoule.papers.audit.span import Span, exactly
-from perjoule.papers.published import QUANTITIES, Number
+from perjoule.papers.published import QUANTITIES, PrintedNumber
 
 SPREAD_FACTOR = 10.0  # more than quadrature, rounding and steady power can explain
 
 
-def recipes(numbers: Sequence[Number]) -> list[Recipe]:
+def recipes(numbers: Sequence[PrintedNumber]) -> list[Recipe]:
     """List every derivation of a number from others."""
     return [recipe for number in numbers for rule in RULES for recipe in rule(number, numbers)]
 
 
-def stated(number: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+def stated(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
     """The paper's own derivation, kept with the number as `derived`."""
     if number.derived:
         by_id = {original.id: original for original in numbers}
@@ -28,7 +28,7 @@ def stated(number: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
         )
 
 
-def share_of_peak(number: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+def share_of_peak(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
     """Percentage of TPP = throughput / TPP; and at most 100 %."""
     if number.quantity != "share" or number.own.get("of") != "TPP" or number.derived:
         return
@@ -37,14 +37,14 @@ def share_of_peak(number: Number, numbers: Sequence[Number]) -> Iterator[Recipe]
         yield Recipe("share of TPP = throughput / TPP", number, (rate, tpp), lambda v: v(rate) / v(tpp))
 
 
-def below_peak(number: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+def below_peak(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
     """A measured throughput is at most the TPP."""
     tpp = _tpp(number, numbers) if _measured(number) else None
     if tpp is not None:
         yield Recipe("throughput <= TPP", number, (tpp,), lambda v: v(tpp), "at most", slack(number))
 
 
-def peak(number: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+def peak(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
     """TPP = nodes x min(network, sum of their devices): T. L. Erxleben et al., "Green Storage", section V-D."""
     if number.words.get("what") != "TPP" or "node" not in number.own:
         return
@@ -61,14 +61,14 @@ def peak(number: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
         yield Recipe("TPP = nodes x min(network, devices x device)", number, inputs, compute)
 
 
-def below_line_rate(number: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+def below_line_rate(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
     """The throughput of a network is at most its line rate."""
     if number.own.get("what") == "network":
         for line in named(numbers, what="line rate", cluster=number.facts.get("cluster", ""))[:1]:
             yield Recipe("network <= line rate", number, (line,), lambda v, line=line: v(line), "at most")
 
 
-def sum_of_parts(number: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+def sum_of_parts(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
     """A whole is the sum of its parts; extremes of parts need not coincide. Uncertainties add in quadrature."""
     names = str(number.own.get("part", "")).split(" + ")
     parts = [part for name in names if len(names) > 1 and (part := partner(number, numbers, number.quantity, part=name))]
@@ -83,7 +83,7 @@ def sum_of_parts(number: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
             yield Recipe("± = root of the sum of squares", total, tuple(parts_behind), _quadrature(parts_behind))
 
 
-def between_extremes(number: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+def between_extremes(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
     """A mean lies between the minimum and the maximum of the same."""
     if number.statistic != "mean":
         return
@@ -94,7 +94,7 @@ def between_extremes(number: Number, numbers: Sequence[Number]) -> Iterator[Reci
             yield Recipe(f"mean {relation} the {statistic}", number, (end,), lambda v, end=end: v(end), relation)
 
 
-def peak_above_idle(number: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+def peak_above_idle(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
     """A cluster's peak power is at least its idle power."""
     if number.quantity == "power" and number.own.get("state") == "peak":
         for idle in named(numbers, quantity="power", state="idle", cluster=number.facts.get("cluster", "")):
@@ -103,7 +103,7 @@ def peak_above_idle(number: Number, numbers: Sequence[Number]) -> Iterator[Recip
             yield Recipe("peak power >= idle power", number, (idle,), lambda v, idle=idle: v(idle), "at least")
 
 
-def between_parts(number: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+def between_parts(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
     """A mean over everything lies between the means of its cases."""
     cases = [
         case
@@ -119,7 +119,7 @@ def between_parts(number: Number, numbers: Sequence[Number]) -> Iterator[Recipe]
         yield Recipe(rule, number, tuple(cases), lambda v: span.most(*(v(c) for c in cases)), "at most")
 
 
-def repeats(number: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+def repeats(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
     """The same number printed twice must be equal; the table counts as the original."""
     if not number.own or number.derived:
         return
@@ -133,7 +133,7 @@ def repeats(number: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
             return
 
 
-def efficiency(number: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+def efficiency(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
     """Efficiency = throughput / power, energy = power x duration, energy-delay product = energy x duration."""
     ways: dict[str, tuple[str, str, str, Callable[[Span, Span], Span]]] = {
         "efficiency": ("throughput", "power", "efficiency = throughput / power", lambda a, b: a / b),
@@ -152,7 +152,7 @@ def efficiency(number: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
         yield Recipe(rule, number, (a, b), lambda v: how(v(a), v(b)))
 
 
-def capacity_per_watt(number: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+def capacity_per_watt(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
     """Capacity per watt = raw capacity of the data disks, by the catalogue, / power in the same state."""
     cluster = str(number.facts.get("cluster", ""))
     if number.quantity != "capacity per watt" or number.derived or cluster not in catalogue.names():
@@ -179,7 +179,7 @@ def capacity_per_watt(number: Number, numbers: Sequence[Number]) -> Iterator[Rec
     )
 
 
-def spread_alike(number: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
+def spread_alike(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> Iterator[Recipe]:
     """Energy and rate of the same runs over the same bytes spread alike, because energy is power times bytes over rate."""
     if number.quantity != "energy":
         return
@@ -197,30 +197,30 @@ def spread_alike(number: Number, numbers: Sequence[Number]) -> Iterator[Recipe]:
         )
 
 
-def _quadrature(numbers: Sequence[Number]) -> Callable[[Values], Span]:
+def _quadrature(numbers: Sequence[PrintedNumber]) -> Callable[[Values], Span]:
     return lambda v: span.quadrature(*(v(number) for number in numbers))
 
 
-def _measured(number: Number) -> bool:
+def _measured(number: PrintedNumber) -> bool:
     return number.quantity == "throughput" and "direction" in number.own and number.own.get("what") is None
 
 
-def slack(number: Number) -> float:
+def slack(number: PrintedNumber) -> float:
     """Return the tolerance of a bound that the printed ± allows."""
     return sum(u.value for u in number.uncertainties)
 
 
-def _tpp(number: Number, numbers: Sequence[Number]) -> Number | None:
+def _tpp(number: PrintedNumber, numbers: Sequence[PrintedNumber]) -> PrintedNumber | None:
     peaks = named(numbers, quantity="throughput", what="TPP", cluster=number.facts.get("cluster", ""))
     return min(peaks, key=lambda n: "node" in n.own, default=None)
 
 
-def _rate_of(energy: Number, rate: Number) -> bool:
+def _rate_of(energy: PrintedNumber, rate: PrintedNumber) -> bool:
     rate_facts = {key: fact for key, fact in rate.own.items() if key != "what"}
     return rate.quantity == "throughput" and rate.place == energy.place and rate_facts == dict(energy.own)
 
 
-def _made(like: Number, quantity: str, name: str, value: float, unit: str) -> Number:
+def _made(like: PrintedNumber, quantity: str, name: str, value: float, unit: str) -> PrintedNumber:
     """Return a number of the catalogue as if it had been printed."""
     factor = QUANTITIES[quantity][unit]
     return replace(

@@ -4,24 +4,26 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from perjoule.papers.audit.causes import likely
-from perjoule.papers.audit.recipe import Recipe, Verdict, text
+from perjoule.papers.audit.recipe import AuditVerdict, Recipe, text
 from perjoule.papers.audit.span import exactly
-from perjoule.papers.published import Number
+from perjoule.papers.published import PrintedNumber
 
 _SHOWN = 6  # inputs of a place
 
 
-def judge(recipes: Sequence[Recipe], numbers: Sequence[Number]) -> tuple[Verdict, ...]:
+def judge(recipes: Sequence[Recipe], numbers: Sequence[PrintedNumber]) -> tuple[AuditVerdict, ...]:
     """Judge numbers by their recipes."""
     wrong = {recipe.subject.id: recipe for recipe in recipes if not recipe.holds() and recipe.relation == "equals"}
     return tuple(_verdict(recipe, recipes, numbers, wrong) for recipe in recipes)
 
 
-def _verdict(recipe: Recipe, recipes: Sequence[Recipe], numbers: Sequence[Number], wrong: Mapping[str, Recipe]) -> Verdict:
+def _verdict(
+    recipe: Recipe, recipes: Sequence[Recipe], numbers: Sequence[PrintedNumber], wrong: Mapping[str, Recipe]
+) -> AuditVerdict:
     number, holds, central = recipe.subject, recipe.holds(), recipe.central()
     before = {"equals": "", "within": "from ", "at most": "at most ", "at least": "at least "}[recipe.relation]
     result = {"at most": exactly(central.high), "at least": exactly(central.low)}.get(recipe.relation, central)
-    return Verdict(
+    return AuditVerdict(
         kind="agrees" if holds else "disagrees",
         rule=recipe.rule,
         place=number.place,

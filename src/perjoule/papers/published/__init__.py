@@ -1,6 +1,6 @@
 """Papers as data: every number that they print, with its unit, its place and the facts about it. One TOML file, one paper."""
 
-from perjoule.papers.published.paper import QUANTITIES, Axis, Claim, Figure, Number, Paper, Uncertainty
+from perjoule.papers.published.paper import QUANTITIES, Axis, Claim, Figure, Paper, PrintedNumber, Uncertainty
 from perjoule.papers.published.printed import Printed, printed
 from perjoule.papers.published.reading import names, paper, read
 
@@ -9,9 +9,9 @@ __all__ = [
     "Axis",
     "Claim",
     "Figure",
-    "Number",
     "Paper",
     "Printed",
+    "PrintedNumber",
     "Uncertainty",
     "names",
     "paper",

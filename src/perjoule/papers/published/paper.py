@@ -66,7 +66,7 @@ class Uncertainty:
 
 
 @dataclass(frozen=True)
-class Number:
+class PrintedNumber:
     """A number as a paper prints it.
 
     `low` to `high` is the range that its printed digits allow: half a unit in the last place each way. An approximate number gets
@@ -177,7 +177,7 @@ class Paper:
     reference: str
     year: int | None  # None where nothing printed says it
     doi: str
-    numbers: tuple[Number, ...]
+    numbers: tuple[PrintedNumber, ...]
     claims: tuple[Claim, ...]
     configurations: Mapping[str, Mapping[str, Fact]]
     bounds: Mapping[str, Mapping[str, str]]
@@ -185,15 +185,15 @@ class Paper:
     figures: tuple[Figure, ...] = ()  # that show results
     kind: Literal["paper", "claims"] = "paper"  # claims are made without a paper: each table names its page and date
 
-    def number(self, id: str) -> Number:
+    def number(self, id: str) -> PrintedNumber:
         """Find a number by its id. Raises KeyError."""
         return self._by_id[id]
 
     @cached_property
-    def _by_id(self) -> Mapping[str, Number]:
+    def _by_id(self) -> Mapping[str, PrintedNumber]:
         return {number.id: number for number in self.numbers}
 
-    def find(self, **facts: Fact) -> tuple[Number, ...]:
+    def find(self, **facts: Fact) -> tuple[PrintedNumber, ...]:
         """List the numbers with all these facts, as in `find(quantity="throughput", direction="read")`."""
         return tuple(number for number in self.numbers if facts.items() <= number.words.items())
 

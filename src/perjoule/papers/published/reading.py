@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from perjoule.model.errors import CampaignError
 from perjoule.papers.published.figures import FigureText
-from perjoule.papers.published.paper import BOUNDS, QUANTITIES, Claim, Fact, Number, Paper, Uncertainty
+from perjoule.papers.published.paper import BOUNDS, QUANTITIES, Claim, Fact, Paper, PrintedNumber, Uncertainty
 from perjoule.papers.published.printed import half_unit, printed
 
 _OWN_WORDS = ("id", "quantity", "printed", "unit", "statistic", "plus_minus", "derived", "unchecked", "note")
@@ -126,7 +126,7 @@ def _raw(table: _Table) -> Iterator[_Row]:
                 yield {**table.common, **facts, **column, "printed": str(cell)}
 
 
-def _number(raw: _Row, place: str, configurations: Mapping[str, Mapping[str, Fact]]) -> Number:
+def _number(raw: _Row, place: str, configurations: Mapping[str, Mapping[str, Fact]]) -> PrintedNumber:
     quantity, statistic = raw["quantity"], raw.get("statistic", "unknown")
     row_facts: dict[str, Fact] = {key: fact for key, fact in raw.items() if key not in _OWN_WORDS}
     id = re.sub(r"\W+", "_", str(raw["id"]).format(**row_facts))
@@ -150,7 +150,7 @@ def _number(raw: _Row, place: str, configurations: Mapping[str, Mapping[str, Fac
         )
     low = 0.0 if text.sign == "<" else text.low
     high = float("inf") if text.sign == ">" else text.high
-    return Number(
+    return PrintedNumber(
         id=id,
         quantity=quantity,
         printed=raw["printed"] if raw["printed"].endswith(raw.get("unit", "")) else f"{raw['printed']} {raw['unit']}",
@@ -175,7 +175,7 @@ def _uncertainty(digits: str, unit: float, kind: str) -> Uncertainty:
 
 
 def _refuse_unknown_ids(
-    numbers: tuple[Number, ...], claims: list[Claim], bounds: Mapping[str, Mapping[str, str]], place: str
+    numbers: tuple[PrintedNumber, ...], claims: list[Claim], bounds: Mapping[str, Mapping[str, str]], place: str
 ) -> None:
     ids = [number.id for number in numbers]
     ids_known = set(ids)

@@ -13,7 +13,7 @@ from perjoule.results.limitations import SIMULATED
 from perjoule.results.sides import Key, Side, matched
 from perjoule.results.table import few
 from perjoule.statistics.better import Judge, Verdict, refusal, refused_verdict, verdict
-from perjoule.statistics.changes import Change, undeclared
+from perjoule.statistics.changes import Difference, undeclared
 from perjoule.statistics.intervals import hedges_g
 from perjoule.statistics.modes import summarised_by_median
 
@@ -21,7 +21,7 @@ DEFAULT_LABELS = tuple(metric_of(key).label for key in COMPARED)  # of those tha
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """A metric of one combination on both sides."""
 
     filesystem: str  # "moosefs", or "moosefs -> cephfs" where it is what changed
@@ -48,10 +48,10 @@ class Comparison:
     """The result of a comparison."""
 
     names: tuple[str, str]
-    rows: tuple[Row, ...]
+    rows: tuple[ComparisonRow, ...]
     doubts: tuple[Doubt, ...]
     outliers: tuple[str, ...]
-    changes: tuple[Change, ...] = ()
+    changes: tuple[Difference, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ def checked_label(metric: str) -> str:
 
 
 def compare(
-    first: Side, second: Side, metrics: Sequence[str] = (), *, across_grades: bool = False, changes: Sequence[Change] = ()
+    first: Side, second: Side, metrics: Sequence[str] = (), *, across_grades: bool = False, changes: Sequence[Difference] = ()
 ) -> Comparison:
     """Compare two sides, the second over the first.
 
@@ -84,7 +84,7 @@ def compare(
         CampaignError: the two have nothing in common.
     """
     pairs = matched(first, second)
-    rows: list[Row] = []
+    rows: list[ComparisonRow] = []
     suspects = [change.name for change in undeclared(changes)]
     doubts = [COMPARISON.undeclared(changes=few(suspects))] if suspects else []
     for metric in metrics or DEFAULT_LABELS:
@@ -110,7 +110,7 @@ def _measured(first: Side, second: Side, pair: tuple[Key, Key], key: str) -> boo
     return key in first.cell(pair[0]).metrics and key in second.cell(pair[1]).metrics
 
 
-def _row(first: Side, second: Side, pair: tuple[Key, Key], metric: str, count: int, *, across_grades: bool) -> Row:
+def _row(first: Side, second: Side, pair: tuple[Key, Key], metric: str, count: int, *, across_grades: bool) -> ComparisonRow:
     """Compare one combination: within a campaign by the common rule, of two campaigns together with their other combinations."""
     key, labels = BY_LABEL[metric].key, list(dict.fromkeys(of[1] for of in pair))
     before, after = first.cell(pair[0]), second.cell(pair[1])
@@ -128,4 +128,4 @@ def _row(first: Side, second: Side, pair: tuple[Key, Key], metric: str, count: i
     place = (" -> ".join(labels), pair[0][2], pair[0][3], pair[0][4])
     realities: tuple[Reality, Reality] = (before.reality, after.reality)
     by_median = summarised_by_median(before), summarised_by_median(after)
-    return Row(*place, metric, before.metrics[key], after.metrics[key], judged, than, effect, realities, by_median)
+    return ComparisonRow(*place, metric, before.metrics[key], after.metrics[key], judged, than, effect, realities, by_median)

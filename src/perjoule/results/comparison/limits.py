@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from perjoule.model.errors import CampaignError
-from perjoule.results.comparison import Row, checked_label
+from perjoule.results.comparison import ComparisonRow, checked_label
 
 _LIMIT = re.compile(r"\s*(?P<metric>.+?)\s*(?P<sense>[<>])\s*(?P<percent>[+-]?\d+(?:\.\d+)?)\s*%\s*")
 
@@ -19,7 +19,7 @@ class Limit:
     sense: Literal["<", ">"]
     ratio: float
 
-    def judge(self, row: Row) -> Literal["broken", "kept", "can't tell"]:
+    def judge(self, row: ComparisonRow) -> Literal["broken", "kept", "can't tell"]:
         """Return on which side of the limit the whole 95 % interval of a row's change is."""
         if row.judged.refused or not row.judged.estimate.freedom:
             return "can't tell"

@@ -5,15 +5,15 @@ from math import isfinite, isnan
 
 from perjoule.model.format import with_interval
 from perjoule.model.metrics import BY_LABEL
-from perjoule.results.comparison import Comparison, Row
+from perjoule.results.comparison import Comparison, ComparisonRow
 from perjoule.results.table import NAMES, PLACE, Table, pair_texts
 from perjoule.statistics.better import MOST_COUNT, Verdict
-from perjoule.statistics.changes import Change
+from perjoule.statistics.changes import Difference
 
 HEADERS = (*PLACE, "metric", "before", "after", "ratio (95 %)", "p", "g", "verdict", "n more")
 
 
-def change_lines(changes: Sequence[Change], declared: Sequence[str] = ()) -> Iterator[str]:
+def change_lines(changes: Sequence[Difference], declared: Sequence[str] = ()) -> Iterator[str]:
     """Return a line for each difference, and for each declared difference that is not one."""
     if not changes:
         yield "no difference in options, software, machine or deployment"
@@ -30,7 +30,7 @@ def comparison_table(comparison: Comparison) -> Table:
     return Table(HEADERS, tuple(_cells(row) for row in comparison.rows), (*NAMES, "metric", "verdict"))
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: ComparisonRow) -> tuple[str, ...]:
     per = BY_LABEL[row.metric].unit.per
     place = (row.filesystem, row.workload, row.direction, str(row.clients_count), row.metric)
     pairs = zip((row.before, row.after), row.by_median, strict=True)
@@ -62,7 +62,7 @@ def as_data(comparison: Comparison) -> dict[str, object]:
     }
 
 
-def _row_data(row: Row) -> dict[str, object]:
+def _row_data(row: ComparisonRow) -> dict[str, object]:
     row_data: dict[str, object] = {
         "filesystem": row.filesystem,
         "workload": row.workload,

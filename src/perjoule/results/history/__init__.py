@@ -13,7 +13,7 @@ from perjoule.results import sides
 from perjoule.results.table import few
 from perjoule.statistics.better import RELEVANT_RATIO
 from perjoule.statistics.modes import summarised_by_median
-from perjoule.statistics.steps import LEAST_COUNT, Level, Step, levels, steps
+from perjoule.statistics.steps import LEAST_COUNT, Step, StepLevel, levels, steps
 from perjoule.store import Results
 from perjoule.summary import summary
 from perjoule.summary.campaign import name_of
@@ -23,7 +23,7 @@ VERDICTS: Sequence[Verdict] = get_args(Verdict)  # what asks for attention first
 
 
 @dataclass(frozen=True)
-class Moment:
+class HistoryMoment:
     """A campaign in the history."""
 
     results: Results
@@ -42,7 +42,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Row:
+class HistoryRow:
     """A metric of one combination over the campaigns that have it."""
 
     filesystem: str
@@ -55,7 +55,7 @@ class Row:
     moments: tuple[int, ...]  # which campaigns, in order of time
     values: tuple[Interval, ...]  # of each
     steps: tuple[Step, ...]
-    levels: tuple[Level, ...]
+    levels: tuple[StepLevel, ...]
     by_median: bool = False  # whether the newest campaign's repetitions have no useful mean
 
     @property
@@ -78,12 +78,12 @@ class History:
     """Campaigns of one name, and what is seen over them."""
 
     name: str
-    moments: tuple[Moment, ...]
-    rows: tuple[Row, ...]
+    moments: tuple[HistoryMoment, ...]
+    rows: tuple[HistoryRow, ...]
     changes: Mapping[int, tuple[str, ...]]  # number of a campaign with a step -> what differs from the campaign before
 
     @property
-    def worse(self) -> tuple[Row, ...]:
+    def worse(self) -> tuple[HistoryRow, ...]:
         """Rows whose newest level is worse than the one before."""
         return tuple(row for row in self.rows if row.verdict == "worse")
 
@@ -123,18 +123,18 @@ def history(folders: Sequence[Results], metrics: Sequence[str]) -> History:
     return History(next(iter(folder_of)), tuple(moments), rows, {at: _changes(moments[at - 1], moments[at]) for at in stepped})
 
 
-def _row(key: tuple[str, str, Direction, int, int, str, str], cells: Sequence[tuple[int, Cell]], sought_count: int) -> Row:
+def _row(key: tuple[str, str, Direction, int, int, str, str], cells: Sequence[tuple[int, Cell]], sought_count: int) -> HistoryRow:
     values = tuple(cell.metrics[key[-1]] for _, cell in cells)
     means = [interval.mean for interval in values]
     found_steps, by_median = steps(means, sought_count), summarised_by_median(cells[-1][1])
-    return Row(*key, tuple(at for at, _ in cells), values, found_steps, levels(means, found_steps), by_median)
+    return HistoryRow(*key, tuple(at for at, _ in cells), values, found_steps, levels(means, found_steps), by_median)
 
 
-def _moment(results: Results) -> Moment:
-    return Moment(results, max(record.clock.utc_s for record in results.latest()), summary(results).cells)
+def _moment(results: Results) -> HistoryMoment:
+    return HistoryMoment(results, max(record.clock.utc_s for record in results.latest()), summary(results).cells)
 
 
-def _changes(before: Moment, after: Moment) -> tuple[str, ...]:
+def _changes(before: HistoryMoment, after: HistoryMoment) -> tuple[str, ...]:
     """Return what differs in options, software, machine and deployment from the campaign before."""
     differences = sides.changed(sides.side(before.results), sides.side(after.results), ())
     return tuple(f"{change.name}: {change.before or 'nothing'} -> {change.after or 'nothing'}" for change in differences)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from perjoule.model.format import number, p_text, ratio_text, with_interval
 from perjoule.model.metrics import metric_of
-from perjoule.results.history import VERDICTS, History, Row
+from perjoule.results.history import VERDICTS, History, HistoryRow
 from perjoule.results.table import NAMES, PLACE, Table
 from perjoule.statistics.steps import LEAST_COUNT
 
@@ -17,7 +17,7 @@ def history_table(history: History) -> Table:
     return Table(HEADERS, tuple(_cells(history, row) for row in rows), (*NAMES, "metric", "last step", "verdict"))
 
 
-def _cells(history: History, row: Row) -> tuple[str, ...]:
+def _cells(history: History, row: HistoryRow) -> tuple[str, ...]:
     metric = metric_of(row.metric)
     label = f"{metric.label} ({row.grade})" if row.grade else metric.label
     place = (row.filesystem, row.workload, row.direction, str(row.clients_count), label, row.verdict, str(len(row.values)))
@@ -39,7 +39,7 @@ def as_data(history: History) -> dict[str, object]:
     return {"campaign": history.name, "campaigns": moments, "rows": [_row_data(row) for row in history.rows]}
 
 
-def _row_data(row: Row) -> dict[str, object]:
+def _row_data(row: HistoryRow) -> dict[str, object]:
     def of(positions: Sequence[int]) -> list[int]:
         return [row.moments[at] for at in positions]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from perjoule.model import Overwrite, Permit
 from perjoule.model.errors import CampaignError, MachineError
-from perjoule.testbeds._device.view import STABLE, Seen, View, identity, look
+from perjoule.testbeds._device.view import STABLE, MachineView, Seen, identity, look
 
 # Signatures of a part of something larger: what is lost is not on this device alone, so that none may be named.
 MEMBERS = (
@@ -21,7 +21,7 @@ MEMBERS = (
 MEMBER_ENDING = "_member"  # linux_raid_member, LVM2_member, zfs_member, mpath_member, ...
 
 
-def node(device: str, view: View) -> Path:
+def node(device: str, view: MachineView) -> Path:
     """Return the device of a stable ID. Raises CampaignError: it is not a stable ID."""
     path = Path(device)
     if path.parent not in [view.links / folder for folder in STABLE] or path.name in ("", ".", ".."):
@@ -74,7 +74,7 @@ def refused(device_seen: Seen, allowed: Sequence[str]) -> str:
     return ""
 
 
-def shown(named: Overwrite, view: View) -> tuple[Permit, list[str]]:
+def shown(named: Overwrite, view: MachineView) -> tuple[Permit, list[str]]:
     """Describe a device and what would be lost, and return the permit for it, in case the user agrees.
 
     Raises:
@@ -91,10 +91,10 @@ def shown(named: Overwrite, view: View) -> tuple[Permit, list[str]]:
     return Permit(named.device, named.signature, device_seen.identity), [*lines, *(f"part {part}" for part in disk.children)]
 
 
-class Claim:
+class DeviceClaim:
     """A device that is exclusively ours until `release`: nobody else can mount or format it in the meantime."""
 
-    def __init__(self, device: str, permits: Sequence[Permit], view: View) -> None:
+    def __init__(self, device: str, permits: Sequence[Permit], view: MachineView) -> None:
         """Check it, open it, and check it again.
 
         Raises:
@@ -156,7 +156,7 @@ class Claim:
         self._held.release()
 
 
-def _judged(device: str, view: View, allowed: Sequence[str]) -> Seen:
+def _judged(device: str, view: MachineView, allowed: Sequence[str]) -> Seen:
     with view.now(device) as moment_view:
         device_seen = look(moment_view, node(device, moment_view))
     if reason := refused(device_seen, allowed):

@@ -70,7 +70,7 @@ class _Open(Held):
 
 
 @dataclass(frozen=True)
-class View:
+class MachineView:
     """The paths and tools of a machine to read from; tests replace them."""
 
     links: Path = Path("/dev/disk")
@@ -80,7 +80,7 @@ class View:
     ask: Callable[[Sequence[str]], str] = _tool
 
     @contextlib.contextmanager
-    def now(self, device: str) -> Generator["View"]:
+    def now(self, device: str) -> Generator["MachineView"]:
         """Collect the state of a device for the block; this machine is read when the block reads."""
         yield self
 
@@ -112,7 +112,7 @@ class View:
         return _Open(node)
 
 
-HERE = View()
+HERE = MachineView()
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class Seen:
         return f"{self.number} {self.sequence}".strip()
 
 
-def look(view: View, node: Path) -> Seen:
+def look(view: MachineView, node: Path) -> Seen:
     """Read everything about a device. Raises MachineError if any of it can't be read."""
     try:
         disk = part(json_from(view.ask(["lsblk", "--json", "--output", COLUMNS, str(node)]))["blockdevices"][0])
@@ -204,7 +204,7 @@ def look(view: View, node: Path) -> Seen:
         raise MachineError(problem, where=str(node), next=_FIX) from error
 
 
-def identity(view: View, name: str) -> tuple[str, str]:
+def identity(view: MachineView, name: str) -> tuple[str, str]:
     """Read a device's number and its sequence number. Raises OSError: it is gone."""
     sequence = view.sys / "class/block" / name / "diskseq"
     return _read(view.sys / "class/block" / name / "dev"), _read(sequence) if sequence.exists() else ""
@@ -229,14 +229,14 @@ def part(row: Mapping[str, Any]) -> Part:
     )
 
 
-def _signature(view: View, fields_of: Mapping[str, str | None]) -> Signature:
+def _signature(view: MachineView, fields_of: Mapping[str, str | None]) -> Signature:
     signature = Signature(fields_of["device"] or "", str(fields_of["type"]), fields_of["label"] or "", fields_of["uuid"] or "")
     if signature.type != "btrfs":
         return signature
     return replace(signature, devices_count=int(view.ask([*BTRFS_COUNT.split(), str(view.nodes / signature.device)])))
 
 
-def _holders(view: View, names: Sequence[str], paths: set[str]) -> Iterator[str]:
+def _holders(view: MachineView, names: Sequence[str], paths: set[str]) -> Iterator[str]:
     for name in names:
         yield from (path.name for path in sorted((view.sys / "class/block" / name / "holders").iterdir()))
     for folder in sorted((view.sys / "block").glob("loop*/loop")):
@@ -245,7 +245,7 @@ def _holders(view: View, names: Sequence[str], paths: set[str]) -> Iterator[str]
                 yield folder.parent.name
 
 
-def _swaps(view: View) -> Iterator[str]:
+def _swaps(view: MachineView) -> Iterator[str]:
     lines = (view.proc / "swaps").read_text().splitlines()
     if not lines or not lines[0].startswith("Filename"):
         raise ValueError("/proc/swaps is not as the kernel writes it")
@@ -253,7 +253,7 @@ def _swaps(view: View) -> Iterator[str]:
         yield view.real(_unescaped(line.split()[0]))
 
 
-def _mounts(view: View, numbers: set[str], paths: set[str]) -> Iterator[str]:
+def _mounts(view: MachineView, numbers: set[str], paths: set[str]) -> Iterator[str]:
     lines = (view.proc / "self/mountinfo").read_text().splitlines()
     if not lines:
         raise ValueError("/proc/self/mountinfo is empty")

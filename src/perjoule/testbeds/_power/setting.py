@@ -15,7 +15,7 @@ from perjoule.testbeds._power import states
 from perjoule.testbeds._power.offers import offers
 from perjoule.testbeds._power.options import Power
 from perjoule.testbeds._power.scripts import LOOK, PUT_BACK, READ, SET, record
-from perjoule.testbeds._power.states import Setting, States
+from perjoule.testbeds._power.states import PowerSetting, States
 
 RECORD = removal.UNDO  # of former values; who removes a run's folder brings them back first
 SYSFS = Path("/sys")
@@ -116,7 +116,7 @@ class _Held:
 
     host: Host
     where: Sequence[str]
-    chosen: Sequence[Setting]
+    chosen: Sequence[PowerSetting]
 
     def check(self) -> None:
         """Read them again. Raises WorkloadError: something else has changed one."""

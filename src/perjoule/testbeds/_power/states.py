@@ -22,7 +22,7 @@ _WORDS = {
 _FOLLOWING = ("energy_performance_preference", "scaling_min_freq", "scaling_max_freq")
 
 
-class Setting(NamedTuple):
+class PowerSetting(NamedTuple):
     """One state: an attribute below the root of sysfs, or a drive by its ID; `wanted` is "" where only `former` is put back."""
 
     option: str
@@ -33,7 +33,7 @@ class Setting(NamedTuple):
 
 
 @dataclass
-class Drive:
+class DriveStates:
     """A named drive: its folder in sysfs, values by attribute's path, and what its tools say."""
 
     folder: str = ""
@@ -51,7 +51,7 @@ class States:
 
     boot: str = ""
     files: dict[str, str] = field(default_factory=dict[str, str])
-    drives: dict[str, Drive] = field(default_factory=lambda: defaultdict[str, Drive](Drive))
+    drives: dict[str, DriveStates] = field(default_factory=lambda: defaultdict[str, DriveStates](DriveStates))
 
     @property
     def policies(self) -> Mapping[str, Mapping[str, str]]:
@@ -126,7 +126,7 @@ def khz(text: str) -> int:
     return int(text) if re.fullmatch(r"[0-9]{1,12}", text) else 0
 
 
-def _of_drive(drive: Drive) -> dict[str, Json]:
+def _of_drive(drive: DriveStates) -> dict[str, Json]:
     tolerance = drive.file("latency_tolerance_us")[1]
     control, delay_ms = drive.file("power/control")[1], drive.file("autosuspend_delay_ms")[1]
     return {
@@ -138,13 +138,13 @@ def _of_drive(drive: Drive) -> dict[str, Json]:
     }
 
 
-def _state(drive: Drive) -> int | None:
+def _state(drive: DriveStates) -> int | None:
     """Return the power state of a controller: bits 0 to 4 of feature 2 (NVMe Base Specification, Power Management)."""
     answer = drive.tools.get("nvme", "")
     return int(answer, 16) & 0x1F if re.fullmatch(r"[0-9a-fA-F]+", answer) else None
 
 
-def settings(power: Power, host_states: States, place: str) -> tuple[Setting, ...]:
+def settings(power: Power, host_states: States, place: str) -> tuple[PowerSetting, ...]:
     """Return what has to be set and put back. Raises MachineError: the host lacks it, or does not offer the value."""
     return (
         *_of_policies(power, host_states, place),
@@ -160,7 +160,7 @@ def _refusal(place: str, option: str, value: object, offered: Sequence[str]) -> 
     return MachineError(f'does not offer {option} = "{value}"', where=place, next=f"choose one of: {', '.join(offered)}")
 
 
-def _of_policies(power: Power, host_states: States, place: str) -> Iterator[Setting]:
+def _of_policies(power: Power, host_states: States, place: str) -> Iterator[PowerSetting]:
     options_set = {option: value for option in (*_WORDS, *_FREQUENCIES) if (value := getattr(power, option)) is not None}
     if options_set and not host_states.policies:
         raise _refusal(place, next(iter(options_set)), "", ())
@@ -179,13 +179,13 @@ def _of_policies(power: Power, host_states: States, place: str) -> Iterator[Sett
                     offered = [f"{limits[0] / 1000:g} MHz to {limits[1] / 1000:g} MHz"] if name in policy else []
                     raise _refusal(place, option.removesuffix("_hz"), f"{value / 1e6:g} MHz", offered)
             ours.add(name)
-            yield Setting(option, "file", f"{folder}/{name}", policy[name], text)
+            yield PowerSetting(option, "file", f"{folder}/{name}", policy[name], text)
         for name in _FOLLOWING:
             if options_set and name in policy and name not in ours:
-                yield Setting("", "file", f"{folder}/{name}", policy[name], "")
+                yield PowerSetting("", "file", f"{folder}/{name}", policy[name], "")
 
 
-def _idle_states(power: Power, host_states: States, place: str) -> Iterator[Setting]:
+def _idle_states(power: Power, host_states: States, place: str) -> Iterator[PowerSetting]:
     deepest = power.cpu_deepest_idle
     if deepest is None:
         return
@@ -197,20 +197,20 @@ def _idle_states(power: Power, host_states: States, place: str) -> Iterator[Sett
             raise _refusal(place, "cpu_deepest_idle", deepest, names)
         for number, (_, path, enabled) in enumerate(idle_states):
             text = "0" if number <= names.index(deepest) else "1"
-            yield Setting("cpu_deepest_idle", "file", path, "0" if enabled else "1", text)
+            yield PowerSetting("cpu_deepest_idle", "file", path, "0" if enabled else "1", text)
 
 
-def _aspm(power: Power, host_states: States, place: str) -> Iterator[Setting]:
+def _aspm(power: Power, host_states: States, place: str) -> Iterator[PowerSetting]:
     if power.pcie_aspm is None:
         return
     answer = host_states.files.get(_ASPM, "")
     offered = answer.replace("[", "").replace("]", "").split()
     if power.pcie_aspm not in offered:
         raise _refusal(place, "pcie_aspm", power.pcie_aspm, offered)
-    yield Setting("pcie_aspm", "file", _ASPM, current(answer), power.pcie_aspm)
+    yield PowerSetting("pcie_aspm", "file", _ASPM, current(answer), power.pcie_aspm)
 
 
-def _of_drives(power: Power, host_states: States, place: str) -> Iterator[Setting]:
+def _of_drives(power: Power, host_states: States, place: str) -> Iterator[PowerSetting]:
     drives = {id: host_states.drives[id] for id in power.devices if id in host_states.drives}
     if power.devices and not drives:
         raise MachineError("has none of the devices of power", where=place, next="correct devices, or remove it from `on`")
@@ -230,17 +230,17 @@ def _of_drives(power: Power, host_states: States, place: str) -> Iterator[Settin
             former = drive.tools.get("apm", "")
             if not (former.isdigit() or former == "off"):
                 raise _refusal(name, "disk_apm", power.disk_apm, ())
-            yield Setting("disk_apm", "apm", id, former, str(power.disk_apm) if power.disk_apm < 255 else "off")
+            yield PowerSetting("disk_apm", "apm", id, former, str(power.disk_apm) if power.disk_apm < 255 else "off")
         if power.nvme_state is not None:
             state, most = _state(drive), drive.tools.get("npss", "")
             if state is None or not most.isdigit() or power.nvme_state > int(most):
                 powers = [] if state is None else [str(number) for number in range(int(most or 0) + 1)]
                 raise _refusal(name, "nvme_state", power.nvme_state, powers)
-            yield Setting("nvme_state", "nvme", id, str(int(drive.tools["nvme"], 16)), str(power.nvme_state))
+            yield PowerSetting("nvme_state", "nvme", id, str(int(drive.tools["nvme"], 16)), str(power.nvme_state))
 
 
-def _of_file(option: str, drive: Drive, ending: str, text: str, place: str) -> Setting:
+def _of_file(option: str, drive: DriveStates, ending: str, text: str, place: str) -> PowerSetting:
     path, former = drive.file(ending)
     if not path:
         raise _refusal(place, option, text, ())
-    return Setting(option, "file", path, former, text)
+    return PowerSetting(option, "file", path, former, text)

@@ -50,12 +50,12 @@ from perjoule.testbeds.cluster.judge import JUDGED, PERMITTED
 from perjoule.testbeds.cluster.judge import text as helper_text
 from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.login import Login
-from perjoule.testbeds.cluster.machines import Machine, NodeName, Word, hardware_of, is_nobodys, node_of, one_table_each
+from perjoule.testbeds.cluster.machines import LabHost, NodeName, Word, hardware_of, is_nobodys, node_of, one_table_each
 from perjoule.testbeds.cluster.openssh import Ssh, configuration
 from perjoule.testbeds.cluster.scripts import HELPER
-from perjoule.testbeds.cluster.units import Limits
+from perjoule.testbeds.cluster.units import UnitLimits
 
-__all__ = ["HELPER", "JUDGED", "PERMITTED", "Cluster", "Login", "Machine", "NodeName", "helper_text", "listed"]
+__all__ = ["HELPER", "JUDGED", "PERMITTED", "LabHost", "Login", "NodeName", "SshCluster", "helper_text", "listed"]
 
 EXAMPLE = """
 [testbed]
@@ -69,7 +69,7 @@ hosts = [
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, OffersSettings, OverwritesDevices):
+class SshCluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, OffersSettings, OverwritesDevices):
     """Real hosts, uncapped, over SSH; each needs sshd, bash, procps, util-linux and the software to measure."""
 
     also_called: ClassVar[Mapping[str, str]] = {
@@ -79,7 +79,7 @@ class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Offer
     inventory: InventoryFile | None = None
     """An Ansible inventory beside the campaign, in INI format ("hosts.ini") or as `ansible-inventory --list` prints it:
     addresses, ports, users and groups of hosts."""
-    hosts: Annotated[tuple[Machine, ...], BeforeValidator(one_table_each), Field(min_length=1)]
+    hosts: Annotated[tuple[LabHost, ...], BeforeValidator(one_table_each), Field(min_length=1)]
     """The hosts, as {name = "storage-1", address = "10.0.0.11", role = "storage", node = "odroid-hc4/A"}; node is optional. One
     table can be many hosts: {name = "n[001-064]", address = "10.0.1.[1-64]", role = "client"}. Names suffice with an inventory,
     or if OpenSSH knows them; {name = "@compute", role = "client", count = 4} takes 4 hosts of a group."""
@@ -141,7 +141,7 @@ class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Offer
         hosts = planned(machine.role for machine in machines)
         theirs = [machine for machine, host in zip(machines, hosts.all, strict=True) if host in hosts.at(place)]
 
-        def look(machine: Machine) -> tuple[Permit, list[str]]:
+        def look(machine: LabHost) -> tuple[Permit, list[str]]:
             keeper = pool.looked(self._place(machine))
             try:
                 permit, lines = _device.shown(named, devices.beforehand(keeper))
@@ -201,7 +201,7 @@ class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Offer
 
             stack.callback(release)
 
-            def keep(machine: Machine) -> Keeper:
+            def keep(machine: LabHost) -> Keeper:
                 keeper = pool.fresh(self._place(machine))
                 with contextlib.ExitStack() as refused:
                     refused.callback(keeper.close)
@@ -209,7 +209,7 @@ class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Offer
                         raise MachineError(check.detail, where=check.name, next=check.fix)
                     states[machine.name] = power.facts(keeper)
                     refused.pop_all()
-                keeper.keep(run, tuple(dead), Limits(self.tasks_limit_count, self.memory_limit_bytes))
+                keeper.keep(run, tuple(dead), UnitLimits(self.tasks_limit_count, self.memory_limit_bytes))
                 held_keepers.append(keeper)
                 return keeper
 
@@ -220,7 +220,7 @@ class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Offer
             clocks = each(keepers, Keeper.clock)
             ours = iter(zip(folders, keepers, clocks, strict=True))  # of the chosen ones, in the order of all
 
-            def host(machine: Machine) -> Host:
+            def host(machine: LabHost) -> Host:
                 node = nodes[machine.name]
                 identity = (machine.name, machine.role, addresses[machine.name], node and node[1])
                 if not machine.login:
@@ -250,7 +250,7 @@ class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Offer
     def reached(self) -> tuple[Check, ...]:
         """Check each host; its connection is kept for who holds it next."""
 
-        def look(machine: Machine) -> Check:
+        def look(machine: LabHost) -> Check:
             if is_nobodys(machine.address):
                 return Check(machine.name, True, "a documentation address (RFC 5737), skipped", needed=False)
             if not machine.login:
@@ -290,7 +290,7 @@ class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Offer
         places = planned(machine.role for machine in machines)
         needing = [(check, places.at(check.on)) for check in wanted if check.look]
 
-        def look(machine: Machine, place: Host) -> list[Check]:
+        def look(machine: LabHost, place: Host) -> list[Check]:
             if (keeper := pool.kept(self._place(machine))) is None:
                 return []
             needed = list({check.look: check for check, hosts in needing if place in hosts}.values())
@@ -310,10 +310,10 @@ class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Offer
             lacks += power.lacking([keeper for keeper in setting if keeper], self.power)
         return tuple(findings.installed_at_once(findings.together(lacks)))
 
-    def _sets_power(self, machine: Machine | Host) -> bool:
+    def _sets_power(self, machine: LabHost | Host) -> bool:
         return bool(self.power and {machine.name, machine.role} & set(self.power.on))
 
-    def _chosen(self, clients_count: int) -> list[Machine]:
+    def _chosen(self, clients_count: int) -> list[LabHost]:
         names = [machine.name for machine in self.hosts]
         if twice := next((name for name in names if names.count(name) > 1), ""):
             raise CampaignError(f'two hosts are called "{twice}"', where="testbed cluster", next="give each a name of its own")
@@ -326,25 +326,25 @@ class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Offer
             unused += of_role[count:] if count is not None else ()
         return [machine for machine in self.hosts if machine not in unused]
 
-    def _login(self, machine: Machine) -> Login:
+    def _login(self, machine: LabHost) -> Login:
         key = machine.identity or self.identity
         identity, sudo = str(Path(key).expanduser()) if key else "", self.sudo if machine.sudo is None else machine.sudo
         user, port = machine.user or self.user, machine.port or self.port
         destination = machine.ssh or machine.address or machine.name
         return Ssh(machine.name, destination, user, port, identity, configuration(), sudo, machine.jump)
 
-    def _address(self, machine: Machine) -> str:
+    def _address(self, machine: LabHost) -> str:
         login = self._login(machine)
         return machine.address if machine.address or not machine.login or not isinstance(login, Ssh) else login.address()
 
-    def _place(self, machine: Machine) -> pool.Place:
+    def _place(self, machine: LabHost) -> pool.Place:
         return self._login(machine), self.work
 
-    def _noted(self, machines: Sequence[Machine]) -> list[tuple[Ssh, str]]:
+    def _noted(self, machines: Sequence[LabHost]) -> list[tuple[Ssh, str]]:
         """Return the hosts that `perjoule down` can reach when this run is over: not those of a batch job."""
         return [(login, self.work) for machine in machines if isinstance(login := self._login(machine), Ssh)]
 
-    def _folder(self, run: str, machine: Machine) -> Path:
+    def _folder(self, run: str, machine: LabHost) -> Path:
         return Path(self.work, "cluster", f"{run}-{machine.name}")
 
     def _facts(self, run: str, keepers: Sequence[Keeper], clocks: Sequence[ClockOffset]) -> dict[str, Json]:
@@ -367,5 +367,5 @@ class Cluster(Testbed, Awaits, Cleans, Elsewhere, HasEvents, LooksAtHosts, Offer
 
 
 _missing: dict[
-    tuple[Machine, ...], dict[str, Json]
+    tuple[LabHost, ...], dict[str, Json]
 ] = {}  # of the hosts of a testbed, those that are left out, each with the reason

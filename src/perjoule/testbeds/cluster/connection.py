@@ -20,7 +20,7 @@ _PIECE_BYTES = MOST_BYTES // 2
 _SIZE = re.compile(r"\d{1,18}", re.ASCII)
 
 
-class Line:
+class KeeperLine:
     """The connection of a keeper, for one run's folder on the host; `together` are the keepers of all hosts of the run."""
 
     def __init__(self, keeper: Keeper, folder: Path, together: Sequence[Keeper] = ()) -> None:

@@ -14,7 +14,7 @@ from perjoule.drivers.protocols import Host, Process
 from perjoule.machine import removal
 from perjoule.model.errors import MachineError, WorkloadError
 from perjoule.testbeds import _mounted, _process
-from perjoule.testbeds._device.view import BTRFS_COUNT, COLUMNS, Held, View
+from perjoule.testbeds._device.view import BTRFS_COUNT, COLUMNS, Held, MachineView
 from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.verbs import HOLD, verb
 
@@ -23,7 +23,7 @@ _SEPARATOR = "\0"
 
 
 @dataclass(frozen=True)
-class Report(View):
+class Report(MachineView):
     """What a host has said of a device, at one moment."""
 
     links_to: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -87,7 +87,7 @@ def report(answer: str, folder: Path, *, links: Path = Path("/dev/disk"), but: S
 
 
 @dataclass(frozen=True)
-class There(View):
+class There(MachineView):
     """The devices of a host, reached by a function that runs a command there and returns its output."""
 
     holders: list[str] = field(default_factory=list[str])  # pids of ours that hold devices
@@ -95,7 +95,7 @@ class There(View):
     log: Path = Path()
 
     @contextlib.contextmanager
-    def now(self, device: str) -> Generator[View]:
+    def now(self, device: str) -> Generator[MachineView]:
         """Have the host report on a device. Raises PerjouleError."""
         answer = self.ask(verb("perjoule-report", device, COLUMNS, BTRFS_COUNT))
         with removal.scratch("perjoule-device-") as folder:
@@ -145,7 +145,7 @@ class HeldThere(Held):
         self._program.stop()
 
 
-def beforehand(keeper: Keeper) -> View:
+def beforehand(keeper: Keeper) -> MachineView:
     """Return a view of a host on which nothing is ours yet."""
 
     def ask(argv: Sequence[str]) -> str:

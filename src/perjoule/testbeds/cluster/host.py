@@ -14,11 +14,11 @@ from perjoule.model.doubts import Doubt
 from perjoule.model.errors import CampaignError, MachineError, PerjouleError, TransientError, WorkloadError
 from perjoule.model.units import MIB, bytes_text
 from perjoule.testbeds import _format, _mirror, _process
-from perjoule.testbeds._device import Claim
-from perjoule.testbeds.cluster.connection import Line, with_env
+from perjoule.testbeds._device import DeviceClaim
+from perjoule.testbeds.cluster.connection import KeeperLine, with_env
 from perjoule.testbeds.cluster.devices import There, require_mounted
 from perjoule.testbeds.cluster.facts import counters
-from perjoule.testbeds.cluster.keeping.answers import Answers
+from perjoule.testbeds.cluster.keeping.answers import HostAnswers
 from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.program import Room, SshProgram, signalled
 from perjoule.testbeds.cluster.scripts import HELPER
@@ -46,11 +46,11 @@ class SshHost(Host, LendsDevices):
         self.name, self.role, self.address, self.node, self.directory = name, role, address, node, directory
         self.mark = f"PERJOULE_HOST={directory.name}"
         self.cpu_capacity_cores = float(keeper.probe.cores_count)
-        self._line, self._probe = Line(keeper, directory, together), keeper.probe
+        self._line, self._probe = KeeperLine(keeper, directory, together), keeper.probe
         self._disks: dict[str, Callable[[], object]] = {}  # what removes each
         self._copies: dict[str, int] = {}
         self._doubts = {"clock": doubt}
-        self._answers = Answers()
+        self._answers = HostAnswers()
 
     def run(
         self,
@@ -236,14 +236,14 @@ class SshHost(Host, LendsDevices):
         claim.check()  # right before what comes next, which is the first write
         return claim.path
 
-    def _claim(self, name: str, device: str) -> Claim:
+    def _claim(self, name: str, device: str) -> DeviceClaim:
         """Claim a device of the host, judged as one of this machine. Raises CampaignError, MachineError."""
         if self._probe.user != "root":
             fix = "log in as root, or set sudo = true"
             raise MachineError(f"only root can overwrite a device ({device})", where=self.name, next=fix)
         view = There(ask=lambda argv: self._tool(*argv), host=self, log=self.directory / f"{name}.held")
         try:
-            return Claim(device, [permit for permit in self.overwrite if permit.host == self.name], view)
+            return DeviceClaim(device, [permit for permit in self.overwrite if permit.host == self.name], view)
         except (CampaignError, MachineError) as error:
             raise type(error)(error.what, where=self.name, next=error.next) from None
 

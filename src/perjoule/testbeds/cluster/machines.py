@@ -48,7 +48,7 @@ NodeName = Annotated[str, AfterValidator(_is_node)]
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Machine:
+class LabHost:
     """One host of a lab."""
 
     name: Annotated[Word, WithJsonSchema({"type": "string", "pattern": r"^[@A-Za-z0-9\[][A-Za-z0-9_.,\[\]-]*$"})]
@@ -91,7 +91,7 @@ def is_nobodys(address: str) -> bool:
     return False
 
 
-def node_of(machine: Machine) -> tuple[Hardware, Node] | None:
+def node_of(machine: LabHost) -> tuple[Hardware, Node] | None:
     """Return a host's node, if one is named."""
     return _node(machine.node)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.testbeds import _process
 from perjoule.testbeds.cluster import archive
-from perjoule.testbeds.cluster.connection import Line
+from perjoule.testbeds.cluster.connection import KeeperLine
 from perjoule.testbeds.cluster.openssh import SSH_FAILED
 
 LOOK_S = 1.0  # between looks for hosts that were lost, while a program is awaited
@@ -26,7 +26,7 @@ def signalled(code: int) -> int:
 class Room:
     """A folder on a host that stands for one of this machine's."""
 
-    def __init__(self, line: Line, here: Path, there: Path, files: Sequence[str]) -> None:
+    def __init__(self, line: KeeperLine, here: Path, there: Path, files: Sequence[str]) -> None:
         self._line, self._here, self._there, self._sent = line, here, there, files
         sent = io.BytesIO()
         with tarfile.open(fileobj=sent, mode="w") as tar:
@@ -55,7 +55,7 @@ class SshProgram(_process.Program):
     """A program that keeps running on a host."""
 
     def __init__(
-        self, line: Line, number: int, lead: _process.Lead, argv: Sequence[str | Path], *, log: Path, text: str | None
+        self, line: KeeperLine, number: int, lead: _process.Lead, argv: Sequence[str | Path], *, log: Path, text: str | None
     ) -> None:
         super().__init__(lead, argv, where=line.keeper.login.name, log=log, env=None, text=text)
         self._line, self._number = line, number

@@ -10,7 +10,7 @@ for all programs: who removes that has ended them all, and nothing more can begi
 from typing import NamedTuple
 
 
-class Limits(NamedTuple):
+class UnitLimits(NamedTuple):
     """What all programs of a run may use together on one host; None is what the host has."""
 
     tasks_count: int | None = None

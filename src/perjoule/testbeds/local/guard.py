@@ -8,8 +8,8 @@ from pathlib import Path
 from perjoule.model import Disk, Permit
 from perjoule.model.errors import CampaignError, MachineError
 from perjoule.testbeds import _disk, _format, _process
-from perjoule.testbeds._device import Claim
-from perjoule.testbeds._device.view import HERE, View
+from perjoule.testbeds._device import DeviceClaim
+from perjoule.testbeds._device.view import HERE, MachineView
 
 # $1 is where it is mounted, $2 its file or device, $3 the device's number, $4 the file system that we made on it, if any: nothing
 # else is ever wiped here. It waits for the end of perjoule and of every tool that perjoule started.
@@ -39,7 +39,7 @@ _TIMEOUT_S = 60.0
 class Guarded:
     """A file or a named device that is ours until `remove`, or until perjoule ends for any reason."""
 
-    def __init__(self, place: Path, device: str, named: Sequence[Permit], view: View, *, made: str = "") -> None:
+    def __init__(self, place: Path, device: str, named: Sequence[Permit], view: MachineView, *, made: str = "") -> None:
         """Claim the device, if one is named, and start the guard.
 
         Args:
@@ -54,7 +54,7 @@ class Guarded:
             MachineError: it can't be examined.
         """
         self._place = place
-        self._claim = Claim(device, named, view) if device else None
+        self._claim = DeviceClaim(device, named, view) if device else None
         self._target = self._claim.path if self._claim else place.with_name(f"{place.name}.img")
         number = self._claim.seen.number if self._claim else ""
         stdin, self._lifeline = os.pipe2(os.O_CLOEXEC)
@@ -120,7 +120,7 @@ def _has_guard(folder: Path) -> bool:
 class GuardedDisk(Guarded):
     """A file system, made and mounted at once."""
 
-    def __init__(self, place: Path, wanted: Disk, named: Sequence[Permit] = (), view: View = HERE) -> None:
+    def __init__(self, place: Path, wanted: Disk, named: Sequence[Permit] = (), view: MachineView = HERE) -> None:
         """Make it; see `Guarded`. Raises CampaignError, MachineError: a tool or kernel support is missing or failed."""
         if wanted.mirror != "none":
             problem = f'mirror = "{wanted.mirror}" does not work on this machine itself'
@@ -147,7 +147,7 @@ class GuardedDisk(Guarded):
 class GuardedDevice(Guarded):
     """A raw block device: a named one, which stays claimed, or a sparse file as a loop device."""
 
-    def __init__(self, place: Path, size_bytes: int, device: str, named: Sequence[Permit] = (), view: View = HERE) -> None:
+    def __init__(self, place: Path, size_bytes: int, device: str, named: Sequence[Permit] = (), view: MachineView = HERE) -> None:
         """Lend it; see `Guarded`. Raises CampaignError, MachineError."""
         super().__init__(place, device, named, view)
         with self._made():

@@ -38,7 +38,7 @@ from perjoule.testbeds.slurm import commands, ranks
 from perjoule.testbeds.slurm.allocated import Allocated, allocated
 from perjoule.testbeds.slurm.allocation import Allocation, clean, user
 from perjoule.testbeds.slurm.arguments import require_permitted
-from perjoule.testbeds.slurm.commands import Job
+from perjoule.testbeds.slurm.commands import SlurmJob
 
 __all__ = ["Slurm", "clean"]
 
@@ -170,7 +170,7 @@ class Slurm(Testbed, Awaits, Cleans, Elsewhere, Leased, LooksAtHosts):
             facts: dict[str, Json] = {"job": job.id, "nodes": job.nodes, "ours": not _around()}
             facts["outside"] = [host.name for host in held_hosts.all if host.name not in nodes]
             facts["energy_accounting"] = commands.configured_energy()
-            launcher = ranks.Srun(job.id, str(held_hosts.facts["run"]))
+            launcher = ranks.RankLauncher(job.id, str(held_hosts.facts["run"]))
             for host in held_hosts.all:
                 host.launcher = launcher
             facts["mpi"] = launcher.facts  # filled by workloads with ranks
@@ -258,7 +258,7 @@ class Slurm(Testbed, Awaits, Cleans, Elsewhere, Leased, LooksAtHosts):
         return allocated(nodes, roles, job, work=work, servers=self.servers_count)
 
 
-_granted: dict[Slurm, tuple[Allocation, Job]] = {}  # jobs that are waited for, for who holds their nodes next
+_granted: dict[Slurm, tuple[Allocation, SlurmJob]] = {}  # jobs that are waited for, for who holds their nodes next
 
 
 def _around() -> str:

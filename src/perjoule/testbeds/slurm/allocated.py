@@ -9,17 +9,17 @@ from pydantic.dataclasses import dataclass
 from perjoule.model import OPTIONS
 from perjoule.model.errors import CampaignError
 from perjoule.model.options import AttachedText
-from perjoule.testbeds.cluster import Cluster, Login, Machine
+from perjoule.testbeds.cluster import LabHost, Login, SshCluster
 from perjoule.testbeds.slurm.srun import Srun
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class Allocated(Cluster):
+class Allocated(SshCluster):
     """Nodes that steps of a job can reach, and nothing else has to."""
 
     job: str
 
-    def _login(self, machine: Machine) -> Login:
+    def _login(self, machine: LabHost) -> Login:
         return Srun(machine.name, self.job)
 
 

@@ -19,7 +19,7 @@ from perjoule.model.errors import MachineError
 from perjoule.model.units import seconds_text
 from perjoule.testbeds import _process
 from perjoule.testbeds.slurm import commands
-from perjoule.testbeds.slurm.commands import Job
+from perjoule.testbeds.slurm.commands import SlurmJob
 
 _FIRST_LOOK_S, _LOOK_S = 0.2, 10.0  # at a job that waits; many look at Slurm
 GONE_S = 60.0  # Slurm sends SIGKILL 30 s after SIGTERM by default
@@ -59,7 +59,7 @@ class Allocation:
         finally:
             os.close(nothing)
 
-    def granted(self, limit_s: float) -> Generator[str, None, Job]:
+    def granted(self, limit_s: float) -> Generator[str, None, SlurmJob]:
         """Wait for the nodes; yields what the job waits for, and returns it.
 
         Raises:
@@ -85,7 +85,7 @@ class Allocation:
                 return job
         raise MachineError(f"Slurm job {self.name} has ended already", next="see `squeue`")
 
-    def _jobs(self) -> list[Job]:
+    def _jobs(self) -> list[SlurmJob]:
         return commands.jobs("--user", user(), "--name", self.name)
 
     def cancel(self) -> None:

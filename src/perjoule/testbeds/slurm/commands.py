@@ -25,7 +25,7 @@ _ENDS = {
 
 
 @dataclass(frozen=True)
-class Job:
+class SlurmJob:
     """A job as squeue shows it."""
 
     id: str
@@ -75,21 +75,21 @@ def message(output: str) -> list[str]:
     return lines[-1:]
 
 
-def jobs(*arguments: str) -> list[Job]:
+def jobs(*arguments: str) -> list[SlurmJob]:
     """Return the jobs that squeue's arguments choose, of all states that Slurm still knows. Raises MachineError."""
     return parsed_jobs(ask("squeue", "--noheader", "--states=all", f"--format={_JOB}", *arguments))
 
 
-def parsed_jobs(output: str) -> list[Job]:
+def parsed_jobs(output: str) -> list[SlurmJob]:
     """Parse the output of squeue."""
     rows = [line.split("|") for line in output.splitlines() if line.count("|") >= 5]
     return [
-        Job(id.strip(), state, limit_s(time_left), limit_s(ran), "|".join(tail[:-1]).strip("()"), tail[-1])
+        SlurmJob(id.strip(), state, limit_s(time_left), limit_s(ran), "|".join(tail[:-1]).strip("()"), tail[-1])
         for id, state, time_left, ran, *tail in rows
     ]
 
 
-def job(id: str) -> Job:
+def job(id: str) -> SlurmJob:
     """Return a job; one that Slurm no longer knows has ended. Raises MachineError: Slurm does not answer."""
     try:
         found_jobs = jobs(f"--jobs={id}")
@@ -97,7 +97,7 @@ def job(id: str) -> Job:
         if "Invalid job id" not in error.what:
             raise
         found_jobs = []
-    return found_jobs[0] if found_jobs else Job(id, "COMPLETED", 0.0, 0.0, "", "")
+    return found_jobs[0] if found_jobs else SlurmJob(id, "COMPLETED", 0.0, 0.0, "", "")
 
 
 def over(id: str) -> Callable[[], str]:

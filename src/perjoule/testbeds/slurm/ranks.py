@@ -30,7 +30,7 @@ exec "${prefix[@]}" "$@"
 """
 
 
-class Srun(Launcher):
+class RankLauncher(Launcher):
     """Starts ranks on nodes of a job, under the mark by which their keepers end them."""
 
     def __init__(self, job: str, run: str) -> None:

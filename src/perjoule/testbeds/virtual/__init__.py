@@ -42,7 +42,7 @@ from perjoule.testbeds.virtual.mark import work_root
 from perjoule.testbeds.virtual.network import Link
 from perjoule.testbeds.virtual.rack import Rack
 from perjoule.testbeds.virtual.runs import blocked, clean, dead, kept, strangers
-from perjoule.testbeds.virtual.topology import Place, places
+from perjoule.testbeds.virtual.topology import CatalogueHost, places
 
 __all__ = ["Virtual", "blocked", "clean", "dead", "kept", "strangers"]
 
@@ -125,7 +125,7 @@ class Virtual(Testbed, Cleans, HasEvents, HasExtras):
             host.disk_bytes = self.disk_size_bytes if self.disk != "directory" and host.role != "client" else None
         return hosts
 
-    def _places(self, clients_count: int, machine_mips_per_core: float | None = None) -> list[Place]:
+    def _places(self, clients_count: int, machine_mips_per_core: float | None = None) -> list[CatalogueHost]:
         return places(
             self.hardware,
             clients_count=clients_count,
@@ -235,7 +235,7 @@ def _delayed(delays: Mapping[str, Delay]) -> str:
     return f"{how}, for loads at random" if any(delay.at_random for delay in delays.values()) else how
 
 
-def _cpu_caps(host_places: Sequence[Place]) -> tuple[dict[str, float], dict[str, Json]]:
+def _cpu_caps(host_places: Sequence[CatalogueHost]) -> tuple[dict[str, float], dict[str, Json]]:
     """Return cores by host, for hosts weaker than this machine, and the record's fact about caps."""
     cores = {place.name: place.cpu_capacity_cores for place in host_places if place.cpu_capacity_cores is not None}
     if not cores:

@@ -24,12 +24,12 @@ from perjoule.model.errors import CampaignError, MachineError, WorkloadError
 from perjoule.model.units import bytes_text
 from perjoule.testbeds import _delay, _disk, _process, _put
 from perjoule.testbeds._delay import Delay
-from perjoule.testbeds._kernel import Kept, read_once
+from perjoule.testbeds._kernel import OpenText, read_once
 from perjoule.testbeds.virtual import memory, network
 from perjoule.testbeds.virtual.cgroup import Groups
 from perjoule.testbeds.virtual.holder import joining
-from perjoule.testbeds.virtual.switches import Switches
-from perjoule.testbeds.virtual.topology import Place
+from perjoule.testbeds.virtual.switches import ContextSwitches
+from perjoule.testbeds.virtual.topology import CatalogueHost
 
 _UNMOUNT_S, _LINK_S = 20.0, 20.0
 
@@ -39,7 +39,7 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
 
     def __init__(
         self,
-        place: Place,
+        place: CatalogueHost,
         directory: Path,
         pid: int,
         groups: Groups,
@@ -61,9 +61,9 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
         self._delay_ms = delay.first_ms if delay else None  # of each request to its disks; None: that can't be changed
         # By name, in pairs if mirrored; "" is the one under its directory.
         self._disks: dict[str, tuple[_disk.Loop, ...]] = {"": (disk,)} if disk else {}
-        self._stats: dict[_disk.Loop, Kept] = {}
+        self._stats: dict[_disk.Loop, OpenText] = {}
         self._before: dict[_disk.Loop, tuple[int, int, float]] = {}  # what they had moved before they came
-        self._switches = Switches(lambda: groups.pids_of(place.name))
+        self._switches = ContextSwitches(lambda: groups.pids_of(place.name))
         self._doubts: dict[str, Doubt | None] = {}
         self._disk_scale: float | None = None  # caps are the catalogue's bandwidth times this
         self._enter = (*joining(groups, self.name), "nsenter", "-t", str(pid), "-n", "-m", "-u", "-i", "-p", "--")
@@ -148,7 +148,7 @@ class VirtualHost(Host, LendsDevices, LosesPackets, Seeks, SlowsDisks, TakesLink
 
     def _stat(self, disk: _disk.Loop) -> str:
         if disk not in self._stats:
-            self._stats[disk] = Kept(Path("/sys/block", disk.name, "stat"))
+            self._stats[disk] = OpenText(Path("/sys/block", disk.name, "stat"))
         return self._stats[disk].text()
 
     def disk(self, name: str, wanted: Disk) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from perjoule.model import Json
 from perjoule.testbeds.virtual import cgroup
-from perjoule.testbeds.virtual.topology import Place
+from perjoule.testbeds.virtual.topology import CatalogueHost
 
 DIRTY_RATIO = 0.2  # of a host's memory: the default of vm.dirty_ratio
 SYSFS = Path("/sys")
@@ -66,7 +66,7 @@ def _folders(device: str, sysfs: Path) -> Iterator[Path]:
             yield dev.parents[2] / "bdi"
 
 
-def facts(host_places: Sequence[Place], why_not: str, *, limited: bool) -> dict[str, Json]:
+def facts(host_places: Sequence[CatalogueHost], why_not: str, *, limited: bool) -> dict[str, Json]:
     """Return what a record says of the memory of hosts; `limited` says whether dirty pages of their disks are limited."""
     capped = {place.name: place.memory_bytes for place in host_places if place.memory_bytes is not None}
     if not capped:

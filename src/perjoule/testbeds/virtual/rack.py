@@ -14,7 +14,7 @@ from perjoule.testbeds.virtual import cgroup, mark, network, runs
 from perjoule.testbeds.virtual.holder import Holder
 from perjoule.testbeds.virtual.host import VirtualHost
 from perjoule.testbeds.virtual.mark import Mark
-from perjoule.testbeds.virtual.topology import Place
+from perjoule.testbeds.virtual.topology import CatalogueHost
 
 _SWITCH = "switch"
 _FIX = "see `perjoule doctor`"
@@ -34,7 +34,7 @@ class Rack:
         self.disks: Mapping[str, _disk.Loop] = {}
         self.hosts: tuple[VirtualHost, ...] = ()
 
-    def start(self, host_places: Sequence[Place], caps: Mapping[str, float], wanted: Disk | None) -> None:
+    def start(self, host_places: Sequence[CatalogueHost], caps: Mapping[str, float], wanted: Disk | None) -> None:
         """Bring everything up: `caps` are cores by host, `wanted` is every server's disk. Raises MachineError."""
         try:
             self._lock = runs.claim(self.run)
@@ -54,7 +54,7 @@ class Rack:
         except (OSError, subprocess.SubprocessError) as error:
             raise MachineError(f"the virtual cluster did not start: {error}", next=_FIX) from None
 
-    def _insert(self, host_places: Sequence[Place], wanted: Disk | None) -> None:
+    def _insert(self, host_places: Sequence[CatalogueHost], wanted: Disk | None) -> None:
         # Before the hosts start: a mount is the same path in all of them and outside.
         for place in host_places:
             folder = self.run.folder / place.name
@@ -74,7 +74,7 @@ class Rack:
         with ThreadPoolExecutor(4) as pool:
             self.disks = dict(zip(servers, pool.map(make, servers), strict=True))
 
-    def _power_on(self, host_places: Sequence[Place]) -> None:
+    def _power_on(self, host_places: Sequence[CatalogueHost]) -> None:
         switch = self._hold(_SWITCH, "", "")
         sent = [network.sent_batch(place.goodput_bytes_per_s, self._link) for place in host_places]
         holders = [self._hold(place.name, place.address, shape) for place, shape in zip(host_places, sent, strict=True)]

@@ -12,7 +12,7 @@ from perjoule.testbeds._kernel import read_once, switches_count
 PERIOD_S = 0.5  # between two looks: one takes about 20 µs for each task
 
 
-class Switches:
+class ContextSwitches:
     """A host's context switches since the first look. Those of a task that began and ended between two looks are missing."""
 
     def __init__(self, pids: Callable[[], Iterable[int]], proc: str = "/proc") -> None:

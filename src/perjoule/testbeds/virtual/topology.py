@@ -10,7 +10,7 @@ MOST_COUNT = 128  # a host is some processes and open files; a thousand of them 
 
 
 @dataclass(frozen=True)
-class Place:
+class CatalogueHost:
     """A planned host."""
 
     name: str
@@ -30,7 +30,7 @@ def places(
     scale: float,
     machine_mips_per_core: float | None = None,
     memory_ratio: float | None = None,
-) -> list[Place]:
+) -> list[CatalogueHost]:
     """List the hosts of a cluster, servers first; `servers_count` replaces the catalogue's number of storage hosts.
 
     Memory is the catalogue's times `memory_ratio`, where it has a value; None caps no host.
@@ -51,7 +51,7 @@ def places(
     client = next((node for node in cluster.nodes if node.role == "client"), None)
     if client is None:
         raise CampaignError(f'cluster "{cluster.name}" has no client', next="add a node of role client to its file")
-    places_found: list[Place] = []
+    places_found: list[CatalogueHost] = []
     for node in [*nodes, *[client] * clients_count]:
         number = 1 + sum(place.role == node.role for place in places_found)
         goodput = node.board.nic_bytes_per_s.value * scale
@@ -59,5 +59,5 @@ def places(
         memory = node.board.memory_bytes if memory_ratio else None
         memory_bytes = round(memory.value * memory_ratio) if memory and memory_ratio else None
         address = network.address(len(places_found) + 1)
-        places_found.append(Place(f"{node.role}-{number}", node.role, node, address, goodput, cores, memory_bytes))
+        places_found.append(CatalogueHost(f"{node.role}-{number}", node.role, node, address, goodput, cores, memory_bytes))
     return places_found

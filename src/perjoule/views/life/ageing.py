@@ -71,7 +71,7 @@ def _row(pair: Worn, load: str, *, several: bool) -> Spec:
 
 if TYPE_CHECKING:
     from perjoule.statistics.better import Verdict
-    from perjoule.trial.ageing import Ageing
+    from perjoule.trial.ageing import AgeingFact
 
 
 _WENT_THROUGH = ("file system", "full before", "full", "GiB usable", "files", "GiB written", "GiB deleted", "GiB overwritten")
@@ -87,7 +87,7 @@ def ageing_table(records: Sequence[Record]) -> Table:
     return Table((*_WENT_THROUGH, "rounds", "seed", "s", "kJ"), tuple(rows))
 
 
-def _went_through(label: str, age: "Ageing") -> tuple[str, ...]:
+def _went_through(label: str, age: "AgeingFact") -> tuple[str, ...]:
     shares = (f"{percent(share, 1)} %" for share in (age.full_before_ratio, age.full_ratio))
     sizes = (number(count / _GIB) for count in (age.written_bytes, age.deleted_bytes, age.overwritten_bytes))
     energy = "–" if age.energy_j is None else number(age.energy_j / 1e3)

@@ -13,7 +13,7 @@ from perjoule.views.content import Content
 from perjoule.views.view import Shown, View
 
 if TYPE_CHECKING:
-    from perjoule.papers.comparison import Held
+    from perjoule.papers.comparison import NumberComparison
 
 
 NOTE = (
@@ -23,7 +23,7 @@ NOTE = (
 )
 
 
-def drawing(paper: Paper, comparisons: Sequence["Held"], title: str) -> Spec:
+def drawing(paper: Paper, comparisons: Sequence["NumberComparison"], title: str) -> Spec:
     """Draw both series."""
     from perjoule.results.paper_comparison import cells_of, unit_of
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perjoule.figures.clients import INTERVALS
-from perjoule.figures.printed import Printed
+from perjoule.figures.printed import PaperNumber
 from perjoule.figures.vega import Spec
 from perjoule.model.format import number
 from perjoule.model.metrics import PER_JOULE, RATES, metric_of
 from perjoule.model.units import listed
 from perjoule.papers import published
-from perjoule.papers.published import Figure, Number
+from perjoule.papers.published import Figure, PrintedNumber
 from perjoule.papers.published.paper import Fact
 from perjoule.results.table import Table, with_meter
 from perjoule.views.content import Content
@@ -23,7 +23,7 @@ from perjoule.views.view import View
 
 if TYPE_CHECKING:
     from perjoule.papers.claims import Judged
-    from perjoule.papers.facts import Pair
+    from perjoule.papers.facts import NumberPair
 
 
 PREFIX = "paper-"  # of the names of these figures
@@ -70,7 +70,7 @@ def drawings(content: Content) -> Iterator[tuple[str, Spec]]:
             yield _name(figure), power(content.power, notes=[f"here: {spread(content)}", _said([]), *notes])
 
 
-def _said(printed: Sequence[Printed]) -> str:
+def _said(printed: Sequence[PaperNumber]) -> str:
     """Say what of the paper is in the figure."""
     if not printed:
         return "the paper prints no numbers that were measured here"
@@ -82,10 +82,10 @@ def _said(printed: Sequence[Printed]) -> str:
     return f"bar: printed in the paper{largest}"
 
 
-def _printed(pair: "Pair") -> Printed:
+def _printed(pair: "NumberPair") -> PaperNumber:
     of_any = pair.number.statistic.startswith("maximum") and "clients" not in pair.number.facts
     text = f"{pair.number.printed}, {pair.number.place}"
-    return Printed(pair.measured.cell, pair.number.value, text, pair.value if of_any else None)
+    return PaperNumber(pair.measured.cell, pair.number.value, text, pair.value if of_any else None)
 
 
 def _figures(content: Content) -> tuple[Figure, ...]:
@@ -101,17 +101,17 @@ def tables(content: Content) -> dict[str, Table]:
     if not content.reproduces:
         return {}
     pair_of = {pair.number.id: pair for pair in content.pairs}
-    places: dict[str, list[Number]] = {}
+    places: dict[str, list[PrintedNumber]] = {}
     for entry in published.paper(content.reproduces).numbers:
         if entry.place.startswith("Table"):
             places.setdefault(entry.place, []).append(entry)
     return {place: _table(numbers, pair_of) for place, numbers in places.items() if any(entry.id in pair_of for entry in numbers)}
 
 
-def _table(printed: Sequence[Number], pair_of: Mapping[str, "Pair"]) -> Table:
+def _table(printed: Sequence[PrintedNumber], pair_of: Mapping[str, "NumberPair"]) -> Table:
     columns = list(dict.fromkeys(map(_column, printed)))
     facts = list(dict.fromkeys(fact for entry in printed for fact in _row(entry)))
-    rows: list[tuple[tuple[str, ...], dict[str, Number]]] = []
+    rows: list[tuple[tuple[str, ...], dict[str, PrintedNumber]]] = []
     for entry in printed:
         names = tuple(str(_row(entry).get(fact, "–")) for fact in facts)
         row = next((of for names_of_row, of in rows if names_of_row == names and _column(entry) not in of), None)
@@ -124,17 +124,17 @@ def _table(printed: Sequence[Number], pair_of: Mapping[str, "Pair"]) -> Table:
     return Table((*name_headers, *headers), laid, name_headers)
 
 
-def _column(entry: Number) -> str:
+def _column(entry: PrintedNumber) -> str:
     return f"{entry.quantity} of {entry.own['of']}" if "of" in entry.own else entry.quantity
 
 
-def _row(number: Number) -> dict[str, Fact]:
+def _row(number: PrintedNumber) -> dict[str, Fact]:
     """Return the facts that tell a row from others: its own, and its configuration's file system and cluster."""
     given = {fact: number.facts[fact] for fact in ("filesystem", "cluster") if fact in number.facts}
     return given | {fact: value for fact, value in number.own.items() if fact not in ("configuration", "of")}
 
 
-def _texts(from_paper: Number | None, pair_of: Mapping[str, "Pair"]) -> tuple[str, str, str]:
+def _texts(from_paper: PrintedNumber | None, pair_of: Mapping[str, "NumberPair"]) -> tuple[str, str, str]:
     """Print a number as in the paper, the measured one of the same statistic, and the mean with its interval."""
     if from_paper is None:
         return "–", "–", "–"

@@ -16,7 +16,7 @@ from perjoule.views.content import Content
 from perjoule.views.view import Flag, Shown, View
 
 if TYPE_CHECKING:
-    from perjoule.statistics.scaling import Law, Scaling
+    from perjoule.statistics.scaling import Scaling, ScalingLaw
 
 
 STEPS_COUNT = 40  # of a law's line
@@ -45,7 +45,7 @@ def laws_table(curves: Sequence["Scaling"]) -> Table:
     return Table((*PLACE, "of", "law", "doubt"), tuple(rows), (*NAMES, "of", "law", "doubt"))
 
 
-def law_text(law: "Law") -> str:
+def law_text(law: "ScalingLaw") -> str:
     """Print a law: "grows as n^0.86 (0.83 to 0.89)"."""
     if law.kind == "power law":
         return f"grows as n^{_spread(law.parameters['exponent'], 1)}"

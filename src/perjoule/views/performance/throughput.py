@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from perjoule.figures.clients import INTERVALS, against_clients
-from perjoule.figures.printed import Printed
+from perjoule.figures.printed import PaperNumber
 from perjoule.figures.vega import Spec
 from perjoule.model import Cell
 from perjoule.model.format import number
@@ -13,7 +13,7 @@ from perjoule.views.now import Now
 from perjoule.views.view import Live, View
 
 
-def throughput(cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[Printed] = ()) -> Spec:
+def throughput(cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[PaperNumber] = ()) -> Spec:
     """Draw `throughput_bytes_per_s` of the cells, all clients together, below the peak of the data hosts."""
     whose: dict[float, dict[str, None]] = {}
     for cell in cells:

@@ -16,7 +16,7 @@ from perjoule.views.content import Content
 from perjoule.views.view import Flag, Shown, View
 
 if TYPE_CHECKING:
-    from perjoule.statistics.users import Mix, User
+    from perjoule.statistics.users import Mix, MixUser
 
 
 WAYS = ("alone", "together")
@@ -118,7 +118,7 @@ def _all(mix: "Mix", operations: bool) -> tuple[str, ...]:
     return (*rates, "100", "–", "–", _latency(of(LATENCY)), value_text(of(PER_JOULE[0]), PER_JOULE[0]), *fair, str(count))
 
 
-def _one(user: "User", operations: bool) -> tuple[str, ...]:
+def _one(user: "MixUser", operations: bool) -> tuple[str, ...]:
     rates = [value_text(user.rate, key) if key == user.rate_name else "–" for key in RATES[: 2 if operations else 1]]
     share = number(user.share.mean / metric_of(SHARE).unit.per) if user.share else "–"
     compared = (value_text(user.alone, user.rate_name), _ratio(user.slowdown))

@@ -13,7 +13,7 @@ PATTERNS_COUNT = 6  # in one figure
 
 
 @dataclass(frozen=True)
-class Found:
+class AlignedPattern:
     """One pattern in one meter: times (of the hosts' clock, from the pattern's start), samples and fit, all of shape (N,)."""
 
     name: str  # "lmg, pattern 1"
@@ -26,14 +26,14 @@ class Found:
     standard_s: float
 
 
-def alignment(patterns: Sequence[Found], *, notes: Sequence[str] = ()) -> Spec:
+def alignment(patterns: Sequence[AlignedPattern], *, notes: Sequence[str] = ()) -> Spec:
     """Draw each pattern with its fit, and below them the offsets in ms with 95 % intervals and the line between them."""
     return titled(
         {"vconcat": [*(_pattern(pattern) for pattern in patterns), _offsets(patterns)], "spacing": 24}, "Clock alignment", notes
     )
 
 
-def _pattern(pattern: Found) -> Spec:
+def _pattern(pattern: AlignedPattern) -> Spec:
     rows = [
         {"t": round(t, 4), "watts": round(w, 4), "fit": round(f, 4)}
         for t, w, f in zip(pattern.t_s, pattern.watts, pattern.fit_w, strict=True)
@@ -58,7 +58,7 @@ def _pattern(pattern: Found) -> Spec:
     }
 
 
-def _offsets(patterns: Sequence[Found]) -> Spec:
+def _offsets(patterns: Sequence[AlignedPattern]) -> Spec:
     rows = [
         {
             "name": pattern.name,
@@ -97,11 +97,11 @@ def _offsets(patterns: Sequence[Found]) -> Spec:
     }
 
 
-def alignments(patterns: Sequence[tuple[LoadPattern, Sequence[Series]]]) -> tuple[Found, ...]:
+def alignments(patterns: Sequence[tuple[LoadPattern, Sequence[Series]]]) -> tuple[AlignedPattern, ...]:
     """Find each load pattern in each channel of power or energy recorded with it; channels that show none are left out."""
     from perjoule.energy.alignment import expected, offset
 
-    aligned: list[Found] = []
+    aligned: list[AlignedPattern] = []
     for index, (load, series) in enumerate(patterns, start=1):
         for readings in series:
             if readings.channel.quantity in ("power", "energy") and (shift := offset(readings, load.edges_s)) is not None:
@@ -113,7 +113,7 @@ def alignments(patterns: Sequence[tuple[LoadPattern, Sequence[Series]]]) -> tupl
                 channel = readings.channel.name
                 title = f"{channel}, pattern {index}"
                 aligned.append(
-                    Found(title, channel, rounded[0], rounded[1], rounded[2], at_s, shift.offset_s, shift.uncertainty_s)
+                    AlignedPattern(title, channel, rounded[0], rounded[1], rounded[2], at_s, shift.offset_s, shift.uncertainty_s)
                 )
     return tuple(aligned)
 

@@ -9,7 +9,7 @@ from perjoule.views.content import Content
 from perjoule.views.view import View
 
 if TYPE_CHECKING:
-    from perjoule.summary.metered import Bar, Device
+    from perjoule.summary.metered import Bar, MeteredDevice
 
 
 ROW = 26  # the height of a device
@@ -18,7 +18,7 @@ HEADING = 13  # the height of a line of a column's name
 STRIP = 8  # the width of the strip that says a device's role
 
 
-def boundaries(devices: Sequence["Device"], bars: Sequence["Bar"], *, notes: Sequence[str] = ()) -> Spec:
+def boundaries(devices: Sequence["MeteredDevice"], bars: Sequence["Bar"], *, notes: Sequence[str] = ()) -> Spec:
     """Draw devices from top to bottom in the given order, and each channel's bar beside the devices that it covers."""
     place = {device.name: index for index, device in enumerate(devices)}
     columns = list(dict.fromkeys(bar.row for bar in bars))

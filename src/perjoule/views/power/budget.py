@@ -14,7 +14,7 @@ from perjoule.views.view import Flag, Shown, View
 
 if TYPE_CHECKING:
     from perjoule.energy.budget import Budget
-    from perjoule.summary.metered import Metered
+    from perjoule.summary.metered import MeteredTrial
 
 
 Terms = Mapping[str, float]  # term -> relative standard uncertainty
@@ -84,7 +84,7 @@ BUDGETS_COUNT = 40  # in one figure
 Key = tuple[str, str, str, int]  # file system, workload, direction, clients
 
 
-def budget_table(metered: Sequence["Metered"]) -> Table:
+def budget_table(metered: Sequence["MeteredTrial"]) -> Table:
     """Lay out the uncertainty budgets: for each cell and boundary each term in % of the energy, the mean of repetitions."""
     from perjoule.energy.budget import SHRINK
     from perjoule.measures.energies import UNBUDGETED

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from perjoule.figures.clients import against_clients
-from perjoule.figures.printed import Printed
+from perjoule.figures.printed import PaperNumber
 from perjoule.figures.vega import Spec
 from perjoule.model import Cell
 from perjoule.model.metrics import metric_of
@@ -13,7 +13,7 @@ from perjoule.views.view import View
 EDP = metric_of("edp_ratio")
 
 
-def edp(cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[Printed] = ()) -> Spec:
+def edp(cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[PaperNumber] = ()) -> Spec:
     """Draw `edp_ratio` of the cells on a logarithmic axis: 1 is the best, higher is worse."""
     return against_clients(
         cells,

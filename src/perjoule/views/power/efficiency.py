@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from perjoule.figures.clients import INTERVALS, against_clients
-from perjoule.figures.printed import Printed
+from perjoule.figures.printed import PaperNumber
 from perjoule.figures.vega import Spec
 from perjoule.model import Cell
 from perjoule.model.metrics import PER_JOULE
@@ -11,7 +11,7 @@ from perjoule.views.content import Content
 from perjoule.views.view import View
 
 
-def efficiency(cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[Printed] = ()) -> Spec:
+def efficiency(cells: Sequence[Cell], *, notes: Sequence[str] = (), printed: Sequence[PaperNumber] = ()) -> Spec:
     """Draw `efficiency_bytes_per_j` of the cells."""
     return against_clients(
         cells,

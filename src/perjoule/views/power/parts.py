@@ -15,7 +15,7 @@ from perjoule.views.power.joules import FLAG
 from perjoule.views.view import Shown, View
 
 if TYPE_CHECKING:
-    from perjoule.summary.metered import Metered
+    from perjoule.summary.metered import MeteredTrial
 
 
 ROW = 22
@@ -74,7 +74,7 @@ def _number(value: float | None) -> str:
     return "" if value is None else any_number(value)
 
 
-def parts_table(metered: Sequence["Metered"]) -> Table:
+def parts_table(metered: Sequence["MeteredTrial"]) -> Table:
     """Lay out the joules of each measured part of each host: the mean over repetitions, or the largest bound."""
     rows: dict[tuple[str, ...], list[PartEnergy]] = {}
     for trial in metered:

@@ -9,11 +9,11 @@ from perjoule.views.power.budget import FLAG
 from perjoule.views.view import Shown, View
 
 if TYPE_CHECKING:
-    from perjoule.summary.metered import Metered
+    from perjoule.summary.metered import MeteredTrial
     from perjoule.trial.same_devices import Unexplained
 
 
-def unexplained_table(metered: Sequence["Metered"]) -> Table:
+def unexplained_table(metered: Sequence["MeteredTrial"]) -> Table:
     """Lay out the difference between a meter and others that cover the same devices, the mean over trials."""
     pairs_of: dict[tuple[str, tuple[str, ...]], list[Unexplained]] = {}
     for trial in metered:

@@ -35,7 +35,7 @@ WRITTEN_CODE = (2015 - 1995) << 26 | 1 << 22 | 1 << 17  # ROOT's date of all tha
 
 
 @dataclass(frozen=True)
-class Peak:
+class Particle:
     """A particle that decays to two muons: https://pdg.lbl.gov"""
 
     mass_gev: float
@@ -48,8 +48,8 @@ class Peak:
         return RESOLUTION_RATIO * self.mass_gev
 
 
-Z = Peak(91.1876, 2.4952, 0.04)
-JPSI = Peak(3.0969, 0.0, 0.04)
+Z = Particle(91.1876, 2.4952, 0.04)
+JPSI = Particle(3.0969, 0.0, 0.04)
 CONTINUUM_RATIO = 0.22  # share of events with a pair of it
 
 

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perjoule.workloads._muons.data import JPSI, Peak, Z
+from perjoule.workloads._muons.data import JPSI, Particle, Z
 
 Array = NDArray[np.float64]
 
 ROUNDS_COUNT = 4  # of reweighting; the estimate moves by less than 1e-3 of its error after three
 WINDOW_GEV = {"z": (76.0, 106.0), "jpsi": (2.7, 3.5)}
-PEAKS: dict[str, Peak] = {"z": Z, "jpsi": JPSI}
+PEAKS: dict[str, Particle] = {"z": Z, "jpsi": JPSI}
 
 
 @dataclass(frozen=True)
-class Fit:
+class PeakFit:
     """A peak over a background that falls like a power of the mass, slightly curved; errors are standard errors.
 
     The width is the natural one (full, at half maximum) for the Z, whose resolution is known, and the resolution (standard
@@ -41,7 +41,7 @@ def density(name: str, mass_gev: Array, *parameters: float) -> Array:
     return area * peak + height * np.exp(power * relative + bend * relative**2)
 
 
-def fit(name: str, edges_gev: Array, counts: NDArray[np.int64]) -> Fit:
+def fit(name: str, edges_gev: Array, counts: NDArray[np.int64]) -> PeakFit:
     """Fit a peak ("z", "jpsi") in its window.
 
     Iterates least squares with the model's own counts as variances: the fixed point is the maximum of the likelihood.
@@ -76,4 +76,4 @@ def fit(name: str, edges_gev: Array, counts: NDArray[np.int64]) -> Fit:
     if not np.isfinite(errors).all():
         raise ValueError("the errors are not finite")
     values = tuple(float(value) for value in parameters)
-    return Fit(values[1], float(errors[1]), abs(values[2]), float(errors[2]), values)
+    return PeakFit(values[1], float(errors[1]), abs(values[2]), float(errors[2]), values)

@@ -39,7 +39,7 @@ from perjoule.model.units import (
 )
 from perjoule.workloads._raw import reading
 from perjoule.workloads.duty.joining import joined, mean, pace_doubts, rate_bytes_per_s
-from perjoule.workloads.duty.profile import Step, profile_steps
+from perjoule.workloads.duty.profile import LoadStep, profile_steps
 from perjoule.workloads.duty.room import found_room_bytes
 
 EXAMPLE = """
@@ -134,11 +134,11 @@ class Duty(Workload):
         return self
 
     @cached_property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[LoadStep, ...]:
         """Return the shares in order."""
         if self.profile is not None:
             return profile_steps(self.profile.text, self.hour_s)
-        return (Step(self.load_ratio, self.duration_s),)
+        return (LoadStep(self.load_ratio, self.duration_s),)
 
     @property
     def directions(self) -> tuple[Direction, ...]:

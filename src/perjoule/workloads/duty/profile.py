@@ -8,14 +8,14 @@ from perjoule.model.units import RATIOS, quantity
 DAY_HOURS = 24.0
 
 
-class Step(NamedTuple):
+class LoadStep(NamedTuple):
     """A share of the maximum, for a time."""
 
     load_ratio: float
     duration_s: float
 
 
-def profile_steps(text: str, hour_s: float) -> tuple[Step, ...]:
+def profile_steps(text: str, hour_s: float) -> tuple[LoadStep, ...]:
     """Parse a day's profile: lines "hour,load" with the hour from which a share holds. Raises ValueError, with the line."""
     rows = list(csv.reader(text.splitlines()))
     if not rows or [header.strip() for header in rows[0]] != ["hour", "load"]:
@@ -32,4 +32,4 @@ def profile_steps(text: str, hour_s: float) -> tuple[Step, ...]:
     if not points or not any(load for _, load in points):
         raise ValueError("it has no line with a load")
     ends = [*(hour for hour, _ in points[1:]), DAY_HOURS]
-    return tuple(Step(load, (end - hour) * hour_s) for (hour, load), end in zip(points, ends, strict=True))
+    return tuple(LoadStep(load, (end - hour) * hour_s) for (hour, load), end in zip(points, ends, strict=True))

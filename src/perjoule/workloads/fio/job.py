@@ -73,7 +73,7 @@ MOVES = {
 }
 
 
-class Line(NamedTuple):
+class JobLine(NamedTuple):
     """One option of a job file."""
 
     number: int
@@ -83,7 +83,7 @@ class Line(NamedTuple):
     whole: str  # the value with what may be a comment behind it, or may not
 
 
-def lines(text: str) -> Iterator[Line]:
+def lines(text: str) -> Iterator[JobLine]:
     """Parse the options of a job file. Raises ValueError, with the line, for anything else."""
     section = ""
     for number, raw in enumerate(text.splitlines(), start=1):
@@ -98,7 +98,7 @@ def lines(text: str) -> Iterator[Line]:
             raise ValueError(f'line {number}: "{line}" is in no section of this file')
         else:
             key, _, value = line.partition("=")
-            yield Line(number, section, key.strip().lower(), value.strip(), raw.partition("=")[2])
+            yield JobLine(number, section, key.strip().lower(), value.strip(), raw.partition("=")[2])
 
 
 def check(text: str, *, to_run: bool) -> None:
@@ -120,7 +120,7 @@ def _require_inside(text: str) -> None:
             raise ValueError(f"line {line.number}: {line.key} {reason}")
 
 
-def _outside(line: Line) -> str:
+def _outside(line: JobLine) -> str:
     if line.key in OUTSIDE:
         return OUTSIDE[line.key]
     if line.key not in OPTIONS:

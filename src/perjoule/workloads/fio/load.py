@@ -12,7 +12,7 @@ from perjoule.model.errors import TransientError
 from perjoule.workloads._running import daemons_first
 from perjoule.workloads.fio import latencies, rounds, server
 from perjoule.workloads.fio.report import AVERAGED_S
-from perjoule.workloads.fio.start import Job, together
+from perjoule.workloads.fio.start import FioStart, together
 
 LOGS = ("lat_percentiles=1", "clat_percentiles=0", f"log_avg_msec={AVERAGED_S * 1e3:.0f}", "log_unix_epoch=1")
 JOB = "job.fio"
@@ -64,7 +64,7 @@ def run_jobs(
     with daemons_first(mounted):
         if by_server:
             return server.together(jobs, folder, prefix, time_limit_s=time_limit_s, ahead_s=ahead_s)
-        commands = {name: Job(client, partial(_argv, name, lines, steady)) for name, (client, lines) in jobs.items()}
+        commands = {name: FioStart(client, partial(_argv, name, lines, steady)) for name, (client, lines) in jobs.items()}
         enough = partial(_enough, steady.most_count) if steady else None
         return together(commands, folder, time_limit_s=time_limit_s, ahead_s=ahead_s, enough=enough)
 
@@ -110,7 +110,7 @@ def run_file(
         gate = [f"--exec_prerun={wait} >> {begun} #"] if wait else []
         return ["env", "-C", place, "fio", *output, *logs, *gate, *options, folder_there / JOB]
 
-    jobs = {prefix + c.name: Job(c, partial(argv, prefix + c.name, job_room(c, mounted))) for c in clients}
+    jobs = {prefix + c.name: FioStart(c, partial(argv, prefix + c.name, job_room(c, mounted))) for c in clients}
     with daemons_first(mounted):
         return together(jobs, folder, JOB, time_limit_s=time_limit_s, ahead_s=ahead_s)
 

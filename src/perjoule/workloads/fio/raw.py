@@ -11,7 +11,7 @@ from perjoule.model import ClientResult, Outcome, Series
 from perjoule.model.doubts import WORK, Doubt
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import bytes_text
-from perjoule.workloads._raw import Ran, prepared_doubts
+from perjoule.workloads._raw import RunClocks, prepared_doubts
 from perjoule.workloads.fio import job as file
 from perjoule.workloads.fio import job_report, latencies, report, rounds, server
 
@@ -23,7 +23,7 @@ class Raw:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        ran = read_as(Ran, folder / "run.json")
+        ran = read_as(RunClocks, folder / "run.json")
         self.ran, self.names = ran, ran.clients
 
     def report(self, name: str, prefix: str = "") -> str:

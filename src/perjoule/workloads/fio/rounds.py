@@ -15,7 +15,7 @@ Job = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Rounds:
+class RoundReports:
     """All clients' interim reports; round n lies between reports n and n + 1, and fio starts up before report 0."""
 
     jobs: Mapping[str, Sequence[Job]]  # by client, cumulative since its first I/O
@@ -50,7 +50,7 @@ class Rounds:
         return len(rates) >= most_count or first_steady(rates) is not None
 
 
-def read(texts: Mapping[str, str]) -> Rounds:
+def read(texts: Mapping[str, str]) -> RoundReports:
     """Parse the reports so far (by client), without those from before the first I/O, or still being written."""
     jobs_of: dict[str, list[Job]] = {}
     for name, text in texts.items():
@@ -59,7 +59,7 @@ def read(texts: Mapping[str, str]) -> Rounds:
         except ValueError:
             jobs = []
         jobs_of[name] = [job for job in jobs if any(job[direction]["io_bytes"] for direction in report.DIRECTIONS)]
-    return Rounds(jobs_of)
+    return RoundReports(jobs_of)
 
 
 def results(host: str, jobs: Sequence[Job], start: int, began_s: float) -> tuple[ClientResult, ...]:
@@ -80,7 +80,7 @@ def results(host: str, jobs: Sequence[Job], start: int, began_s: float) -> tuple
     )
 
 
-def warm_up(rounds: Rounds, start: int) -> dict[str, float]:
+def warm_up(rounds: RoundReports, start: int) -> dict[str, float]:
     """Return what came before the window: how many rounds, how long, how much."""
     first = [jobs[start] for jobs in rounds.jobs.values()]
     return {

@@ -16,7 +16,7 @@ LOOK_S = 0.1  # between two looks at reports that grow
 REPORT_S = 30.0  # for a fio that is ended to write its report
 
 
-class Job(NamedTuple):
+class FioStart(NamedTuple):
     """One fio: its host, and its command, given the folder of the trial's files and the command to run before its first I/O."""
 
     host: Host
@@ -24,7 +24,7 @@ class Job(NamedTuple):
 
 
 def together(
-    jobs: Mapping[str, Job],
+    jobs: Mapping[str, FioStart],
     folder: Path,
     *files: str,
     time_limit_s: float,

@@ -14,7 +14,7 @@ from perjoule.model import Channel, ClientResult, Json, Outcome, Series
 from perjoule.model.doubts import TIMES, UNLIKE, WORK, Doubt
 from perjoule.model.metrics import EVENTS, LOCALITY, NETWORK_LOCALITY, TASKS
 from perjoule.workloads._muons import fit as fits
-from perjoule.workloads._raw import Ran
+from perjoule.workloads._raw import RunClocks
 
 SHORTEST_S = 0.1
 MOST_BINS = 1_000_000
@@ -77,13 +77,15 @@ def outcome(folder: Path) -> Outcome:
     )
 
 
-def _ran(folder: Path, workers: list[str]) -> tuple[Ran, Mapping[str, int]]:
+def _ran(folder: Path, workers: list[str]) -> tuple[RunClocks, Mapping[str, int]]:
     """Return the clocks and the received bytes; older folders keep these in run.json, and hosts' clocks only before the run."""
     run = json_of(folder / "run.json")
     if "received_bytes" not in run:
-        return read_as(Ran, folder / "run.json"), json_of(folder / "received.json")
+        return read_as(RunClocks, folder / "run.json"), json_of(folder / "received.json")
     ahead_s: dict[str, Json] = {name: [before_s, before_s] for name, before_s in run.get("ahead_s", {}).items()}
-    return from_json(Ran, {"clients": list[Json](workers), "clocks": run["clocks"], "ahead_s": ahead_s}), run["received_bytes"]
+    return from_json(RunClocks, {"clients": list[Json](workers), "clocks": run["clocks"], "ahead_s": ahead_s}), run[
+        "received_bytes"
+    ]
 
 
 def result(worker: str, tasks: Sequence[Mapping[str, Any]], offset_s: float) -> ClientResult:

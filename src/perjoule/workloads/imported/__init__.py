@@ -20,7 +20,7 @@ from perjoule.workloads._raw import reading
 from perjoule.workloads.imported import fio, io500, ior, ior_text, mdtest, rados
 from perjoule.workloads.imported.embedded import documents
 from perjoule.workloads.imported.io500 import BANDWIDTHS, RATES, Submission, SubmittedPhase, dated, recomputed, submission
-from perjoule.workloads.imported.run import DAMAGED, Run, Texts, Told, check_zone, local_zone, moment_s
+from perjoule.workloads.imported.run import DAMAGED, ImportedRun, Texts, Told, check_zone, local_zone, moment_s
 
 __all__ = [
     "BANDWIDTHS",
@@ -30,8 +30,8 @@ __all__ = [
     "MANIFEST",
     "RATES",
     "Imported",
-    "Part",
-    "Run",
+    "ImportedRun",
+    "RunPart",
     "Submission",
     "SubmittedPhase",
     "Told",
@@ -64,17 +64,17 @@ IO500_FILES = (io500.RESULT, io500.SUMMARY)  # one of them identifies the folder
 NEVER = "an imported workload can't be run"
 
 
-def _single(runs: Callable[[str, Told], tuple[Run, ...]]) -> Callable[[Texts, Told], tuple[Run, ...]]:
+def _single(runs: Callable[[str, Told], tuple[ImportedRun, ...]]) -> Callable[[Texts, Told], tuple[ImportedRun, ...]]:
     """Return the reader of a format of one file."""
     return lambda texts, hints: runs(next(iter(texts.values())), hints)
 
 
-def _ior(text: str, hints: Told) -> tuple[Run, ...]:
+def _ior(text: str, hints: Told) -> tuple[ImportedRun, ...]:
     """Read IOR's JSON, or its text."""
     return ior_text.runs(text, hints) if ior_text.recognised(text) else ior.runs(text, hints)
 
 
-FORMATS: Mapping[str, Callable[[Texts, Told], tuple[Run, ...]]] = {
+FORMATS: Mapping[str, Callable[[Texts, Told], tuple[ImportedRun, ...]]] = {
     "fio": _single(fio.runs),
     "ior": _single(_ior),
     "mdtest": _single(mdtest.runs),
@@ -84,7 +84,7 @@ FORMATS: Mapping[str, Callable[[Texts, Told], tuple[Run, ...]]] = {
 
 
 @plain_dataclass(frozen=True)
-class Part:
+class RunPart:
     """Which files of a raw folder describe one client's run, and which of their runs it is."""
 
     format: str
@@ -144,7 +144,7 @@ class Imported(Workload):
             return joined([_part(folder, part) for part in read_as(Manifest, folder / MANIFEST).parts])
 
 
-def read(format: str, texts: Texts, hints: Told) -> tuple[Run, ...]:
+def read(format: str, texts: Texts, hints: Told) -> tuple[ImportedRun, ...]:
     """Read all runs that the files of one format describe.
 
     Raises:
@@ -156,7 +156,7 @@ def read(format: str, texts: Texts, hints: Told) -> tuple[Run, ...]:
         raise WorkloadError(f"this can't be read as {format}: {words(error)}", next="see docs/how-to/import.md") from error
 
 
-def _timed(run: Run) -> Run:
+def _timed(run: ImportedRun) -> ImportedRun:
     """Mark a run that took no time as failed."""
     try:
         require_time(run.outcome.results if run.outcome else ())
@@ -165,12 +165,12 @@ def _timed(run: Run) -> Run:
     return run
 
 
-def told_files(format: str, run: Run, names: Texts) -> tuple[str, ...]:
+def told_files(format: str, run: ImportedRun, names: Texts) -> tuple[str, ...]:
     """Name the files that describe a run."""
     return io500.files_of(run.operation, names) if format == "io500" else tuple(names)
 
 
-def joined(runs: Sequence[Run]) -> Outcome:
+def joined(runs: Sequence[ImportedRun]) -> Outcome:
     """Join the runs of several clients. Raises WorkloadError if one of them failed."""
     outcomes: list[Outcome] = []
     for run in runs:
@@ -185,7 +185,7 @@ def joined(runs: Sequence[Run]) -> Outcome:
     )
 
 
-def manifest(parts: Sequence[Part]) -> str:
+def manifest(parts: Sequence[RunPart]) -> str:
     """Write how a raw folder is read."""
     listed = [{"format": part.format, "files": part.files, "number": part.number, **_told(part.told)} for part in parts]
     return json.dumps({"version": 1, "parts": listed}, indent=1) + "\n"
@@ -216,7 +216,7 @@ def _told(hints: Told) -> dict[str, Any]:
     return {"stem": hints.stem, "clients": hints.clients, "zone": hints.zone, "ended_s": hints.ended_s}
 
 
-def _part(folder: Path, part: Written) -> Run:
+def _part(folder: Path, part: Written) -> ImportedRun:
     texts = {Path(name).name: foreign_text_of(_below(folder, name)) for name in part.files}
     return read(part.format, texts, Told(part.stem, part.clients, part.zone, part.ended_s))[part.number]
 

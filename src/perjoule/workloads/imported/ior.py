@@ -14,7 +14,7 @@ from perjoule.model.units import MIB
 from perjoule.workloads import ior
 from perjoule.workloads.imported.embedded import documents
 from perjoule.workloads.imported.ior_text import COMMENCING, DATE, MOVED, NOT_LOAD
-from perjoule.workloads.imported.run import Run, Told, moment_s, options
+from perjoule.workloads.imported.run import ImportedRun, Told, moment_s, options
 
 ROUNDED_S = 1e-4
 WORDS = {  # of parameters, of which a script may set any
@@ -32,7 +32,7 @@ WORDS = {  # of parameters, of which a script may set any
 }
 
 
-def runs(text: str, hints: Told) -> tuple[Run, ...]:
+def runs(text: str, hints: Told) -> tuple[ImportedRun, ...]:
     """Read all runs of a summary; warnings may stand inside it. Raises ValueError, LookupError."""
     moved_counts = [int(count) for count in MOVED.findall(text)]
     tests: list[tuple[str, dict[str, Any]]] = [
@@ -48,7 +48,7 @@ def runs(text: str, hints: Told) -> tuple[Run, ...]:
 
 def _test(
     version: str, test: dict[str, Any], text: str, moved_counts: list[int], dates: Iterator[str] | None, hints: Told
-) -> Iterator[Run]:
+) -> Iterator[ImportedRun]:
     parameters, how = test["Parameters"], test["Options"]
     nodes_count = int(how["nodes"])
     hosts = hints.hosts(str(parameters["platform"]).partition("(")[0], nodes_count)
@@ -69,7 +69,7 @@ def _test(
             folder,
         )
         if not (rate_mib_per_s := float(result["bwMiB"] or 0.0)) or not took_s:
-            yield Run(*work, None, "IOR moved nothing in it, or it was too short for IOR to time")
+            yield ImportedRun(*work, None, "IOR moved nothing in it, or it was too short for IOR to time")
             continue
         moved_bytes, doubts = _moved(rate_mib_per_s, took_s, (whole_bytes, *moved_counts))
         took_s = moved_bytes / (rate_mib_per_s * MIB)  # which has more digits than the time
@@ -79,7 +79,7 @@ def _test(
         if nodes_count > 1:
             doubts += (DERIVED.equal_shares(program="IOR"),)
         against = (TIMES.ior_to_a_second() if dates else TIMES.ior_in_a_row(), *doubts, *ior.doubts(text, results, equal=True))
-        yield Run(*work, Outcome(version, results, against))
+        yield ImportedRun(*work, Outcome(version, results, against))
 
 
 def _moved(rate_mib_per_s: float, took_s: float, candidates: tuple[int, ...]) -> tuple[int, tuple[Doubt, ...]]:

@@ -15,7 +15,7 @@ from perjoule.model import Outcome
 from perjoule.model.doubts import DERIVED, TIMES, WORK, Doubt
 from perjoule.model.units import MIB
 from perjoule.workloads import ior
-from perjoule.workloads.imported.run import Run, Told, command_of, moment_s, options
+from perjoule.workloads.imported.run import ImportedRun, Told, command_of, moment_s, options
 
 DATE = "%a %b %d %H:%M:%S %Y"
 ROUNDED_S = 0.01
@@ -54,7 +54,7 @@ def recognised(text: str) -> bool:
     return bool(VERSION.search(text) and not re.search(r'^\s*"tests"\s*:', text, re.MULTILINE))
 
 
-def runs(text: str, hints: Told) -> tuple[Run, ...]:
+def runs(text: str, hints: Told) -> tuple[ImportedRun, ...]:
     """Read all runs of an output, which may hold several commands. Raises ValueError, LookupError: it is truncated."""
     begins = [match.start() for match in VERSION.finditer(text)]
     if not begins:
@@ -69,7 +69,7 @@ def machine(text: str) -> str:
     return match[1] if match else ""
 
 
-def _command(text: str, hints: Told) -> Iterator[Run]:
+def _command(text: str, hints: Told) -> Iterator[ImportedRun]:
     version = VERSION.match(text)
     if version is None or version[2].startswith("2."):
         raise ValueError(f"it is the text of {version[1] if version else 'IOR 2'}, which is not supported: measure with IOR 3")
@@ -99,7 +99,7 @@ def _tests(text: str, zone: str) -> Iterator[_Test]:
         yield _Test(next(filter(None, number.groups())) if number else "0", part, moment_s(start[1], DATE, zone), head)
 
 
-def _test(version: str, test: _Test, rows: Asked, host: str, command: tuple[str, ...], hints: Told) -> Iterator[Run]:
+def _test(version: str, test: _Test, rows: Asked, host: str, command: tuple[str, ...], hints: Told) -> Iterator[ImportedRun]:
     file = _FILE.search(test.text)
     folder = str(PurePosixPath(file[1]).parent) if file else ""
     at_s, before = test.began_s, 0
@@ -123,7 +123,7 @@ def _test(version: str, test: _Test, rows: Asked, host: str, command: tuple[str,
         took_s = float(row["total(s)"])
         rate, doubts = _rate(row, of)
         if not rate or not took_s or not isfinite(rate):
-            yield Run(*work, None, "IOR moved nothing in it, or it was too short for IOR to time")
+            yield ImportedRun(*work, None, "IOR moved nothing in it, or it was too short for IOR to time")
             continue
         at_s, placement = began_s(around, operation, row["iter"], at_s, hints.zone)
         moved_counts = [int(count) for part in (around, test.text) for count in MOVED.findall(part)]
@@ -138,7 +138,7 @@ def _test(version: str, test: _Test, rows: Asked, host: str, command: tuple[str,
         if len(hosts) > 1:
             doubts = (*doubts, DERIVED.equal_shares(program="IOR"))
         against = (*placement, *doubts, *ior.doubts(test.text, results, equal=True))
-        yield Run(*work, Outcome(version, results, against))
+        yield ImportedRun(*work, Outcome(version, results, against))
 
 
 def began_s(around: str, operation: str, iteration: str, at_s: float, zone: str) -> tuple[float, tuple[Doubt, ...]]:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from perjoule.model import ClientResult, Outcome
 from perjoule.model.doubts import DERIVED, REPETITIONS, TIMES, WORK, Doubt
-from perjoule.workloads.imported.run import Run, Told, command_of, moment_s, options
+from perjoule.workloads.imported.run import ImportedRun, Told, command_of, moment_s, options
 
 DATE = "%m/%d/%Y %H:%M:%S"
 SHORTEST_S = 0.1
@@ -34,7 +34,7 @@ _EACH = re.compile(r"((?:Directory|File) \w+) *: +([\d.]+) sec, +([\d.]+) ops/se
 _PATH = re.compile(r"^Path *: (.*\S)", re.MULTILINE)
 
 
-def runs(text: str, hints: Told) -> tuple[Run, ...]:
+def runs(text: str, hints: Told) -> tuple[ImportedRun, ...]:
     """Read all runs of an output, which may hold several mdtests. Raises ValueError, LookupError."""
     begins = [match.start() for match in _BEGIN.finditer(text)]
     parts = [text[begin:end] for begin, end in zip(begins, [*begins[1:], len(text)], strict=True)]
@@ -64,7 +64,7 @@ def brief(took_s: float) -> tuple[Doubt, ...]:
     return (TIMES.short_operation(length_s=took_s),) if took_s < SHORTEST_S else ()
 
 
-def _mdtest(text: str, hints: Told) -> Iterator[Run]:
+def _mdtest(text: str, hints: Told) -> Iterator[ImportedRun]:
     began, launched, count, table = (form.search(text) for form in (_BEGIN, _LAUNCHED, _COUNT, _ITERATIONS))
     if not (began and launched and count and table and "-- finished at " in text):
         raise ValueError("mdtest's output is truncated")
@@ -106,10 +106,10 @@ def _mdtest(text: str, hints: Told) -> Iterator[Run]:
             moved = results(hosts, direction(operation), at_s, took_s, count)
             at_s += took_s
             if over_ranks:
-                yield Run(*work, None, RANKS)
+                yield ImportedRun(*work, None, RANKS)
                 continue
             against = (TIMES.mdtest_in_a_row(), *fastest, *shares, *doubts, *brief(took_s))
-            yield Run(*work, Outcome(version, moved, against))
+            yield ImportedRun(*work, Outcome(version, moved, against))
 
 
 def _number(version: str) -> tuple[int, int]:

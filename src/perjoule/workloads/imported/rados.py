@@ -9,12 +9,12 @@ from perjoule.model import Outcome
 from perjoule.model.doubts import TIMES
 from perjoule.workloads import rados
 from perjoule.workloads.imported.embedded import documents
-from perjoule.workloads.imported.run import Run, Told
+from perjoule.workloads.imported.run import ImportedRun, Told
 
 SHORTEST_S = 0.1
 
 
-def runs(text: str, hints: Told) -> tuple[Run, ...]:
+def runs(text: str, hints: Told) -> tuple[ImportedRun, ...]:
     """Read the one run of a report. Raises ValueError, LookupError."""
     report, *further = documents(text, "datas")
     if further:
@@ -31,4 +31,4 @@ def runs(text: str, hints: Told) -> tuple[Run, ...]:
     outcome = Outcome(
         "rados bench", (result,), (TIMES.rados_by_file(), *short), (rados.goodput(result, json.dumps(report)),) if took_s else ()
     )
-    return (Run(operation, in_flight, size_bytes, "", outcome),)
+    return (ImportedRun(operation, in_flight, size_bytes, "", outcome),)

@@ -41,7 +41,7 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Run:
+class ImportedRun:
     """One load by the clients of one file: what makes it equal to another, and its results."""
 
     operation: str  # in the tool's words: "randwrite", "File creation"

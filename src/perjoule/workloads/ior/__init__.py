@@ -20,7 +20,7 @@ from perjoule.model import OPTIONS, Direction, InstalledFolder, Outcome, Pattern
 from perjoule.model.errors import TransientError, WorkloadError
 from perjoule.model.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
 from perjoule.workloads import _mpi as mpi
-from perjoule.workloads._raw import Ran, keep_doubts, noted, prepared_doubts, reading
+from perjoule.workloads._raw import RunClocks, keep_doubts, noted, prepared_doubts, reading
 from perjoule.workloads._running import cold, remove_old, require_common
 from perjoule.workloads.ior import report
 from perjoule.workloads.ior.report import doubts, results
@@ -181,7 +181,7 @@ class Ior(Workload):
     def outcome(self, folder: Path) -> Outcome:
         """Parse a raw folder. Raises WorkloadError if less was moved than requested, or a file is damaged."""
         with reading("IOR's raw output", folder):
-            ran, prepared = read_as(Ran, folder / "run.json"), prepared_doubts(folder)
+            ran, prepared = read_as(RunClocks, folder / "run.json"), prepared_doubts(folder)
             summary = report.summary(text_of(folder / SUMMARY))
             log = text_of(folder / "ior.log")
             rank_of = mpi.client_of(ran.clients, self.ranks_count)

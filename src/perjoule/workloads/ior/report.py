@@ -22,14 +22,14 @@ _EXPECTED = ("Expected aggregate file size", "Stat() of aggregate file size", "U
 
 
 @dataclass(frozen=True)
-class Summary:
+class IorSummary:
     """The JSON summary of all ranks together."""
 
     version: str
     moved_mib: float  # to four digits after the point
 
 
-def summary(text: str) -> Summary:
+def summary(text: str) -> IorSummary:
     """Parse the summary file. On standard output, warnings may be inside the JSON; in the file they are not.
 
     Raises:
@@ -37,10 +37,10 @@ def summary(text: str) -> Summary:
         LookupError: it is something else.
     """
     document = json_from(text)
-    return Summary(f"IOR-{document['Version']}", float(document["summary"][0]["xsizeMiB"]))
+    return IorSummary(f"IOR-{document['Version']}", float(document["summary"][0]["xsizeMiB"]))
 
 
-def moved_bytes(summary_of: Summary, log: str, wanted_bytes: int) -> int:
+def moved_bytes(summary_of: IorSummary, log: str, wanted_bytes: int) -> int:
     """Return the bytes of all ranks: from the log if they differ from the expected ones, a comparison that IOR makes itself.
 
     Raises:

@@ -24,7 +24,7 @@ from perjoule.model import OPTIONS, Channel, ClientResult, Direction, Outcome, P
 from perjoule.model.doubts import TIMES, Doubt
 from perjoule.model.errors import WorkloadError
 from perjoule.model.units import BYTES, MIB, Bytes, Seconds, bytes_text, exact_text, seconds_text
-from perjoule.workloads._raw import Ran, keep_doubts, noted, prepared_doubts, reading
+from perjoule.workloads._raw import RunClocks, keep_doubts, noted, prepared_doubts, reading
 from perjoule.workloads._running import cold, daemons_first
 from perjoule.workloads._start import clock_offsets_s
 from perjoule.workloads.rados.start import together
@@ -219,7 +219,7 @@ def _name(mounted: Mounted) -> str:
 def _began(folder: Path) -> Began:
     if not (folder / VERSION).exists():
         return read_as(Began, folder / "run.json")
-    ran = read_as(Ran, folder / "run.json")
+    ran = read_as(RunClocks, folder / "run.json")
     began_s = {name: float(text_of(folder / f"{name}.began.txt")) + ran.offset_of_s(name) for name in ran.clients}
     return Began(text_of(folder / VERSION), began_s, ran.doubts(began_s))
 

@@ -25,7 +25,7 @@ from perjoule.model.errors import PerjouleError
 from perjoule.model.units import Seconds
 from perjoule.workloads._raw import reading
 from perjoule.workloads.together.mix import mixed
-from perjoule.workloads.together.user import Job, User
+from perjoule.workloads.together.user import UserJob, UserTable
 
 EXAMPLE = """
 [[workload]]
@@ -48,7 +48,7 @@ class Starts:
 
 
 _TABLE = {"type": "object", "required": ["user", "kind"], "properties": {"user": {"type": "string"}, "kind": {"type": "string"}}}
-_USERS = ListsUsers(User, tuple(User.__dataclass_fields__))
+_USERS = ListsUsers(UserTable, tuple(UserTable.__dataclass_fields__))
 _Tables = Annotated[
     tuple[Mapping[str, Any], ...], Field(min_length=1), WithJsonSchema({"type": "array", "minItems": 1, "items": _TABLE}), _USERS
 ]
@@ -90,24 +90,24 @@ class Together(Workload):
         return self
 
     @cached_property
-    def _users(self) -> tuple[tuple[User, Workload], ...]:
-        users: list[tuple[User, Workload]] = []
+    def _users(self) -> tuple[tuple[UserTable, Workload], ...]:
+        users: list[tuple[UserTable, Workload]] = []
         for table in self.together:
             user_options, options_of_workload = _USERS.split(table)
             options = {key: value for key, value in options_of_workload.items() if key not in ("kind", "label")}
             kind = str(options_of_workload.get("kind", ""))
             try:
-                users.append((User(**user_options), drivers.workload(Spec(kind, options))))
+                users.append((UserTable(**user_options), drivers.workload(Spec(kind, options))))
             except KeyError:
                 raise ValueError(f'unknown workload "{kind}" (see `perjoule drivers`)') from None
         return tuple(users)
 
     @cached_property
-    def _jobs(self) -> Mapping[str, tuple[Job, ...]]:
+    def _jobs(self) -> Mapping[str, tuple[UserJob, ...]]:
         """The jobs of each user that loads, in order."""
         return {
             user.user: tuple(
-                Job(user, workload, number, due_s)
+                UserJob(user, workload, number, due_s)
                 for number, due_s in enumerate(user.arrivals_s(self.window_s or 0.0, self.seed), start=1)
             )
             for user, workload in self._users
@@ -115,7 +115,7 @@ class Together(Workload):
         }
 
     @property
-    def _all_jobs(self) -> list[Job]:
+    def _all_jobs(self) -> list[UserJob]:
         return [job for jobs in self._jobs.values() for job in jobs]
 
     @property
@@ -219,7 +219,7 @@ class Together(Workload):
         return mixed(outcomes, waits_s)
 
 
-def _told(job: Job, call: Callable[[], T]) -> T:
+def _told(job: UserJob, call: Callable[[], T]) -> T:
     """Add the user and job to an error."""
     try:
         return call()

@@ -44,7 +44,7 @@ _Client = Annotated[int, Strict(), Field(ge=1)]
 
 
 @dataclass(frozen=True, kw_only=True, config=OPTIONS)
-class User:
+class UserTable:
     """The keys of a user's table besides the options of its workload."""
 
     user: Annotated[str, AfterValidator(_name)]
@@ -98,10 +98,10 @@ class User:
 
 
 @plain_dataclass(frozen=True)
-class Job:
+class UserJob:
     """One arrival of a user: its workload, the folder of its raw output, and its folders in the file system."""
 
-    user: User
+    user: UserTable
     workload: Workload
     number: int  # from 1
     due_s: float

@@ -15,7 +15,7 @@ from rich.text import Text
 from perjoule import campaign
 from perjoule.cli.terminal import display
 from perjoule.cli.terminal.display import notes
-from perjoule.cli.terminal.progress import Progress
+from perjoule.cli.terminal.progress import ProgressDisplay
 from perjoule.drivers.protocols import Hosts
 from perjoule.execution.notices import Notice
 from perjoule.execution.remaining import Remaining
@@ -48,7 +48,7 @@ def test_a_kept_trial_is_printed_with_the_runs_own_account(capsys: pytest.Captur
     account.drop(some[9].id)
     account.keep(some[0].id)
     record: Any = SimpleNamespace(trial=some[0], outcome=None, status="failed", reason="on purpose")
-    Progress(account)(Notice("kept", trial=some[0], record=record))
+    ProgressDisplay(account)(Notice("kept", trial=some[0], record=record))
     assert capsys.readouterr().err.startswith("1/9 ")
     assert account.kept_count == 1
 
@@ -61,7 +61,7 @@ def test_the_speed_is_that_of_the_clients_that_load_in_emulated_time() -> None:
     hosts = replace(hosts, scale=0.5)
     latest: dict[Channel, tuple[float, float, float]] = {}
     notice = Notice("trial", trial=trial, hosts=hosts, servers=frozenset({"storage-1"}), latest=lambda: latest)
-    progress = Progress(Remaining({trial.id: 1.0}))
+    progress = ProgressDisplay(Remaining({trial.id: 1.0}))
     progress(notice)
 
     def count(t_s: float, **sent_bytes: float) -> str:
@@ -134,7 +134,7 @@ def test_notes_that_differ_in_a_number_alone_are_one() -> None:
 def test_a_combination_that_needs_no_more_repetitions_is_named_once(capsys: pytest.CaptureFixture[str]) -> None:
     one, other = trials(1)[0], replace(trials(1)[0], clients_count=7)
     asked = [replace(of, repetition=n) for n in (4, 5, 6) for of in (one, other)]
-    progress = Progress(Remaining(dict.fromkeys((trial.id for trial in asked), 10.0)))
+    progress = ProgressDisplay(Remaining(dict.fromkeys((trial.id for trial in asked), 10.0)))
     for trial in asked:
         progress(Notice("settled", f"known after {trial.clients_count}", trial=trial))
     assert capsys.readouterr().err.count("not needed") == 2

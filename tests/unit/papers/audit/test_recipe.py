@@ -6,14 +6,14 @@ from perjoule.papers.audit.matching import difference, named, partner, siblings
 from perjoule.papers.audit.recipe import Recipe, is_range, text, uncertainty, unit_and_digits
 from perjoule.papers.audit.span import Span, exactly
 from perjoule.papers.audit.verdicts import judge
-from perjoule.papers.published import Number, Uncertainty
+from perjoule.papers.published import PrintedNumber, Uncertainty
 from typed import present
 
 
 def number(
     id="n", printed="41.1 W", quantity="power", value=41.1, *, place="Table I", statistic="mean", unit=1.0, half=0.0, **own
 ):
-    return Number(id, quantity, printed, value, value - half, value + half, unit, place, statistic, own, own)
+    return PrintedNumber(id, quantity, printed, value, value - half, value + half, unit, place, statistic, own, own)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_what_is_printed_is_digits_and_a_unit(printed, unit, digits):
 
 def test_what_stands_behind_each_plus_minus_is_a_number_of_its_own():
     kinds = (Uncertainty(0.1, 0.05, 0.15, "statistical"), Uncertainty(1.0, 0.95, 1.05, "systematic"))
-    of = Number("p", "power", "41.1 ± 0.1 ± 1.0 W", 41.1, 41.0, 41.2, 1.0, "Table I", "mean", {}, {}, kinds)
+    of = PrintedNumber("p", "power", "41.1 ± 0.1 ± 1.0 W", 41.1, 41.0, 41.2, 1.0, "Table I", "mean", {}, {}, kinds)
     found = present(uncertainty(of, "systematic"))
     assert (found.id, found.printed, found.value, found.low, found.high) == ("p_systematic", "1.0 W", 1.0, 0.95, 1.05)
     assert (present(uncertainty(of, "statistical")).printed, uncertainty(of, "rounding")) == ("0.1 W", None)
@@ -72,7 +72,7 @@ def test_what_stands_behind_each_plus_minus_is_a_number_of_its_own():
     ],
 )
 def test_a_number_from_41_0_to_41_2_keeps_what_it_touches(relation, result, slack, holds):
-    one = Number("n", "power", "41.1 W", 41.1, 41.0, 41.2, 1.0, "Table I", "mean", {}, {})
+    one = PrintedNumber("n", "power", "41.1 W", 41.1, 41.0, 41.2, 1.0, "Table I", "mean", {}, {})
     assert Recipe("rule", one, (), lambda _: Span(*result), relation, slack).holds() == holds
 
 

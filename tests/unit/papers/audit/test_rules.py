@@ -8,7 +8,7 @@ from perjoule import catalogue
 from perjoule.model import Cell, Interval
 from perjoule.papers.audit import rules
 from perjoule.papers.audit.own import audit_cells
-from perjoule.papers.published import Number, Uncertainty
+from perjoule.papers.published import PrintedNumber, Uncertainty
 
 CLUSTER = {"cluster": "box"}
 
@@ -19,7 +19,7 @@ def number(
     found = tuple(Uncertainty(v, v, v, kind) for kind, v in plus_minus)
     digits = printed or " ± ".join(f"{v:g}" for v in (value, *(v for _, v in plus_minus)))
     facts = {**own, "cluster": cluster} if cluster else own
-    return Number(id, quantity, digits, value, value, value, 1.0, place, statistic, facts, own, found, derived)
+    return PrintedNumber(id, quantity, digits, value, value, value, 1.0, place, statistic, facts, own, found, derived)
 
 
 def made(rule, *numbers):

@@ -6,7 +6,7 @@ from perjoule.model import Cell
 from perjoule.papers import published
 from perjoule.papers.audit import audit
 from perjoule.papers.claims import judged
-from perjoule.papers.facts import Measured
+from perjoule.papers.facts import MeasuredMetric
 from perjoule.statistics.intervals import interval
 from typed import present
 
@@ -117,7 +117,7 @@ def own(rates=RATES, workload="fio write {}", clients=4):
             metrics = {"throughput_bytes_per_s": interval([rate * 2**20 * one for one in spread])}
             cell = Cell(f"ceph on {kind}", workload.format(transfer), "write", clients, metrics)
             facts = {"filesystem": "cephfs", "beneath": kind, "transfer": transfer, "direction": "write", "clients": clients}
-            found.append(Measured("throughput_bytes_per_s", facts, cell))
+            found.append(MeasuredMetric("throughput_bytes_per_s", facts, cell))
     return found
 
 

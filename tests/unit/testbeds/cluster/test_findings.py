@@ -15,7 +15,7 @@ from perjoule.execution import host_disks, readiness
 from perjoule.filesystems._ceph import layout
 from perjoule.model.errors import MachineError
 from perjoule.testbeds._power import setting
-from perjoule.testbeds.cluster import Cluster, pool
+from perjoule.testbeds.cluster import SshCluster, pool
 from perjoule.testbeds.cluster.facts import probe
 from perjoule.testbeds.cluster.findings import clock_finding, installed_at_once, together
 from perjoule.testbeds.cluster.openssh import Ssh
@@ -78,9 +78,9 @@ def test_a_campaigns_hosts_are_queried_for_its_programs_and_one_that_is_not_reac
     ]
 
 
-def cluster(text: str) -> Cluster:
+def cluster(text: str) -> SshCluster:
     bed = drivers.testbed(campaign.parse(text, source="lab.toml").trials[0].testbed)
-    assert isinstance(bed, Cluster)
+    assert isinstance(bed, SshCluster)
     return bed
 
 
@@ -131,11 +131,11 @@ def test_a_host_says_of_each_thing_whether_it_has_it(text: str, look: str, there
     assert found == ([] if there else [("host s1", "no it", "fix it", True)])
 
 
-def with_power(text: str, **wanted: object) -> Cluster:
+def with_power(text: str, **wanted: object) -> SshCluster:
     table = "\n".join(f"{key} = {json.dumps(value)}" for key, value in wanted.items())
     text = text.replace("[[filesystem]]", f"[testbed.power]\n{table}\n[[filesystem]]")
     bed = drivers.testbed(campaign.parse(text, source="lab.toml").trials[0].testbed)
-    assert isinstance(bed, Cluster)
+    assert isinstance(bed, SshCluster)
     return bed
 
 

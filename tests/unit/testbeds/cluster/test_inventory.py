@@ -6,7 +6,7 @@ import pytest
 
 from perjoule import campaign, drivers
 from perjoule.model.errors import CampaignError
-from perjoule.testbeds.cluster import Cluster
+from perjoule.testbeds.cluster import SshCluster
 from perjoule.testbeds.cluster.inventory import inventory
 from perjoule.testbeds.cluster.openssh import Ssh
 from places import TRANSCRIPTS
@@ -36,14 +36,14 @@ ansible_ssh_common_args=-J gateway.lab
 """
 
 
-def parsed(folder: Path, *tables: str, text: str = INI, rest: str = 'inventory = "hosts.ini"') -> Cluster:
+def parsed(folder: Path, *tables: str, text: str = INI, rest: str = 'inventory = "hosts.ini"') -> SshCluster:
     (folder / "hosts.ini").write_text(text)
     loads = '[[filesystem]]\nkind = "simulated"\n[[workload]]\nkind = "simulated"\n'
     source = f'[testbed]\nkind = "cluster"\n{rest}\nhosts = [{", ".join(tables)}]\n{loads}'
     made = campaign.parse(source, source="lab.toml", folder=folder)
     assert made.files == ({"hosts.ini": text} if rest else {})  # so that results can be measured further elsewhere
     bed = drivers.testbed(made.trials[0].testbed)
-    assert isinstance(bed, Cluster)
+    assert isinstance(bed, SshCluster)
     return bed
 
 

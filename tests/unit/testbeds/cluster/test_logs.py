@@ -10,7 +10,7 @@ import pytest
 from perjoule.machine import removal
 from perjoule.model.errors import MachineError
 from perjoule.testbeds._process import children
-from perjoule.testbeds.cluster import Cluster, logs, notes, pool
+from perjoule.testbeds.cluster import SshCluster, logs, notes, pool
 from perjoule.testbeds.cluster.host import SshHost
 from perjoule.testbeds.cluster.keeping.keeper import Keeper
 from perjoule.testbeds.cluster.openssh import Ssh
@@ -33,7 +33,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_after_a_lost_connection_what_must_be_undone_stays_until_its_keeper_has_undone_it(work: Path, tmp_path: Path) -> None:
-    with as_written(Cluster, hosts=HOSTS, work=str(work)).hold(1) as hosts:
+    with as_written(SshCluster, hosts=HOSTS, work=str(work)).hold(1) as hosts:
         host = hosts.servers[0]
         assert isinstance(host, SshHost)
         host.put(f"touch {tmp_path}/undone\n", host.directory / "disk.end")

@@ -18,7 +18,7 @@ from perjoule.testbeds._delay import Delay
 from perjoule.testbeds.virtual import cgroup, cpu
 from perjoule.testbeds.virtual import host as _host
 from perjoule.testbeds.virtual.network import Link
-from perjoule.testbeds.virtual.topology import Place
+from perjoule.testbeds.virtual.topology import CatalogueHost
 from typed import as_written
 
 HC4 = catalogue.cluster("odroid-hc4")
@@ -38,7 +38,7 @@ class _Rack:
         self.disk: Disk | None = None
         _Rack.last = self
 
-    def start(self, there: list[Place], caps: dict[str, float], wanted: Disk | None) -> None:
+    def start(self, there: list[CatalogueHost], caps: dict[str, float], wanted: Disk | None) -> None:
         groups = cgroup.Groups1("0badcafe")
         self.hosts = tuple(_host.VirtualHost(place, Path("/nowhere"), 1, groups, None) for place in there)
         self.caps, self.disk = caps, wanted

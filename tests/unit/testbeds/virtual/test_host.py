@@ -153,7 +153,7 @@ def test_a_device_that_gets_the_number_of_the_one_it_replaces_is_counted_by_its_
 
     host.directory = tmp_path / "storage-1"
     host._disks.clear()
-    monkeypatch.setattr(host_module, "Kept", Stat)
+    monkeypatch.setattr(host_module, "OpenText", Stat)
     monkeypatch.setattr(_disk, "bare", lambda *_args, **_ways: Path("/dev/null"))
     monkeypatch.setattr(_disk, "detach", lambda _loop: None)
     monkeypatch.setattr(Path, "read_text", lambda _self: "7:7")

@@ -10,7 +10,7 @@ LATE_S = 1.0  # from a question to its answer, above which it is unknown when th
 STEP_S = 0.05  # by which its clock may differ from the first answer, beside what both are known to
 
 
-class Answers:
+class HostAnswers:
     """The answers of a host since `disturbances` was last called."""
 
     def __init__(self) -> None:

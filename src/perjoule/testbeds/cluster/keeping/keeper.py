@@ -29,7 +29,7 @@ from perjoule.testbeds.cluster.keeping.heard import Heard
 from perjoule.testbeds.cluster.login import Login
 from perjoule.testbeds.cluster.openssh import CONNECT_S, SSH_FAILED
 from perjoule.testbeds.cluster.scripts import HELPER, KEEP
-from perjoule.testbeds.cluster.units import Limits
+from perjoule.testbeds.cluster.units import UnitLimits
 
 PROBED_S = CONNECT_S + 20.0
 FRESH_S = 60.0  # it waits for two minutes
@@ -42,7 +42,7 @@ _MOST_MESSAGE_BYTES = 256 * 1024  # of what ssh and the host say on stderr
 _MOST_READ_BYTES = 64 * 1024  # what a pipe holds; a larger buffer would be mapped and unmapped for each answer
 
 
-class Answer(NamedTuple):
+class ProgramAnswer(NamedTuple):
     """What a program left: its exit code and outputs, and the moment (monotonic, in s) when all was here."""
 
     code: int
@@ -61,7 +61,7 @@ class Keeper:
         self.left: list[str] = []  # what of it is still there
         self.unit = ""  # of systemd, that holds the run's programs; or "none: " and why
         self._heard, self._number = Heard(), 0
-        self._asked: dict[int, Future[Answer]] = {}
+        self._asked: dict[int, Future[ProgramAnswer]] = {}
         self._lock = threading.Lock()  # one word at a time
         self._kept = self._ended = False
         self._why: str | None = None  # nothing more will come, for this reason
@@ -138,7 +138,7 @@ class Keeper:
             lines.append(line)
         return states("\n".join(lines))
 
-    def keep(self, run: str, dead: Sequence[str] = (), limits: Limits | None = None) -> None:
+    def keep(self, run: str, dead: Sequence[str] = (), limits: UnitLimits | None = None) -> None:
         """Have it take the host for a run, from `dead` ones whose keepers still wait for them, and remove what those left.
 
         With `limits` it asks systemd for a unit, if the login may be in one. Raises MachineError: another run has the host, or
@@ -214,7 +214,7 @@ class Keeper:
             self._number += 1
             return self._number
 
-    def run(self, argv: Sequence[str], content: bytes = b"", *, timeout_s: float) -> tuple[Answer, bool]:
+    def run(self, argv: Sequence[str], content: bytes = b"", *, timeout_s: float) -> tuple[ProgramAnswer, bool]:
         """Run a command with `content` as input; return its answer, and whether it was ended at the time limit.
 
         Raises:
@@ -232,7 +232,7 @@ class Keeper:
         try:
             return future.result(ENDED_S), True
         except TimeoutError:
-            return Answer(-1, b"", b"", time.monotonic()), True
+            return ProgramAnswer(-1, b"", b"", time.monotonic()), True
 
     def ask(self, number: int) -> None:
         """Send SIGTERM to a program."""
@@ -282,8 +282,8 @@ class Keeper:
                 raise WorkloadError(str(error), where=self.login.where) from None
         return min(found, key=lambda clock: clock.uncertainty_s)
 
-    def _ask(self, number: int, line: str, content: bytes = b"") -> Future[Answer]:
-        self._asked[number] = future = Future[Answer]()
+    def _ask(self, number: int, line: str, content: bytes = b"") -> Future[ProgramAnswer]:
+        self._asked[number] = future = Future[ProgramAnswer]()
         try:
             self._say(line, content)
         except TransientError as error:
@@ -324,7 +324,7 @@ class Keeper:
         self._heard.take(got)
         for number, code, out, err in self._heard.answers(self._number):
             if future := self._asked.pop(number, None):
-                future.set_result(Answer(code, out, err, time.monotonic()))
+                future.set_result(ProgramAnswer(code, out, err, time.monotonic()))
         return bool(got)
 
     def gone(self, why: str) -> None:

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 
 from perjoule.machine import removal
-from perjoule.testbeds._kernel import Kept
+from perjoule.testbeds._kernel import OpenText
 
 ROOT = Path("/sys/fs/cgroup")
 PREFIX = "perjoule-"  # a group of ours: perjoule-RUN/HOST
@@ -28,7 +28,7 @@ class Groups(ABC):
     version: int
     run: str
     root: Path
-    kept: dict[tuple[str, str], Kept]  # counters that were read, by host and name
+    kept: dict[tuple[str, str], OpenText]  # counters that were read, by host and name
 
     @property
     @abstractmethod
@@ -62,7 +62,7 @@ class Groups(ABC):
     def _text(self, host: str, name: str) -> str:
         """Read a counter of a host's group."""
         if (host, name) not in self.kept:
-            self.kept[host, name] = Kept(self._counter(host, name))
+            self.kept[host, name] = OpenText(self._counter(host, name))
         return self.kept[host, name].text()
 
     @abstractmethod

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perjoule.testbeds._kernel import Kept
+from perjoule.testbeds._kernel import OpenText
 from perjoule.testbeds.virtual.cgroup.protocol import PREFIX, ROOT, Groups, oom_killed_count, period_us, quota_us
 
 _HIERARCHIES = ("cpu", "cpuacct", "memory")  # hosts stay in the root group of blkio, see `Groups1.cap_disk`
@@ -24,7 +24,7 @@ class Groups1(Groups):
     run: str
     root: Path = ROOT
     version = 1
-    kept: dict[tuple[str, str], Kept] = field(default_factory=dict[tuple[str, str], Kept], repr=False, compare=False)
+    kept: dict[tuple[str, str], OpenText] = field(default_factory=dict[tuple[str, str], OpenText], repr=False, compare=False)
 
     @property
     def roots(self) -> tuple[Path, ...]:

@@ -11,15 +11,15 @@ from perjoule.model import ClientResult, Outcome
 from perjoule.model.doubts import TIMES, WORK, Doubt
 from perjoule.workloads import fio
 from perjoule.workloads.imported.embedded import documents
-from perjoule.workloads.imported.fio.load import Job, details, sizes
-from perjoule.workloads.imported.fio.placing import Placed, batches, placed
-from perjoule.workloads.imported.run import Run, Told
+from perjoule.workloads.imported.fio.load import ReportedJob, details, sizes
+from perjoule.workloads.imported.fio.placing import PlacedJob, batches, placed
+from perjoule.workloads.imported.run import ImportedRun, Told
 
 SAME_RUN_S = 3.0  # between the starts that the reports of one status interval state, to 1 s each
 _VERSION = re.compile(r"fio-(\d+)")
 
 
-def runs(text: str, hints: Told) -> tuple[Run, ...]:
+def runs(text: str, hints: Told) -> tuple[ImportedRun, ...]:
     """Read all runs of an output, which may hold several reports. Raises ValueError, LookupError."""
     reports = _last_of_each(documents(text, "fio version"))
     return tuple(run for report in reports for run in _report(report, hints))
@@ -58,15 +58,15 @@ def _began_s(report: Mapping[str, Any]) -> float:
     return float(report.get("timestamp", 0)) - took_s
 
 
-def _report(report: Mapping[str, Any], hints: Told) -> tuple[Run, ...]:
+def _report(report: Mapping[str, Any], hints: Told) -> tuple[ImportedRun, ...]:
     entries = [_divided(entry) for entry in fio.jobs_of(report)]
     exact = "timestamp_ms" in report
     ended_s = report["timestamp_ms"] / 1e3 if exact else float(report["timestamp"])
     doubts = () if exact else (TIMES.fio_to_a_second(),)
     common: Mapping[str, str] = report.get("global options", {})
-    laid: list[Placed] = []
+    laid: list[PlacedJob] = []
     for host, host_entries in _by_host(entries, hints, several="client_stats" in report).items():
-        jobs, placement = placed([Job.of(host, entry, common) for entry in host_entries], ended_s)
+        jobs, placement = placed([ReportedJob.of(host, entry, common) for entry in host_entries], ended_s)
         laid += jobs
         doubts += placement
     doubts = tuple(dict.fromkeys(doubts))
@@ -103,7 +103,7 @@ def _by_host(entries: Sequence[Mapping[str, Any]], hints: Told, *, several: bool
     return by_client
 
 
-def _run(version: str, batch: Sequence[Placed], doubts: tuple[Doubt, ...]) -> Run:
+def _run(version: str, batch: Sequence[PlacedJob], doubts: tuple[Doubt, ...]) -> ImportedRun:
     jobs = [member.job for member in batch]
     failed = next((int(job.entry["error"]) for job in jobs if job.entry["error"]), 0)
     unclear = next((member.unclear for member in batch if member.unclear), "")
@@ -125,7 +125,7 @@ def _run(version: str, batch: Sequence[Placed], doubts: tuple[Doubt, ...]) -> Ru
     if results and not failed and not unclear:
         all_doubts = (*doubts, *(doubt for member in batch for doubt in member.doubts), *against, *fio.doubts(results))
         outcome = Outcome(version, results, tuple(dict.fromkeys(all_doubts)))
-    return Run(
+    return ImportedRun(
         operation="+".join(dict.fromkeys(job.operation for job in jobs)),
         details=details(jobs),
         transfer_bytes=sizes(jobs)[1],

@@ -50,7 +50,7 @@ WORDS = {"iodepth": "{} in flight", "ioengine": "{}", "size": "size {}", "runtim
 
 
 @dataclass(frozen=True)
-class Job:
+class ReportedJob:
     """A job of one client as fio reports it: one process, or the sum of several."""
 
     host: str
@@ -99,14 +99,14 @@ def _words(name: str, value: str) -> str:
     return WORDS[name].format(value) + (" s" if name == "runtime" and value.isdigit() else "")
 
 
-def sizes(jobs: Sequence[Job]) -> tuple[str, int | None]:
+def sizes(jobs: Sequence[ReportedJob]) -> tuple[str, int | None]:
     """Return the sizes of the calls as text, and in bytes if they are equal."""
     text = "+".join(dict.fromkeys(job.size for job in jobs))
     match = re.fullmatch(r"(\d+)([kmgt]?)(?:i?b)?", text.lower())
     return text, int(match[1]) * SIZES[match[2]] if match else None
 
 
-def details(jobs: Sequence[Job]) -> tuple[str, ...]:
+def details(jobs: Sequence[ReportedJob]) -> tuple[str, ...]:
     """Return what distinguishes one load from another, besides operation and transfer size."""
     text, transfer_bytes = sizes(jobs)
     per_host: dict[str, Counter[tuple[str, str, tuple[str, ...]]]] = {}
@@ -130,7 +130,7 @@ def details(jobs: Sequence[Job]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def processes_count(job: Job, jobs: Sequence[Job]) -> int:
+def processes_count(job: ReportedJob, jobs: Sequence[ReportedJob]) -> int:
     """Return how many processes an entry sums up.
 
     Its options request a number, which is of all entries of its name; more are known from the sum of their times.
@@ -139,7 +139,7 @@ def processes_count(job: Job, jobs: Sequence[Job]) -> int:
     return 1 if alike > 1 else max(job.clones_count, hidden_count(job))
 
 
-def hidden_count(job: Job) -> int:
+def hidden_count(job: ReportedJob) -> int:
     """Return how many processes ran at least, from the sum of their times."""
     longest_s, sum_s = took_s(job), job.entry.get("job_runtime", 0) / 1e3
     return max(1, round(sum_s / longest_s + SHARE_OF_ONE)) if longest_s and sum_s > longest_s * 1.02 + UNSURE_S else 1
@@ -149,18 +149,18 @@ UNSURE_S = 0.05  # between a job's own time and that of its I/O
 SHARE_OF_ONE = 0.3  # of the longest one's time, from which a process that ended early counts
 
 
-def took_s(job: Job) -> float:
+def took_s(job: ReportedJob) -> float:
     """Return how long a job ran: in all directions at once, or until what it wrote was verified."""
     ways = [job.entry.get(direction, {}).get("runtime", 0) / 1e3 for direction in ("read", "write", "trim")]
     return sum(ways[:2]) if verifies_after(job) else max(ways)
 
 
-def verifies(job: Job) -> bool:
+def verifies(job: ReportedJob) -> bool:
     """Return whether a job reads back what it wrote."""
     verify = job.options.get("verify", "0") not in DEFAULTS["verify"]
     return verify and job.options.get("do_verify", "1") != "0" and job.operation.removeprefix("rand") != "read"
 
 
-def verifies_after(job: Job) -> bool:
+def verifies_after(job: ReportedJob) -> bool:
     """Return whether a job first wrote, and then read to verify."""
     return verifies(job) and job.operation.removeprefix("rand") == "write" and "verify_backlog" not in job.options

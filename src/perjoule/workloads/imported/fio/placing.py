@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from perjoule.model.doubts import DERIVED, TIMES, Doubt
-from perjoule.workloads.imported.fio.load import Job, hidden_count, took_s, verifies, verifies_after
+from perjoule.workloads.imported.fio.load import ReportedJob, hidden_count, took_s, verifies, verifies_after
 
 AFTER_S = 1e-3  # fio counts whole milliseconds
 ELAPSED_S = 1.0  # fio's whole time is a whole number of seconds, rounded up
@@ -29,10 +29,10 @@ UNCLEAR_VERIFY = "fio counts the reads that verify with those of the load: measu
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedJob:
     """A job with the time at which it began; its times say nothing if they are `unclear`."""
 
-    job: Job
+    job: ReportedJob
     began_s: float
     group: int
     delayed: bool = False
@@ -54,7 +54,7 @@ class Placed:
         yield {**entry, "write": {**entry["write"], "io_bytes": 0}}, self.began_s + entry["write"]["runtime"] / 1e3
 
 
-def placed(jobs: Sequence[Job], ended_s: float) -> tuple[list[Placed], tuple[Doubt, ...]]:
+def placed(jobs: Sequence[ReportedJob], ended_s: float) -> tuple[list[PlacedJob], tuple[Doubt, ...]]:
     """Return when each job of a client began, and doubts about it."""
     has_starts = all(job.entry.get("job_start") for job in jobs)
     placed_jobs, doubts = (_stated if has_starts else _computed)(jobs, ended_s)
@@ -68,9 +68,9 @@ def placed(jobs: Sequence[Job], ended_s: float) -> tuple[list[Placed], tuple[Dou
     return [replace(member, unclear=member.unclear or unclear) for member in judged], doubts
 
 
-def batches(jobs: Sequence[Placed]) -> Iterator[list[Placed]]:
+def batches(jobs: Sequence[PlacedJob]) -> Iterator[list[PlacedJob]]:
     """Group jobs that ran at once, with those of their group that began later because they were asked to."""
-    batch: list[Placed] = []
+    batch: list[PlacedJob] = []
     for job in sorted(jobs, key=lambda member: member.began_s):
         later = batch and job.began_s >= max(member.ended_s for member in batch) - AFTER_S
         if later and not (job.delayed and any((member.group, member.job.host) == (job.group, job.job.host) for member in batch)):
@@ -81,9 +81,11 @@ def batches(jobs: Sequence[Placed]) -> Iterator[list[Placed]]:
         yield batch
 
 
-def _stated(jobs: Sequence[Job], ended_s: float) -> tuple[list[Placed], tuple[Doubt, ...]]:
+def _stated(jobs: Sequence[ReportedJob], ended_s: float) -> tuple[list[PlacedJob], tuple[Doubt, ...]]:
     """Take the starts that fio reports; the clock is one that the user may choose."""
-    placed_jobs = [Placed(job, job.entry["job_start"] / 1e3 + _ramp_s(job), _group(job), delayed=_delayed(job)) for job in jobs]
+    placed_jobs = [
+        PlacedJob(job, job.entry["job_start"] / 1e3 + _ramp_s(job), _group(job), delayed=_delayed(job)) for job in jobs
+    ]
     last_s = max(member.ended_s for member in placed_jobs)
     elapsed_s = max(_elapsed_s(job) for job in jobs)
     early_s = (elapsed_s or last_s) + START_S
@@ -92,7 +94,7 @@ def _stated(jobs: Sequence[Job], ended_s: float) -> tuple[list[Placed], tuple[Do
     return [replace(member, began_s=member.began_s + ended_s - last_s) for member in placed_jobs], (TIMES.other_clock(),)
 
 
-def _computed(jobs: Sequence[Job], ended_s: float) -> tuple[list[Placed], tuple[Doubt, ...]]:
+def _computed(jobs: Sequence[ReportedJob], ended_s: float) -> tuple[list[PlacedJob], tuple[Doubt, ...]]:
     groups = [_group_from(0.0, list(members)) for _, members in groupby(jobs, key=_group)]
     spans_s = [max(member.ended_s for member in members) for members in groups]
     elapsed_s = max(_elapsed_s(job) for job in jobs)
@@ -106,26 +108,26 @@ def _computed(jobs: Sequence[Job], ended_s: float) -> tuple[list[Placed], tuple[
     unclear = unclear or next((member.unclear for members in groups for member in members if member.unclear), "")
     at_once = [doubt.id for doubt in doubts] == [TIMES.at_once.id]
     begin_s = ended_s - (max(spans_s) if at_once else sum(spans_s))
-    shifted: list[Placed] = []
+    shifted: list[PlacedJob] = []
     for members, span_s in zip(groups, spans_s, strict=True):
         shifted += [replace(member, began_s=member.began_s + begin_s, unclear=unclear) for member in members]
         begin_s += 0.0 if at_once else span_s
     return shifted, doubts
 
 
-def _group_from(begin_s: float, jobs: Sequence[Job]) -> list[Placed]:
+def _group_from(begin_s: float, jobs: Sequence[ReportedJob]) -> list[PlacedJob]:
     """Return the jobs of a group that begins at a time: each with its delay, after the one that it waits for."""
-    placed_jobs: list[Placed] = []
+    placed_jobs: list[PlacedJob] = []
     for job in jobs:
         waited = [member.ended_s for member in placed_jobs if member.job.entry["jobname"] == job.options.get("wait_for")]
         delay = job.options.get("startdelay", "")
         drawn = UNCLEAR_DELAY if re.search(r"[-:]", delay) else ""
         start_s = max(waited, default=begin_s) + (0.0 if drawn else seconds(delay)) + _ramp_s(job)
-        placed_jobs.append(Placed(job, start_s, _group(job), delayed=_delayed(job), unclear=drawn))
+        placed_jobs.append(PlacedJob(job, start_s, _group(job), delayed=_delayed(job), unclear=drawn))
     return placed_jobs
 
 
-def _judged(placed_job: Placed, idle_s: float) -> Placed:
+def _judged(placed_job: PlacedJob, idle_s: float) -> PlacedJob:
     """Say where the report does not tell what a job did, or when. `idle_s` is the time of fio that no job explains."""
     job = placed_job.job
     if verifies(job) and not verifies_after(job):
@@ -149,19 +151,19 @@ def seconds(text: str) -> float:
     return float(digits) * UNITS_S[unit]
 
 
-def _ramp_s(job: Job) -> float:
+def _ramp_s(job: ReportedJob) -> float:
     """Return how long a job ran before what its times count."""
     return seconds(job.options.get("ramp_time", ""))
 
 
-def _delayed(job: Job) -> bool:
+def _delayed(job: ReportedJob) -> bool:
     return "startdelay" in job.options
 
 
-def _group(job: Job) -> int:
+def _group(job: ReportedJob) -> int:
     return int(job.entry.get("groupid", 0))
 
 
-def _elapsed_s(job: Job) -> float:
+def _elapsed_s(job: ReportedJob) -> float:
     """Return how long the whole fio ran; 0 if unknown."""
     return float(job.entry.get("elapsed") or 0.0)

@@ -20,7 +20,7 @@ from perjoule.workloads.imported.io500.submission import DATE, Submission, Submi
 from perjoule.workloads.imported.io500.texts import dated
 from perjoule.workloads.imported.ior_text import machine
 from perjoule.workloads.imported.mdtest import brief, direction, results
-from perjoule.workloads.imported.run import DAMAGED, Run, Texts, Told, moment_s
+from perjoule.workloads.imported.run import DAMAGED, ImportedRun, Texts, Told, moment_s
 
 __all__ = [
     "BANDWIDTHS",
@@ -50,17 +50,17 @@ def files_of(phase: str, texts: Texts) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name in texts))
 
 
-def runs(texts: Texts, hints: Told) -> tuple[Run, ...]:
+def runs(texts: Texts, hints: Told) -> tuple[ImportedRun, ...]:
     """Read all phases; one that can't be read is a failed run. Raises ValueError if there are none."""
     stated_phases = phases(texts)
     return tuple(_run(_Phase(phase, stated_phases, texts, hints)) for phase in stated_phases)
 
 
-def _run(phase: "_Phase") -> Run:
+def _run(phase: "_Phase") -> ImportedRun:
     try:
         return phase.run()
     except UNEXPECTED as error:
-        return Run(phase.of.name, (), None, "", None, f"{DAMAGED}{phase.of.name} can't be read: {words(error)}")
+        return ImportedRun(phase.of.name, (), None, "", None, f"{DAMAGED}{phase.of.name} can't be read: {words(error)}")
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,13 @@ class _Phase:
     def text(self) -> str:
         return self.texts.get(self.file, "")
 
-    def run(self) -> Run:
+    def run(self) -> ImportedRun:
         datadir = _DATADIR.search(self.texts.get(CONFIG, ""))
         size = _TRANSFER.search(f" {self.of.keys.get('exe', '') or programs.command(self.text)}") if self.of.moves else None
         size_bytes = int(size[1]) * {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}[size[2].lower()] if size else None
         rate, doubts = self.rate()
         if not isfinite(rate) or rate <= 0:
-            return Run(self.of.name, (), size_bytes, datadir[1] if datadir else "", None, "IO500 reports no rate for it")
+            return ImportedRun(self.of.name, (), size_bytes, datadir[1] if datadir else "", None, "IO500 reports no rate for it")
         per_s = rate * self.of.per_s
         count, reckoned = self.amount()
         took_s = count / per_s
@@ -107,7 +107,7 @@ class _Phase:
             direction_name = "read" if operation.startswith("find") else direction(_OPERATION.get(operation, operation))
             client_results = results(hosts, direction_name, began_s, took_s, count)
         version = head(self.texts).get("version", "io500")
-        return Run(
+        return ImportedRun(
             self.of.name,
             (f"{ranks} ranks",) if (ranks := self.ranks_count()) > 1 else (),
             size_bytes,

@@ -65,7 +65,7 @@ class Stated:
 
 
 @dataclass(frozen=True)
-class Score:
+class Io500Score:
     """The score, as printed: GiB/s, kIOPS, and the root of their product."""
 
     bandwidth: str
@@ -95,7 +95,7 @@ def head(texts: Texts) -> Mapping[str, str]:
     return dict(_KEY.findall(texts.get(RESULT, "").partition("\n[ior")[0]))
 
 
-def score(texts: Texts) -> Score | None:
+def score(texts: Texts) -> Io500Score | None:
     """Return the score that result_summary.txt prints."""
     match = _SCORE.search(texts.get(SUMMARY, ""))
-    return Score(*match.groups()) if match else None
+    return Io500Score(*match.groups()) if match else None

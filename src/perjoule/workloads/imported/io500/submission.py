@@ -9,7 +9,7 @@ from perjoule.machine.untrusted import UNEXPECTED
 from perjoule.model.units import BYTES
 from perjoule.workloads.imported.io500 import texts as programs
 from perjoule.workloads.imported.io500.amounts import exact_count
-from perjoule.workloads.imported.io500.stated import BANDWIDTHS, RATES, Score, Stated, phases, score
+from perjoule.workloads.imported.io500.stated import BANDWIDTHS, RATES, Io500Score, Stated, phases, score
 from perjoule.workloads.imported.run import Texts, moment_s
 
 DATE = "%Y-%m-%d %H:%M:%S"
@@ -32,7 +32,7 @@ class Submission:
     """All phases, in the order in which they ran, and the score that is printed."""
 
     phases: tuple[SubmittedPhase, ...]
-    score: Score | None
+    score: Io500Score | None
     free_bytes: tuple[float, float] | None  # at the start: lowest and highest that the printed digits allow
 
     def phase(self, name: str) -> SubmittedPhase | None:
