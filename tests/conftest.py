@@ -5,6 +5,8 @@ import os
 import signal
 import tempfile
 import time
+from collections.abc import Sequence
+from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: threads for small matrices only get in each other's way
 
@@ -73,7 +75,8 @@ class Heard(Sink):
     """What a meter said, as it came."""
 
     def __init__(self):
-        self.samples, self.doubts = [], []
+        self.samples: list[Any] = []
+        self.doubts: Sequence[str] = []
 
     def append(self, channel, t_s, value, duration_s=0.0, asked_s=np.nan, arrived_s=np.nan):
         self.samples.append((channel, t_s, value, duration_s))

@@ -76,7 +76,7 @@ def build(**options: Json) -> Meter:
     return meter
 
 
-def kept(text: str, began: Moment, ended: Moment | None, why: str = "") -> tuple[Kept, list[str]]:
+def kept(text: str, began: Moment, ended: Moment | None, why: str = "") -> tuple[Kept, Sequence[str]]:
     sink = Kept()
     return sink, HostSamples("storage-1", SENSORS, 0.5, text, began, ended, why).keep("rapl", sink)
 
@@ -250,7 +250,7 @@ def test_a_sensor_that_only_root_may_read_names_host_and_command(hosts: Hosts, t
         pass
 
 
-def record(hosts: Hosts, root: Path, *on: str) -> AbstractContextManager[list[str]]:
+def record(hosts: Hosts, root: Path, *on: str) -> AbstractContextManager[Sequence[str]]:
     return build(kind="rapl", root=str(root), on=list(on) or ["storage-1"]).record(hosts, Kept())
 
 

@@ -23,7 +23,6 @@ from perjoule import catalogue, report, store
 from perjoule.cli import cli
 from perjoule.drivers.protocols import Counters, Hosts
 from perjoule.exporting import recalculate
-from perjoule.exporting.recalculating import PREFIX
 from perjoule.exporting.recalculation import recalculated
 from perjoule.machine import removal
 from perjoule.meters.modelled import _Model
@@ -35,6 +34,7 @@ from perjoule.results.verification import verify
 from perjoule.store.recalculated import NAME, recalculation_of
 from perjoule.summary import summary
 
+PREFIX = "perjoule-again-"  # of a folder that is being made
 DERIVED = ("record.json", "series.parquet", "journal.jsonl", "report.html", "table.json", NAME)
 
 

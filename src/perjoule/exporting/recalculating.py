@@ -40,7 +40,6 @@ from perjoule.summary.computing import cells_of
 
 REPORTED = ("report.html", "table.json")  # written anew
 RECORD, SERIES = "record.json", "series.parquet"
-PREFIX = "perjoule-again-"
 
 
 def recalculate(
@@ -66,7 +65,7 @@ def recalculate(
             raise MachineError("this is not a new or empty folder", where=str(into), next="name a new one")
         make_folders(into.absolute().parent)
         removal.sweep(into.absolute().parent)  # what a killed one left
-        with removal.scratch(PREFIX, into.absolute().parent) as room:
+        with removal.scratch("perjoule-again-", into.absolute().parent) as room:
             folder = room / "results"
             folder.mkdir()
             recalculation = _written(results, folder, str(source))

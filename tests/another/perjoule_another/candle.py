@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from pydantic import Field
@@ -25,7 +25,7 @@ class Candle(Meter):
     """The power that it shows."""
 
     @contextmanager
-    def record(self, hosts: Hosts, sink: Sink) -> Generator[list[str]]:
+    def record(self, hosts: Hosts, sink: Sink) -> Generator[Sequence[str]]:
         """Look at it 50 times a second."""
         channel = boundary("candle", ("servers",), hosts).channel("power", "window mean", "wall")
         before_s = math.nan

@@ -59,7 +59,7 @@ class Scripted(Host):
     run = spawn = put = read = tell = disk = drop_caches = _nothing
 
 
-def record(kind: str, hosts: Hosts, **options: str) -> tuple[Kept, list[str]]:
+def record(kind: str, hosts: Hosts, **options: str) -> tuple[Kept, Sequence[str]]:
     kept = Kept()
     meter = drivers.build("meters", kind, options)
     assert isinstance(meter, Meter)
@@ -79,7 +79,7 @@ def test_samples_keep_the_rate_but_never_a_strict_period():
     assert all(later > sooner for sooner, later in itertools.pairwise(planned))
 
 
-def sampled(rate_hz: float, count: int, sample: Callable[[], None] = lambda: None) -> tuple[list[float], list[str]]:
+def sampled(rate_hz: float, count: int, sample: Callable[[], None] = lambda: None) -> tuple[list[float], Sequence[str]]:
     taken: list[float] = []
     enough = threading.Event()
 
